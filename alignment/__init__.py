@@ -1,0 +1,1 @@
+"""Labels times verdicts: agreement, reports, the gate; imports evaluation and labeling."""

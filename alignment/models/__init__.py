@@ -1,0 +1,3 @@
+"""Tables of alignment reports; import from the submodules."""
+
+from alignment.models import reports as reports

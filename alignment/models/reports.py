@@ -1,0 +1,27 @@
+"""Computed alignment reports, pinned to the labels they were computed from."""
+
+from django.db import models
+
+from evaluation.models.runs import Run
+from labeling.models.chats import ChatSet
+
+
+class Report(models.Model):
+    """An immutable report body; the same labels, run and options find the same row."""
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, related_name="+")
+    against = models.CharField(max_length=140)
+    split = models.CharField(max_length=8, blank=True, default="")
+    # sha256 of everything the body depends on: run and its state, set and its members, labels_seq and version of
+    # each criterion, against, split, policy. It moves with every change of the human answers.
+    pin = models.CharField(max_length=64)
+    policy = models.PositiveIntegerField()
+    body = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pin"], name="report_pin")]
+
+    def __str__(self) -> str:
+        return f"Report {self.pk}"

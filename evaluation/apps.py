@@ -1,0 +1,9 @@
+"""App configuration."""
+
+from django.apps import AppConfig
+
+
+class EvaluationConfig(AppConfig):
+    """Prompts, judges, runs, verdicts."""
+
+    name = "evaluation"

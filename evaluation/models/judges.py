@@ -1,0 +1,66 @@
+"""Judges: immutable, fingerprinted configurations."""
+
+from django.db import models
+
+from evaluation.models.prompts import KnowledgeSnapshot, PromptVersion
+from labeling.models.rubric import Criterion, CriterionVersion
+
+
+class Engine(models.TextChoices):
+    """How a judge reaches a verdict."""
+
+    DIRECT = "direct", "direct"
+    REFLECTION = "reflection", "reflection"
+    DEBATE = "debate", "debate"
+    AUTO = "auto", "auto"
+
+
+class Judge(models.Model):
+    """A configuration that decides what is sent to a model; equal fingerprints are comparable."""
+
+    class Kind(models.TextChoices):
+        LACE = "lace", "LACE"
+        IMPORTED = "imported", "Imported"
+
+    fingerprint = models.CharField(max_length=64)
+    kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.LACE)
+    name = models.CharField(max_length=200)
+    engine = models.CharField(max_length=10, choices=Engine.choices, blank=True, default="")
+    config = models.JSONField()
+    snapshot = models.ForeignKey(
+        KnowledgeSnapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="judges"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["fingerprint"], name="judge_fingerprint")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def model(self) -> str:
+        """The reasoning model's name, or '' for an imported judge."""
+        return str(self.config.get("model", ""))
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the embedded demonstration model answers."""
+        return str(self.config.get("endpoint", "")).startswith("embedded:")
+
+
+class JudgePrompt(models.Model):
+    """The one prompt version a judge uses for a criterion, and the group it is asked in."""
+
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="prompts")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    criterion_version = models.ForeignKey(CriterionVersion, on_delete=models.PROTECT, related_name="+")
+    prompt_version = models.ForeignKey(PromptVersion, on_delete=models.PROTECT, related_name="+")
+    group = models.PositiveSmallIntegerField()
+
+    class Meta:
+        ordering = ["group", "id"]
+        constraints = [models.UniqueConstraint(fields=["judge", "criterion"], name="judgeprompt_once")]
+
+    def __str__(self) -> str:
+        return f"{self.judge_id}: {self.criterion_id}"

@@ -1,0 +1,121 @@
+"""Prompt versions, promotions and knowledge articles."""
+
+from django.db import models
+
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+
+class PromptVersion(models.Model):
+    """An immutable Markdown prompt (CO-STAR sections) for one criterion."""
+
+    class Origin(models.TextChoices):
+        SHIPPED = "shipped", "Shipped"
+        GENERATED = "generated", "Generated from question and definition"
+        AUTHOR = "author", "Author"
+
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    number = models.PositiveIntegerField()
+    text = models.TextField()
+    content_hash = models.CharField(max_length=64)
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.AUTHOR)
+    base = models.ForeignKey("self", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    reason = models.TextField(blank=True, default="")
+    author = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["criterion", "number"], name="promptversion_number")]
+
+    def __str__(self) -> str:
+        return f"{self.criterion_id} v{self.number}"
+
+
+class Promotion(models.Model):
+    """A release of a prompt version; the newest one of a criterion names its champion. Append-only."""
+
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    version = models.ForeignKey(PromptVersion, on_delete=models.PROTECT, related_name="promotions")
+    by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    reason = models.TextField(blank=True, default="")
+    overridden = models.BooleanField(default=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["criterion", "-id"], name="promotion_latest")]
+
+    def __str__(self) -> str:
+        return f"{self.criterion_id}: {self.version_id}"
+
+
+class KnowledgeArticle(models.Model):
+    """A piece of business knowledge; its text lives in its versions."""
+
+    key = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ["key"]
+        constraints = [models.UniqueConstraint(fields=["key"], name="article_key")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ArticleVersion(models.Model):
+    """An immutable text of an article; the newest one is in force."""
+
+    article = models.ForeignKey(KnowledgeArticle, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    title = models.CharField(max_length=200)
+    text = models.TextField()
+    content_hash = models.CharField(max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["article", "number"], name="articleversion_number")]
+
+    def __str__(self) -> str:
+        return f"{self.article_id} v{self.number}"
+
+
+class CriterionArticle(models.Model):
+    """An article that a criterion with listed articles names."""
+
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    article = models.ForeignKey(KnowledgeArticle, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["criterion", "article"], name="criterionarticle_once")]
+
+    def __str__(self) -> str:
+        return f"{self.criterion_id}: {self.article_id}"
+
+
+class KnowledgeSnapshot(models.Model):
+    """Which article versions a judge reads, pinned by content."""
+
+    content_hash = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["content_hash"], name="snapshot_hash")]
+
+    def __str__(self) -> str:
+        return self.content_hash[:12]
+
+
+class SnapshotItem(models.Model):
+    """One article version that a criterion reads in a snapshot."""
+
+    snapshot = models.ForeignKey(KnowledgeSnapshot, on_delete=models.PROTECT, related_name="items")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    article_version = models.ForeignKey(ArticleVersion, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["snapshot", "criterion", "article_version"], name="snapshotitem_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.snapshot_id}: {self.criterion_id} {self.article_version_id}"

@@ -1,0 +1,280 @@
+"""Runs, their plan, the paid model calls and the verdicts."""
+
+from django.db import models
+from django.db.models import Q
+
+from evaluation.models.judges import Judge
+from labeling.models.chats import Chat, ChatSet
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+
+class Run(models.Model):
+    """One judge over one chat set; what it covers is pinned in RunChat."""
+
+    class Purpose(models.TextChoices):
+        EVALUATION = "evaluation", "Evaluation"
+        IMPORT = "import", "Imported verdicts"
+
+    class State(models.TextChoices):
+        RUNNING = "running", "Running"
+        PAUSED = "paused", "Paused"
+        DONE = "done", "Done"
+        DONE_WITH_FAILURES = "done_with_failures", "Done with failures"
+        CANCELLED = "cancelled", "Cancelled"
+
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
+    chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    purpose = models.CharField(max_length=10, choices=Purpose.choices, default=Purpose.EVALUATION)
+    replicate = models.PositiveSmallIntegerField(default=0)
+    source_hash = models.CharField(max_length=64, blank=True, default="")
+    # What does not change the judge: criteria asked, split, limit, in-flight bound, endpoint trouble.
+    options = models.JSONField(default=dict)
+    state = models.CharField(max_length=20, choices=State.choices, default=State.RUNNING)
+    error = models.TextField(blank=True, default="")
+    units_total = models.PositiveIntegerField(default=0)
+    units_done = models.PositiveIntegerField(default=0)
+    units_failed = models.PositiveIntegerField(default=0)
+    calls = models.PositiveIntegerField(default=0)
+    reused = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    cached_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    cost_usd = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    started_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["source_hash"], name="run_source", condition=~Q(source_hash=""))
+        ]
+        indexes = [
+            models.Index(fields=["state"], name="run_state"),
+            models.Index(fields=["chat_set", "-id"], name="run_set"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Run {self.pk}"
+
+    @property
+    def units_left(self) -> int:
+        """Units neither done nor failed."""
+        return self.units_total - self.units_done - self.units_failed
+
+
+class RunChat(models.Model):
+    """A chat that a run and every report of it covers, with its split at that time."""
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="run_chats")
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    split = models.CharField(max_length=8, blank=True, default="")
+    weight = models.FloatField(default=1.0)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [models.UniqueConstraint(fields=["run", "chat"], name="runchat_once")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.chat_id}"
+
+
+class WorkerLease(models.Model):
+    """One worker process's heartbeat; the units it works on point here."""
+
+    token = models.UUIDField()
+    worker = models.CharField(max_length=120)
+    pid = models.PositiveIntegerField(default=0)
+    beat_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["token"], name="workerlease_token")]
+
+    def __str__(self) -> str:
+        return self.worker
+
+
+class Unit(models.Model):
+    """A planned piece of work: one chat times one group of criteria."""
+
+    class State(models.TextChoices):
+        OPEN = "open", "Open"
+        LEASED = "leased", "In work"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="units")
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    group = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=6, choices=State.choices, default=State.OPEN)
+    lease = models.ForeignKey(WorkerLease, on_delete=models.SET_NULL, null=True, blank=True, related_name="units")
+    tries = models.PositiveSmallIntegerField(default=0)
+    error = models.CharField(max_length=200, blank=True, default="")
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "chat", "group"], name="unit_once")]
+        indexes = [
+            models.Index(fields=["run", "id"], name="unit_open", condition=Q(state="open")),
+            models.Index(fields=["lease"], name="unit_lease", condition=Q(state="leased")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.chat_id}/{self.group}"
+
+
+class TextBlock(models.Model):
+    """A part of a prompt, stored once however many calls share it."""
+
+    hash = models.CharField(max_length=64, primary_key=True)
+    text = models.TextField()
+
+    def __str__(self) -> str:
+        return self.hash[:12]
+
+
+class ModelCall(models.Model):
+    """One question to a model, addressed by its content: the same question is asked once."""
+
+    class State(models.TextChoices):
+        CLAIMED = "claimed", "Asked, no answer yet"
+        ANSWERED = "answered", "Answered"
+        REFUSED = "refused", "Refused"
+        CUT_OFF = "cut_off", "Cut off"
+        TOO_LONG = "too_long", "Too long"
+        FAILED = "failed", "Failed"
+
+    key = models.CharField(max_length=64)
+    endpoint = models.CharField(max_length=200)
+    model = models.CharField(max_length=200)
+    role = models.CharField(max_length=10)
+    settings = models.JSONField()
+    # [[role, [text block hash, …]], …]
+    parts = models.JSONField()
+    sample = models.PositiveSmallIntegerField(default=0)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.CLAIMED)
+    error = models.CharField(max_length=300, blank=True, default="")
+    reply = models.TextField(blank=True, default="")
+    finish_reason = models.CharField(max_length=40, blank=True, default="")
+    logprobs = models.JSONField(null=True, blank=True)
+    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cached_tokens = models.PositiveIntegerField(null=True, blank=True)
+    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cost_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    latency_ms = models.PositiveIntegerField(null=True, blank=True)
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["key"], name="call_key")]
+
+    def __str__(self) -> str:
+        return self.key[:12]
+
+
+class UnitCall(models.Model):
+    """Which call a unit used for which role and step."""
+
+    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="unit_calls")
+    call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="+")
+    role = models.CharField(max_length=10)
+    step = models.PositiveSmallIntegerField()
+    reused = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["step", "id"]
+        constraints = [models.UniqueConstraint(fields=["unit", "role", "step"], name="unitcall_once")]
+        indexes = [models.Index(fields=["call"], name="unitcall_call")]
+
+    def __str__(self) -> str:
+        return f"{self.unit_id} {self.role}"
+
+
+class Attempt(models.Model):
+    """One HTTP request; committed before it leaves, so that a crash leaves a trace of what may be billed."""
+
+    class Outcome(models.TextChoices):
+        SENT = "sent", "Sent, no outcome yet"
+        ANSWERED = "answered", "Answered"
+        REFUSED = "refused", "Refused"
+        CUT_OFF = "cut_off", "Cut off at the token limit"
+        TOO_LONG = "too_long", "Over the model's context"
+        EMPTY = "empty", "Empty answer"
+        RATE_LIMITED = "rate_limited", "Rate limited"
+        SERVER_ERROR = "server_error", "Server error"
+        TIMEOUT = "timeout", "Timed out"
+        CONNECTION = "connection", "No connection"
+        NOT_JSON = "not_json", "Not a completion"
+        TOO_BIG = "too_big", "Answer too big"
+        AUTH = "auth", "Key refused"
+        BAD_REQUEST = "bad_request", "Request refused"
+        REDIRECT = "redirect", "Redirected elsewhere"
+        UNKNOWN = "unknown_maybe_billed", "Unknown, may have been billed"
+
+    call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="attempts")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    number = models.PositiveSmallIntegerField()
+    sent_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    outcome = models.CharField(max_length=20, choices=Outcome.choices, default=Outcome.SENT)
+    status = models.PositiveSmallIntegerField(null=True, blank=True)
+    request_id = models.CharField(max_length=200, blank=True, default="")
+    error = models.CharField(max_length=300, blank=True, default="")
+    prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
+    completion_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cost_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["call", "number"], name="attempt_number")]
+        indexes = [models.Index(fields=["sent_at"], name="attempt_open", condition=Q(ended_at__isnull=True))]
+
+    def __str__(self) -> str:
+        return f"{self.call_id} #{self.number}"
+
+
+class Verdict(models.Model):
+    """The judge's answer on (chat, criterion); value None with state read = not applicable."""
+
+    class State(models.TextChoices):
+        READ = "read", "Read"
+        UNPARSED = "unparsed", "Unparsed"
+        REFUSED = "refused", "Refused"
+        CUT_OFF = "cut_off", "Cut off"
+        TOO_LONG = "too_long", "Too long"
+        FAILED = "failed", "Failed"
+
+    class ReadBy(models.TextChoices):
+        RULES = "rules", "the marked block"
+        FORMATTER = "formatter", "the formatter model"
+        IMPORT = "import", "import"
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="verdicts")
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, null=True, blank=True, related_name="verdicts")
+    state = models.CharField(max_length=8, choices=State.choices)
+    value = models.BooleanField(null=True, blank=True)
+    # Reflection's first answer, kept beside the final one; '' where there was none.
+    first_state = models.CharField(max_length=8, choices=State.choices, blank=True, default="")
+    first_value = models.BooleanField(null=True, blank=True)
+    p_true = models.FloatField(null=True, blank=True)
+    # Imported verdicts only; LACE's rationale is the stored reply of the unit's last reasoning call.
+    rationale = models.TextField(blank=True, default="")
+    explanation = models.TextField(blank=True, default="")
+    read_by = models.CharField(max_length=9, choices=ReadBy.choices, default=ReadBy.RULES)
+    contradicts = models.BooleanField(default=False)
+    sided_with = models.CharField(max_length=8, blank=True, default="")
+    flags = models.JSONField(default=list)
+    stored_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "chat", "criterion"], name="verdict_once"),
+            models.CheckConstraint(condition=Q(state="read") | Q(value__isnull=True), name="verdict_value"),
+        ]
+        indexes = [models.Index(fields=["run", "criterion", "state", "value"], name="verdict_cell")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.chat_id} {self.criterion_id}"

@@ -1,0 +1,1 @@
+"""Chats, rubric, raters and their labels; imports nothing of evaluation or alignment."""

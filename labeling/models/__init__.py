@@ -1,0 +1,6 @@
+"""Tables of chats, rubric, people and labels; import from the submodules, never from here."""
+
+from labeling.models import chats as chats
+from labeling.models import labels as labels
+from labeling.models import people as people
+from labeling.models import rubric as rubric

@@ -1,0 +1,210 @@
+"""Labelling jobs, labels with their history, adjudications, consensus. The judge's side may not import this file."""
+
+from django.db import models
+from django.db.models import Q
+
+from labeling.models.chats import Chat, ChatSet
+from labeling.models.people import Rater, User
+from labeling.models.rubric import Criterion, CriterionVersion
+
+
+class LabelingJob(models.Model):
+    """A lead's request: these raters, these criteria, this chat set, so many labels a chat."""
+
+    class State(models.TextChoices):
+        OPEN = "open", "Open"
+        CLOSED = "closed", "Closed"
+
+    class Order(models.TextChoices):
+        TOPIC = "topic", "By topic"
+        RANDOM = "random", "Random"
+
+    chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=120)
+    overlap = models.PositiveSmallIntegerField(default=1)
+    order = models.CharField(max_length=6, choices=Order.choices, default=Order.TOPIC)
+    seed = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(null=True, blank=True)
+    state = models.CharField(max_length=6, choices=State.choices, default=State.OPEN)
+    criteria = models.ManyToManyField(Criterion, related_name="+")
+    raters = models.ManyToManyField(Rater, related_name="+")
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(overlap__gte=1), name="job_overlap")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Assignment(models.Model):
+    """One label wanted of one chat: a slot that a rater leases, then submits or skips."""
+
+    class Kind(models.TextChoices):
+        NORMAL = "normal", "Normal"
+        GOLD = "gold", "Gold"
+        CALIBRATION = "calibration", "Calibration"
+
+    class State(models.TextChoices):
+        OPEN = "open", "Open"
+        LEASED = "leased", "In work"
+        SUBMITTED = "submitted", "Submitted"
+        SKIPPED = "skipped", "Skipped"
+
+    job = models.ForeignKey(LabelingJob, on_delete=models.PROTECT, related_name="assignments")
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    slot = models.PositiveSmallIntegerField()
+    position = models.PositiveIntegerField()
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.NORMAL)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
+    lease_token = models.UUIDField(null=True, blank=True)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    skip_reason = models.CharField(max_length=200, blank=True, default="")
+    active_ms = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["job", "chat", "slot"], name="assignment_slot", condition=~Q(state="skipped")
+            ),
+            models.UniqueConstraint(
+                fields=["job", "chat", "rater"], name="assignment_rater", condition=Q(rater__isnull=False)
+            ),
+            models.CheckConstraint(
+                condition=Q(state="leased", lease_token__isnull=False, lease_expires_at__isnull=False)
+                | (~Q(state="leased") & Q(lease_token__isnull=True, lease_expires_at__isnull=True)),
+                name="lease_whole",
+            ),
+            models.CheckConstraint(condition=Q(slot__gte=1), name="assignment_slot_positive"),
+        ]
+        indexes = [
+            models.Index(fields=["job", "position"], name="assignment_open", condition=Q(state="open")),
+            models.Index(fields=["rater", "state"], name="assignment_rater_state"),
+            models.Index(fields=["lease_expires_at"], name="assignment_expiry", condition=Q(state="leased")),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job_id}: {self.chat_id} #{self.slot}"
+
+
+class Label(models.Model):
+    """A rater's current answer on (chat, criterion); value None = not applicable."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft", "Draft"
+        SUBMITTED = "submitted", "Submitted"
+
+    class Source(models.TextChoices):
+        SCREEN = "screen", "Screen"
+        IMPORT = "import", "Import"
+        API = "api", "API"
+        DEMO = "demo", "Written for the demo"
+
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="+")
+    version = models.ForeignKey(CriterionVersion, on_delete=models.PROTECT, related_name="+")
+    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    value = models.BooleanField(null=True, blank=True)
+    rationale = models.TextField(blank=True, default="")
+    # [{"n": 3, "start"?: 0, "end"?: 12, "quote"?: "…"}]; without start and end the whole message.
+    evidence = models.JSONField(default=list)
+    state = models.CharField(max_length=9, choices=State.choices, default=State.DRAFT)
+    post_reveal = models.BooleanField(default=False)
+    revision = models.PositiveIntegerField(default=1)
+    active_ms = models.PositiveIntegerField(default=0)
+    source = models.CharField(max_length=6, choices=Source.choices, default=Source.SCREEN)
+    given_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["chat", "criterion", "rater"], name="label_once")]
+        indexes = [
+            models.Index(
+                fields=["criterion", "chat"],
+                name="label_criterion_chat",
+                condition=Q(state="submitted", post_reveal=False),
+            ),
+            models.Index(fields=["rater", "given_at"], name="label_rater"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chat_id} {self.criterion_id} {self.rater_id}"
+
+
+class LabelRevision(models.Model):
+    """One saved answer in a label's history; append-only."""
+
+    label = models.ForeignKey(Label, on_delete=models.PROTECT, related_name="+")
+    number = models.PositiveIntegerField()
+    client_id = models.UUIDField()
+    value = models.BooleanField(null=True, blank=True)
+    rationale = models.TextField(blank=True, default="")
+    evidence = models.JSONField(default=list)
+    version = models.ForeignKey(CriterionVersion, on_delete=models.PROTECT, related_name="+")
+    state = models.CharField(max_length=9, choices=Label.State.choices)
+    post_reveal = models.BooleanField(default=False)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["label", "number"], name="labelrevision_number"),
+            models.UniqueConstraint(fields=["label", "client_id"], name="labelrevision_client"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.label_id} r{self.number}"
+
+
+class Adjudication(models.Model):
+    """A lead's decision on (chat, criterion); the one not replaced is in force."""
+
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    value = models.BooleanField(null=True, blank=True)
+    reason = models.TextField()
+    by_name = models.CharField(max_length=120)
+    by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField()
+    replaced_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chat", "criterion"], name="adjudication_current", condition=Q(replaced_at__isnull=True)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chat_id} {self.criterion_id}"
+
+
+class Consensus(models.Model):
+    """What the submitted labels on (chat, criterion) amount to; written in the transaction that changes them."""
+
+    class State(models.TextChoices):
+        TRUE = "true", "True"
+        FALSE = "false", "False"
+        NA = "na", "Not applicable"
+        UNRESOLVED = "unresolved", "Unresolved"
+
+    class By(models.TextChoices):
+        MAJORITY = "majority", "Majority"
+        ADJUDICATION = "adjudication", "Adjudication"
+
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    state = models.CharField(max_length=10, choices=State.choices)
+    by = models.CharField(max_length=12, choices=By.choices, default=By.MAJORITY)
+    n_true = models.PositiveIntegerField(default=0)
+    n_false = models.PositiveIntegerField(default=0)
+    n_na = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["chat", "criterion"], name="consensus_once")]
+        indexes = [models.Index(fields=["criterion", "chat", "state"], name="consensus_value")]
+
+    def __str__(self) -> str:
+        return f"{self.chat_id} {self.criterion_id} {self.state}"

@@ -1,0 +1,70 @@
+"""Accounts, raters and the workspace."""
+
+import secrets
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+
+
+class Role(models.TextChoices):
+    """The three roles; each is a Django group of this name."""
+
+    RATER = "rater", "Rater"
+    AUTHOR = "author", "Prompt author"
+    LEAD = "lead", "Lead"
+
+
+class User(AbstractUser):
+    """An account. Apart from Rater: labels may come from people who never sign in."""
+
+    class Meta:
+        permissions = [
+            ("label_chats", "Can label the chats of own assignments"),
+            ("see_judge", "Can see runs, verdicts and alignment"),
+            ("edit_prompts", "Can write prompt versions"),
+            ("see_holdout", "Can see the chats of holdout splits"),
+            ("manage_labeling", "Can open labelling jobs and adjudicate"),
+            ("start_runs", "Can start runs"),
+        ]
+
+
+class Rater(models.Model):
+    """Who gave a label: a person, an automatic signal, or an invented rater of the demo."""
+
+    class Kind(models.TextChoices):
+        PERSON = "person", "Person"
+        AUTOMATIC = "automatic", "Automatic"
+        DEMO = "demo", "Written for the demo"
+
+    name = models.CharField(max_length=120)
+    user = models.OneToOneField(User, on_delete=models.PROTECT, null=True, blank=True, related_name="rater")
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.PERSON)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name"], name="rater_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def new_secret() -> bytes:
+    """32 random bytes for the fence around chats in prompts."""
+    return secrets.token_bytes(32)
+
+
+class Workspace(models.Model):
+    """The one row of workspace-wide settings."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    fence_secret = models.BinaryField(default=new_secret, editable=False)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(id=1), name="workspace_single")]
+
+    def __str__(self) -> str:
+        return "Workspace"
+
+    @classmethod
+    def current(cls) -> "Workspace":
+        """The row, made on first use."""
+        return cls.objects.get_or_create(id=1)[0]

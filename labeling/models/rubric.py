@@ -1,0 +1,101 @@
+"""Rubric, dimensions, criteria and their versions."""
+
+from django.core.validators import RegexValidator
+from django.db import models
+
+from labeling.models.people import User
+
+
+class Rubric(models.Model):
+    """A named set of criteria."""
+
+    name = models.CharField(max_length=120)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["name"], name="rubric_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Dimension(models.Model):
+    """One of the five dimensions that criteria are grouped by."""
+
+    key = models.CharField(max_length=64)
+    name = models.CharField(max_length=120)
+    position = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["position", "id"]
+        constraints = [models.UniqueConstraint(fields=["key"], name="dimension_key")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Tier(models.TextChoices):
+    """What a criterion needs from the judge."""
+
+    SIMPLE = "simple", "simple"
+    CONTEXT = "context", "context"
+    SUBJECTIVE = "subjective", "subjective"
+
+
+class Criterion(models.Model):
+    """A yes/no question of the rubric; its text lives in its versions."""
+
+    class State(models.TextChoices):
+        ACTIVE = "active", "Active"
+        RETIRED = "retired", "Retired"
+
+    class Articles(models.TextChoices):
+        ALL = "all", "Every article"
+        LISTED = "listed", "Listed articles"
+
+    key = models.CharField(max_length=64, validators=[RegexValidator(r"^[a-z][a-z0-9_]*$")])
+    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="criteria")
+    dimension = models.ForeignKey(Dimension, on_delete=models.PROTECT, related_name="criteria")
+    tier = models.CharField(max_length=10, choices=Tier.choices)
+    critical = models.BooleanField(default=False)
+    position = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.ACTIVE)
+    articles = models.CharField(max_length=6, choices=Articles.choices, default=Articles.LISTED)
+    # Raised in every transaction that changes the criterion's human answers: reports see staleness without a scan.
+    labels_seq = models.BigIntegerField(default=0)
+
+    class Meta:
+        ordering = ["position", "id"]
+        constraints = [models.UniqueConstraint(fields=["key"], name="criterion_key")]
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def name(self) -> str:
+        """The key as readable words."""
+        return self.key.replace("_", " ").capitalize()
+
+
+class CriterionVersion(models.Model):
+    """An immutable text of a criterion; the newest one is in force."""
+
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="versions")
+    number = models.PositiveIntegerField()
+    question = models.TextField()
+    definition = models.TextField()
+    guideline = models.TextField(blank=True, default="")
+    true_example = models.TextField(blank=True, default="")
+    false_example = models.TextField(blank=True, default="")
+    passes_when = models.BooleanField(default=True)
+    allow_na = models.BooleanField(default=False)
+    content_hash = models.CharField(max_length=64)
+    reason = models.TextField(blank=True, default="")
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["criterion", "number"], name="criterionversion_number")]
+
+    def __str__(self) -> str:
+        return f"{self.criterion_id} v{self.number}"

@@ -1,0 +1,25 @@
+"""Roles as Django groups with permissions."""
+
+from django.contrib.auth.models import Group, Permission
+
+from labeling.models.people import Rater, Role, User
+
+PERMISSIONS = {
+    Role.RATER: ["label_chats"],
+    Role.AUTHOR: ["see_judge", "edit_prompts"],
+    Role.LEAD: ["see_judge", "edit_prompts", "see_holdout", "manage_labeling", "start_runs"],
+}
+
+
+def roles_ensure() -> None:
+    """Make the three groups and set exactly the permissions of their role (idempotent)."""
+    for role, codenames in PERMISSIONS.items():
+        group, _ = Group.objects.get_or_create(name=role.value)
+        group.permissions.set(
+            Permission.objects.filter(codename__in=codenames, content_type__app_label="labeling")
+        )
+
+
+def rater_for(*, user: User) -> Rater:
+    """The rater behind an account, made on first use under the user name."""
+    return Rater.objects.get_or_create(user=user, defaults={"name": user.get_username()})[0]

@@ -1,0 +1,5 @@
+"""Settings, routes and the Celery application: wires everything, holds no logic."""
+
+from lace_site.celery import app as celery_app
+
+__all__ = ["celery_app"]

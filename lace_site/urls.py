@@ -1,0 +1,5 @@
+"""Routes of the whole site."""
+
+from django.urls import path
+
+urlpatterns: list = []

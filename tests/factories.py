@@ -1,0 +1,81 @@
+"""Small makers of rows for tests; every argument that matters is named, the rest is plain."""
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.models import Group
+
+from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
+from labeling.models.people import Rater, Role, User
+from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
+
+_numbers = itertools.count(1)
+
+
+def make_user(name: str, *roles: Role) -> User:
+    user = User.objects.create_user(username=name, password="correct horse battery")
+    user.groups.set(Group.objects.filter(name__in=[role.value for role in roles]))
+    return user
+
+
+def make_rater(name: str = "", *, user: User | None = None) -> Rater:
+    return Rater.objects.create(name=name or f"rater-{next(_numbers)}", user=user)
+
+
+def make_criterion(
+    key: str,
+    *,
+    rubric: Rubric,
+    tier: str = "simple",
+    passes_when: bool = True,
+    allow_na: bool = False,
+    dimension: str = "compliance",
+    question: str = "",
+) -> Criterion:
+    row, _ = Dimension.objects.get_or_create(key=dimension, defaults={"name": dimension.replace("_", " ").title()})
+    criterion = Criterion.objects.create(
+        key=key, rubric=rubric, dimension=row, tier=tier, position=next(_numbers), articles="listed"
+    )
+    text = question or f"Is {key} so?"
+    CriterionVersion.objects.create(
+        criterion=criterion,
+        number=1,
+        question=text,
+        definition=f"True when {key}.",
+        passes_when=passes_when,
+        allow_na=allow_na,
+        content_hash=hashlib.sha256(f"{text}{passes_when}{allow_na}".encode()).hexdigest(),
+    )
+    return criterion
+
+
+def make_rubric(*keys: str, name: str = "Test rubric", **criterion: Any) -> Rubric:
+    rubric = Rubric.objects.create(name=name)
+    for key in keys:
+        make_criterion(key, rubric=rubric, **criterion)
+    return rubric
+
+
+def make_chat(external_id: str = "", *, messages: Sequence[tuple[str, str]] = (), topic: str = "unknown") -> Chat:
+    number = next(_numbers)
+    turns = list(messages) or [("user", f"Where is order {number}?"), ("assistant", f"Order {number} is on its way.")]
+    stored = [{"n": n, "role": role, "content": content} for n, (role, content) in enumerate(turns, 1)]
+    return Chat.objects.create(
+        external_id=external_id or f"chat-{number}",
+        topic=Topic.objects.get_or_create(key=topic, defaults={"name": topic})[0],
+        messages=stored,
+        content_hash=hashlib.sha256(repr(turns).encode()).hexdigest(),
+        message_count=len(stored),
+        char_count=sum(len(content) for _, content in turns),
+    )
+
+
+def make_set(rubric: Rubric, *chats: Chat, name: str = "calibration", split: str = "dev") -> ChatSet:
+    chat_set = ChatSet.objects.create(name=name, rubric=rubric)
+    ChatSetMember.objects.bulk_create(
+        ChatSetMember(chat_set=chat_set, chat=chat, split=split, position=position)
+        for position, chat in enumerate(chats, 1)
+    )
+    return chat_set
