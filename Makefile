@@ -3,10 +3,12 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8000
+WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench dev clean
+.PHONY: demo dev test test-sqlite test-postgres browser lint bench clean
 
+# ---- environment
 $(VENV)/.runtime: requirements.txt requirements-model.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet -r requirements.txt
@@ -16,3 +18,37 @@ $(VENV)/.runtime: requirements.txt requirements-model.txt
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt
 	$(BIN)/pip install --quiet -r requirements-dev.txt
 	touch $@
+
+# ---- use
+demo: $(VENV)/.runtime
+	$(BIN)/python manage.py migrate --verbosity 0
+	$(BIN)/python manage.py create_demo --evaluate
+	PORT=$(PORT) $(BIN)/python manage.py serve
+
+dev: $(VENV)/.runtime
+	$(BIN)/python manage.py migrate --verbosity 0
+	DEBUG=on PORT=$(PORT) $(BIN)/python manage.py serve --reload
+
+# ---- check
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -qq -y chromium >/dev/null; } || \
+	  echo "no Chromium here and no right to install it: browser tests will be skipped (or fail where CI=true)"
+
+test: $(VENV)/.dev browser
+	$(BIN)/python -m pytest -n $(WORKERS) tests
+	$(BIN)/python -m tests.with_postgres $(BIN)/python -m pytest -n $(WORKERS) tests
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(BIN)/djade --target-version 5.2 --check $$(git ls-files 'templates/*.html')
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) var staticfiles

@@ -1,5 +1,25 @@
 """Routes of the whole site."""
 
-from django.urls import path
+from django.contrib import admin
+from django.contrib.auth import views as auth
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView
 
-urlpatterns: list = []
+from lace_site import health, views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("accounts/login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("accounts/logout/", auth.LogoutView.as_view(), name="logout"),
+    path("admin/", admin.site.urls),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", views.ApiDocs.as_view(url_name="schema"), name="api_docs"),
+    path("api/", include("labeling.api_urls")),
+    path("api/", include("evaluation.api_urls")),
+    path("api/", include("alignment.api_urls")),
+    path("", include("labeling.urls")),
+    path("", include("evaluation.urls")),
+    path("", include("alignment.urls")),
+]

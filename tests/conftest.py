@@ -1,6 +1,11 @@
-"""Fixtures shared by all tests: the three people, and the real database."""
+"""Fixtures shared by all tests: the three people, the real database, and the real browser."""
+
+import os
+import shutil
+from typing import Any
 
 import pytest
+from django.conf import settings
 
 from labeling.models.people import Role, User
 from tests.factories import make_user
@@ -19,3 +24,37 @@ def author_user(db: None) -> User:
 @pytest.fixture
 def lead_user(db: None) -> User:
     return make_user("ines", Role.LEAD)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords() -> None:
+    """Slow hashing protects real passwords; here it would only slow down every sign-in."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+# ---------- browser ----------
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "browser: needs a real browser")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """The system's Chromium; without one a named skip, on CI a failure."""
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if path is None and os.environ.get("CI", "").lower() in {"1", "true"}:
+        pytest.fail("CI needs a browser: no " + ", ".join(BROWSERS))
+    if path is None:
+        pytest.skip("no browser here: " + ", ".join(BROWSERS))
+    # Django refuses the ORM in a thread with a running event loop, and Playwright leaves one in this thread.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    return {**browser_type_launch_args, "executable_path": path, "args": ["--no-sandbox"]}

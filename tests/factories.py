@@ -34,7 +34,9 @@ def make_criterion(
     dimension: str = "compliance",
     question: str = "",
 ) -> Criterion:
-    row, _ = Dimension.objects.get_or_create(key=dimension, defaults={"name": dimension.replace("_", " ").title()})
+    row, _ = Dimension.objects.get_or_create(
+        key=dimension, defaults={"name": dimension.replace("_", " ").title()}
+    )
     criterion = Criterion.objects.create(
         key=key, rubric=rubric, dimension=row, tier=tier, position=next(_numbers), articles="listed"
     )
@@ -58,9 +60,14 @@ def make_rubric(*keys: str, name: str = "Test rubric", **criterion: Any) -> Rubr
     return rubric
 
 
-def make_chat(external_id: str = "", *, messages: Sequence[tuple[str, str]] = (), topic: str = "unknown") -> Chat:
+def make_chat(
+    external_id: str = "", *, messages: Sequence[tuple[str, str]] = (), topic: str = "unknown"
+) -> Chat:
     number = next(_numbers)
-    turns = list(messages) or [("user", f"Where is order {number}?"), ("assistant", f"Order {number} is on its way.")]
+    turns = list(messages) or [
+        ("user", f"Where is order {number}?"),
+        ("assistant", f"Order {number} is on its way."),
+    ]
     stored = [{"n": n, "role": role, "content": content} for n, (role, content) in enumerate(turns, 1)]
     return Chat.objects.create(
         external_id=external_id or f"chat-{number}",

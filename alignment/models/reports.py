@@ -10,7 +10,7 @@ class Report(models.Model):
     """An immutable report body; the same labels, run and options find the same row."""
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, related_name="+")
+    chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     against = models.CharField(max_length=140)
     split = models.CharField(max_length=8, blank=True, default="")
     # sha256 of everything the body depends on: run and its state, set and its members, labels_seq and version of

@@ -114,7 +114,9 @@ class SnapshotItem(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["snapshot", "criterion", "article_version"], name="snapshotitem_once")
+            models.UniqueConstraint(
+                fields=["snapshot", "criterion", "article_version"], name="snapshotitem_once"
+            )
         ]
 
     def __str__(self) -> str:

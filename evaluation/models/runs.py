@@ -108,7 +108,9 @@ class Unit(models.Model):
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
     group = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=6, choices=State.choices, default=State.OPEN)
-    lease = models.ForeignKey(WorkerLease, on_delete=models.SET_NULL, null=True, blank=True, related_name="units")
+    lease = models.ForeignKey(
+        WorkerLease, on_delete=models.SET_NULL, null=True, blank=True, related_name="units"
+    )
     tries = models.PositiveSmallIntegerField(default=0)
     error = models.CharField(max_length=200, blank=True, default="")
     finished_at = models.DateTimeField(null=True, blank=True)

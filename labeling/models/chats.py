@@ -78,7 +78,9 @@ class Chat(models.Model):
             models.Index(fields=["content_hash"], name="chat_content_hash"),
             models.Index(fields=["topic", "started_at"], name="chat_topic_started"),
             models.Index(
-                fields=["experiment", "variant", "started_at"], name="chat_experiment", condition=~Q(experiment="")
+                fields=["experiment", "variant", "started_at"],
+                name="chat_experiment",
+                condition=~Q(experiment=""),
             ),
         ]
 

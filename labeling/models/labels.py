@@ -107,7 +107,9 @@ class Label(models.Model):
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="+")
     version = models.ForeignKey(CriterionVersion, on_delete=models.PROTECT, related_name="+")
-    assignment = models.ForeignKey(Assignment, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    assignment = models.ForeignKey(
+        Assignment, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     value = models.BooleanField(null=True, blank=True)
     rationale = models.TextField(blank=True, default="")
     # [{"n": 3, "start"?: 0, "end"?: 12, "quote"?: "…"}]; without start and end the whole message.
@@ -173,7 +175,9 @@ class Adjudication(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["chat", "criterion"], name="adjudication_current", condition=Q(replaced_at__isnull=True)
+                fields=["chat", "criterion"],
+                name="adjudication_current",
+                condition=Q(replaced_at__isnull=True),
             )
         ]
 

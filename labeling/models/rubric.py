@@ -95,7 +95,9 @@ class CriterionVersion(models.Model):
 
     class Meta:
         ordering = ["number"]
-        constraints = [models.UniqueConstraint(fields=["criterion", "number"], name="criterionversion_number")]
+        constraints = [
+            models.UniqueConstraint(fields=["criterion", "number"], name="criterionversion_number")
+        ]
 
     def __str__(self) -> str:
         return f"{self.criterion_id} v{self.number}"

@@ -1,0 +1,33 @@
+"""Agreement statistics: people against the judge, two raters, many raters."""
+
+from alignment.core.agreement.confusion import Confusion
+from alignment.core.agreement.many_raters import (
+    fleiss_kappa,
+    gwet_ac1_raters,
+    krippendorff_alpha,
+    leave_one_rater_out,
+    percent_agreement,
+)
+from alignment.core.agreement.two_raters import (
+    GwetAC1,
+    Kappa,
+    brennan_prediger,
+    cohen_kappa,
+    gwet_ac1,
+    scott_pi,
+)
+
+__all__ = [
+    "Confusion",
+    "GwetAC1",
+    "Kappa",
+    "brennan_prediger",
+    "cohen_kappa",
+    "fleiss_kappa",
+    "gwet_ac1",
+    "gwet_ac1_raters",
+    "krippendorff_alpha",
+    "leave_one_rater_out",
+    "percent_agreement",
+    "scott_pi",
+]

@@ -1,0 +1,205 @@
+"""What share of all chats is True, from a judge that errs and the chats people have labelled."""
+
+import math
+from dataclasses import dataclass
+
+from alignment.core.agreement import Confusion
+from alignment.core.estimates import Estimate, Interval
+from alignment.core.intervals import normal_quantile
+
+WIDEST_USABLE = 0.5
+FEW_LABELS = 20
+
+CLIPPED = "the judge's rate lies outside what its errors allow: clipped"
+TOO_WIDE = "not usable: the interval is wider than 0.5"
+NO_BETTER = "the judge is no better than chance (TPR + TNR <= 1)"
+
+
+@dataclass(frozen=True)
+class CorrectedShare:
+    """A share after correction: clipped to [0, 1], and as the formula gave it."""
+
+    value: float
+    raw: float
+
+    @property
+    def clipped(self) -> bool:
+        """The formula's value was outside [0, 1]."""
+        return self.value != self.raw
+
+
+def rogan_gladen(*, apparent: float, tpr: float, tnr: float) -> CorrectedShare | None:
+    """True share behind a judge's share of True, (p + TNR - 1) / (TPR + TNR - 1).
+
+    Parameters
+    ----------
+    apparent : share of chats the judge answers True.
+    tpr, tnr : the judge's rates against people.
+
+    Returns
+    -------
+    CorrectedShare or None : None when TPR + TNR <= 1, a judge no better than chance.
+
+    Notes
+    -----
+    Rogan & Gladen (1978), Am J Epidemiol 107:71. Assumes the judge's TPR and TNR carry over to all chats.
+
+    Examples
+    --------
+    >>> round(rogan_gladen(apparent=23 / 150, tpr=0.96, tnr=0.89).value, 3)
+    0.051
+    >>> rogan_gladen(apparent=0.03, tpr=0.9, tnr=0.95).clipped
+    True
+    >>> rogan_gladen(apparent=0.5, tpr=0.5, tnr=0.5) is None
+    True
+    """
+    youden = tpr + tnr - 1
+    if youden <= 0:
+        return None
+    raw = (apparent + tnr - 1) / youden
+    return CorrectedShare(value=min(1.0, max(0.0, raw)), raw=raw)
+
+
+def lang_reiczigel(
+    *, apparent: float, n: int, tpr: float, n_true: int, tnr: float, n_false: int, confidence: float = 0.95
+) -> Interval | None:
+    """Interval of the Rogan-Gladen share with TPR and TNR that are themselves estimated.
+
+    Adds 2 to each of `n_true` and `n_false` (1 success) and z^2 to `n` (z^2/2 successes), takes the
+    delta-method error of the share p so found, and shifts the centre by
+    2 z^2 (p TPR (1 - TPR) / n_true - (1 - p) TNR (1 - TNR) / n_false).
+
+    Parameters
+    ----------
+    apparent, n : the judge's share of True and the chats it was found on.
+    tpr, n_true, tnr, n_false : the judge's rates and the human answers they were found on.
+
+    Returns
+    -------
+    Interval or None : clipped to [0, 1]; None when the judge is no better than chance.
+
+    Notes
+    -----
+    Lang & Reiczigel (2014), Prev Vet Med 113:13.
+
+    Examples
+    --------
+    >>> interval = lang_reiczigel(apparent=0.3, n=100, tpr=0.9, n_true=50, tnr=0.95, n_false=60)
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.1711, 0.4197)
+    """
+    z = normal_quantile(confidence)
+    p = (n * apparent + z * z / 2) / (n + z * z)
+    positive = (n_true * tpr + 1) / (n_true + 2)
+    negative = (n_false * tnr + 1) / (n_false + 2)
+    youden = positive + negative - 1
+    if youden <= 0:
+        return None
+    share = (p + negative - 1) / youden
+    spread_true = positive * (1 - positive) / (n_true + 2)
+    spread_false = negative * (1 - negative) / (n_false + 2)
+    shift = 2 * z * z * (share * spread_true - (1 - share) * spread_false)
+    error = math.sqrt(p * (1 - p) / (n + z * z) + share**2 * spread_true + (1 - share) ** 2 * spread_false)
+    centre, margin = share + shift, z * error / youden
+    return Interval(min(1.0, max(0.0, centre - margin)), min(1.0, max(0.0, centre + margin)))
+
+
+def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estimate:
+    """Share of all chats that are True, for curated or balanced labels: Rogan-Gladen with Lang-Reiczigel.
+
+    Parameters
+    ----------
+    table : people against the judge on the labelled chats.
+    judge_true, judge_n : the judge's True and all its True and False verdicts, labelled chats or not.
+
+    Returns
+    -------
+    Estimate : undefined, with the reason, without verdicts, without a human class, or with a judge no better
+        than chance. Flagged when clipped. No interval, "not usable", when it would be wider than 0.5. The
+        interval is stretched to hold the value where shrinkage has moved it off.
+
+    Examples
+    --------
+    >>> estimate = corrected_share(table=Confusion(45, 5, 3, 57), judge_true=30, judge_n=100)
+    >>> round(estimate.value, 3)
+    0.294
+    """
+    if judge_n == 0:
+        return Estimate(None, reason="no verdict of True or False")
+    if table.tpr is None or table.tnr is None:
+        return Estimate(None, reason="needs chats that people answered True and chats they answered False")
+    apparent = judge_true / judge_n
+    share = rogan_gladen(apparent=apparent, tpr=table.tpr, tnr=table.tnr)
+    if share is None:
+        return Estimate(None, reason=NO_BETTER)
+    flag = CLIPPED if share.clipped else ""
+    interval = lang_reiczigel(
+        apparent=apparent,
+        n=judge_n,
+        tpr=table.tpr,
+        n_true=table.human_true,
+        tnr=table.tnr,
+        n_false=table.human_false,
+    )
+    if interval is None or interval.high - interval.low > WIDEST_USABLE:
+        return Estimate(share.value, reason=TOO_WIDE, flag=flag)
+    return Estimate(share.value, _holding(interval, share.value), flag=flag)
+
+
+def _holding(interval: Interval, value: float) -> Interval:
+    return Interval(min(interval.low, value), max(interval.high, value))
+
+
+def ppi_share(
+    *,
+    table: Confusion,
+    unlabelled_true: int,
+    unlabelled_n: int,
+    weight: float | None = None,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Share of all chats that are True, for labels drawn at random: prediction-powered inference (PPI++).
+
+    mean(Y - w f) over labelled chats + w mean(f) over the others; f the judge's answer, Y the people's.
+
+    Parameters
+    ----------
+    table : people against the judge on a random sample of the chats.
+    unlabelled_true, unlabelled_n : the judge's True and all its verdicts on the other chats.
+    weight : w; None tunes it to the smallest variance, cov(Y, f) / ((1 + n/N) var(f)) within [0, 1].
+
+    Returns
+    -------
+    Estimate : as the formula gives it, so bounds may leave [0, 1]. Undefined without labelled or without
+        unlabelled chats. Flagged below 20 human False (or True) labels, where 95% intervals cover about 90%.
+
+    Notes
+    -----
+    Angelopoulos, Duchi & Zrnic (2023), arXiv 2311.01453; variances divide by n, as in ppi_py.
+
+    Examples
+    --------
+    >>> estimate = ppi_share(table=Confusion(6, 1, 1, 2), unlabelled_true=16, unlabelled_n=20, weight=1.0)
+    >>> round(estimate.value, 3), round(estimate.interval.low, 4), round(estimate.interval.high, 4)
+    (0.8, 0.472, 1.128)
+    """
+    if table.n == 0 or unlabelled_n == 0:
+        return Estimate(None, reason="needs labelled and unlabelled chats")
+    n, others = table.n, unlabelled_n
+    people, judge, elsewhere = table.human_true / n, table.judge_true / n, unlabelled_true / others
+    covariance = table.tp / n - people * judge
+    if weight is None:
+        weight = _tuned_weight(covariance, (table.judge_true + unlabelled_true) / (n + others), n / others)
+    variance = weight**2 * elsewhere * (1 - elsewhere) / others
+    variance += (people * (1 - people) + weight**2 * judge * (1 - judge) - 2 * weight * covariance) / n
+    value = people + weight * (elsewhere - judge)
+    margin = normal_quantile(confidence) * math.sqrt(max(0.0, variance))
+    fewest = min(table.human_true, table.human_false)
+    flag = f"few labels of one class: {fewest} of {FEW_LABELS}" if fewest < FEW_LABELS else ""
+    return Estimate(value, Interval(value - margin, value + margin), flag=flag)
+
+
+def _tuned_weight(covariance: float, judge: float, labelled_per_other: float) -> float:
+    """The weight with the smallest variance; 0, the people alone, for a judge that never varies."""
+    variance = judge * (1 - judge)
+    return min(1.0, max(0.0, covariance / ((1 + labelled_per_other) * variance))) if variance > 0 else 0.0

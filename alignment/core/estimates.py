@@ -1,0 +1,80 @@
+"""Values with their intervals; an undefined value is None and carries its reason."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A closed interval, `low <= high`, in the unit of the value it belongs to."""
+
+    low: float
+    high: float
+
+    def complement(self) -> "Interval":
+        """The interval of 1 - p, given that of a share p.
+
+        >>> Interval(0.25, 0.5).complement()
+        Interval(low=0.5, high=0.75)
+        """
+        return Interval(1 - self.high, 1 - self.low)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A statistic, its interval, and in words whatever is missing.
+
+    Parameters
+    ----------
+    value : the statistic; None where its formula is 0/0.
+    interval : None where none can be given.
+    reason : why `value` is None, or why `interval` is None although there is a value.
+    flag : something a reader has to know about a value that does exist.
+    dropped : bootstrap replicates in which the statistic was undefined.
+
+    Examples
+    --------
+    >>> Estimate(0.5, Interval(0.25, 0.75)).as_json()
+    {'value': 0.5, 'low': 0.25, 'high': 0.75}
+    """
+
+    value: float | None
+    interval: Interval | None = None
+    reason: str = ""
+    flag: str = ""
+    dropped: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """`value`, `low`, `high`; `flag` and `dropped` only where there is something to say."""
+        low, high = (self.interval.low, self.interval.high) if self.interval else (None, None)
+        body: dict[str, Any] = {"value": self.value, "low": low, "high": high}
+        if self.flag:
+            body["flag"] = self.flag
+        if self.dropped:
+            body["dropped"] = self.dropped
+        return body
+
+    def complement(self) -> "Estimate":
+        """The same for 1 - value: a failing share turned into a passing one.
+
+        >>> Estimate(0.75, Interval(0.5, 1.0)).complement()
+        Estimate(value=0.25, interval=Interval(low=0.0, high=0.5), reason='', flag='', dropped=0)
+        """
+        value = None if self.value is None else 1 - self.value
+        interval = self.interval.complement() if self.interval else None
+        return Estimate(value, interval, self.reason, self.flag, self.dropped)
+
+
+def undefined_reasons(estimates: dict[str, Estimate]) -> dict[str, str]:
+    """Reason by name for each missing value, by `name.interval` for each missing interval.
+
+    >>> undefined_reasons({"tnr": Estimate(None, reason="no False"), "f1": Estimate(0.5, reason="few chats")})
+    {'tnr': 'no False', 'f1.interval': 'few chats'}
+    """
+    reasons: dict[str, str] = {}
+    for name, estimate in estimates.items():
+        if estimate.value is None:
+            reasons[name] = estimate.reason
+        elif estimate.interval is None:
+            reasons[f"{name}.interval"] = estimate.reason
+    return reasons

@@ -1,0 +1,23 @@
+"""The alignment report, from answer codes to its JSON body."""
+
+from alignment.core.report.body import build_report
+from alignment.core.report.data import (
+    CONSENSUS,
+    EACH_RATER,
+    CriterionData,
+    CriterionSpec,
+    HumanCode,
+    JudgeCode,
+    ReportData,
+)
+
+__all__ = [
+    "CONSENSUS",
+    "EACH_RATER",
+    "CriterionData",
+    "CriterionSpec",
+    "HumanCode",
+    "JudgeCode",
+    "ReportData",
+    "build_report",
+]

@@ -1,0 +1,175 @@
+"""One criterion's entry in a report."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from alignment.core.estimates import Estimate, undefined_reasons
+from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, ReportData
+from alignment.core.report.human_side import human_side
+from alignment.core.report.judge_side import AVERAGED, NAMES, averaged_statistics, judge_statistics
+from alignment.core.report.pass_rates import (
+    ALL_LABELLED,
+    NEEDS_ONE_TRUTH,
+    NO_ANSWER,
+    corrected_pass_rate,
+    human_pass_rate,
+    judge_pass_rate,
+    passing,
+)
+from alignment.core.report.pooled import NO_RUN
+from alignment.core.report.tally import Tally, tally
+from alignment.core.status import DIRECTIONAL, Decision, StatusPolicy, decide_status
+
+MANY_ANSWERS = "a chat has several human answers: no one table"
+NO_STATUS = "no status against each rater: the policy needs one table with intervals"
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What an entry is put together from."""
+
+    data: CriterionData
+    tally: Tally
+    each_rater: bool
+    random_labels: bool
+    policy: StatusPolicy
+    seed: int
+
+
+def criterion_entry(
+    report: ReportData, data: CriterionData, *, policy: StatusPolicy, seed: int
+) -> dict[str, Any]:
+    """Counts, judge statistics, human agreement, pass rates and status of one criterion.
+
+    Parameters
+    ----------
+    report : for what the report is against and how its labels were chosen.
+    data : the criterion's answers.
+    policy : decides the status.
+    seed : of every bootstrap.
+    """
+    each = report.each_rater
+    parts = _Parts(data, tally(data, each_rater=each), each, report.random_labels, policy, seed)
+    judged = _judge_statistics(parts)
+    people = human_side(data.counts, raters=data.raters, seed=seed)
+    rates = _pass_rates(parts)
+    decision = _decision(parts, judged)
+    return {
+        **_identity(data),
+        **_counts(parts),
+        **{name: judged[name].as_json() if name in judged else None for name in NAMES},
+        "human": people.body,
+        "pass_rate": {name: _rate_json(rate) for name, rate in rates.items()},
+        "status": decision.status.value if decision.status else None,
+        "reasons": list(decision.reasons),
+        "prevalence": _prevalence(parts).value,
+        "policy": policy.label,
+        "undefined": {
+            **_missing_counts(parts),
+            **undefined_reasons(judged),
+            **people.undefined,
+            **undefined_reasons({f"pass_rate.{name}": rate for name, rate in rates.items() if rate}),
+        },
+    }
+
+
+def _identity(data: CriterionData) -> dict[str, Any]:
+    spec = data.spec
+    return {
+        "key": spec.key,
+        "dimension": spec.dimension,
+        "tier": spec.tier,
+        "passes_when": spec.passes_when,
+    }
+
+
+def _counts(parts: _Parts) -> dict[str, Any]:
+    """Every chat once; without a run `n` counts the chats people answered, and what needs one is null."""
+    counts = parts.tally
+    table = counts.table if counts.has_run else None
+    return {
+        "n": table.n if table else counts.answered,
+        "human_true": _human_true(parts),
+        "unlabelled": counts.people(HumanCode.UNLABELLED),
+        "unresolved": counts.people(HumanCode.UNRESOLVED),
+        "not_applicable": counts.people(HumanCode.NA),
+        "no_verdict": sum(counts.no_verdict_by.values()) if table else None,
+        "no_verdict_by": counts.no_verdict_by if table else None,
+        "judge_not_applicable": counts.both_answered(JudgeCode.NA) if table else None,
+        "confusion": asdict(table) if table and not parts.each_rater else None,
+    }
+
+
+def _human_true(parts: _Parts) -> int | None:
+    if parts.each_rater:
+        return None
+    return parts.tally.table.human_true if parts.tally.has_run else parts.tally.people(HumanCode.TRUE)
+
+
+def _missing_counts(parts: _Parts) -> dict[str, str]:
+    missing = dict.fromkeys(("human_true", "confusion"), MANY_ANSWERS) if parts.each_rater else {}
+    return missing if parts.tally.has_run else {**missing, "judge": NO_RUN}
+
+
+def _judge_statistics(parts: _Parts) -> dict[str, Estimate]:
+    if not parts.tally.has_run:
+        return {}
+    if parts.each_rater:
+        return averaged_statistics(parts.data.rater_tables)
+    return judge_statistics(parts.tally.table, seed=parts.seed)
+
+
+def _share_of_true_labels(parts: _Parts) -> Estimate:
+    """Of every single True or False label: what stands for the consensus against each rater."""
+    true, false, _ = parts.data.counts.sum(axis=0).tolist()
+    if true + false == 0:
+        return Estimate(None, reason=NO_ANSWER)
+    return Estimate(true / (true + false), reason=AVERAGED)
+
+
+def _prevalence(parts: _Parts) -> Estimate:
+    """Share of True among the human answers that `n` counts."""
+    if parts.each_rater:
+        return _share_of_true_labels(parts)
+    n = parts.tally.table.n if parts.tally.has_run else parts.tally.answered
+    return Estimate((_human_true(parts) or 0) / n) if n else Estimate(None, reason=NO_ANSWER)
+
+
+def _pass_rates(parts: _Parts) -> dict[str, Estimate | None]:
+    good = parts.data.spec.passes_when
+    people = (
+        passing(_share_of_true_labels(parts), passes_when=good)
+        if parts.each_rater
+        else human_pass_rate(parts.tally, passes_when=good)
+    )
+    if not parts.tally.has_run:
+        return {"human": people, "judge": None, "judge_corrected": None}
+    judge = judge_pass_rate(parts.tally, passes_when=good)
+    return {"human": people, "judge": judge, "judge_corrected": _corrected(parts)}
+
+
+def _corrected(parts: _Parts) -> Estimate:
+    if parts.each_rater:
+        return Estimate(None, reason=NEEDS_ONE_TRUTH)
+    good = parts.data.spec.passes_when
+    return corrected_pass_rate(parts.tally, passes_when=good, random_labels=parts.random_labels)
+
+
+def _rate_json(rate: Estimate | None) -> dict[str, Any] | None:
+    """A corrected rate that does not apply is null as a whole; one that failed shows its empty value."""
+    return None if rate is None or rate.reason == ALL_LABELLED else rate.as_json()
+
+
+def _decision(parts: _Parts, judged: dict[str, Estimate]) -> Decision:
+    tier = parts.data.spec.tier
+    directional = (DIRECTIONAL,) if tier == "subjective" else ()
+    if not judged or parts.each_rater:
+        return Decision(None, (NO_STATUS if judged else NO_RUN, *directional))
+    return decide_status(
+        table=parts.tally.table,
+        tpr=judged["tpr"],
+        tnr=judged["tnr"],
+        balanced_accuracy=judged["balanced_accuracy"],
+        policy=parts.policy,
+        tier=tier,
+    )

@@ -1,0 +1,106 @@
+"""Agreement pooled over the criteria of a dimension, of a tier, or of all."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alignment.core.agreement import Confusion, formulas
+from alignment.core.estimates import Estimate, undefined_reasons
+from alignment.core.intervals import (
+    Patterns,
+    bootstrap_estimate,
+    digits,
+    packed_patterns,
+    resample_chats,
+)
+from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, ReportData
+from alignment.core.report.judge_side import NO_PAIR, averaged_statistics
+from alignment.core.report.tally import joint_codes, tally
+
+NO_BOTH_CLASSES = "people did not answer both True and False"
+NO_RUN = "no run: the human side only"
+
+
+def _cell_by_code() -> NDArray[np.int64]:
+    """Joint code -> one-hot (tp, fn, fp, tn), all 0 where either side has no True or False."""
+    cells = np.zeros((len(HumanCode), len(JudgeCode), 4), dtype=np.int64)
+    for cell in range(4):
+        cells[cell // 2, cell % 2, cell] = 1
+    return cells.reshape(-1, 4)
+
+
+_CELLS = _cell_by_code()
+
+
+def chat_patterns(criteria: Sequence[CriterionData], *, chats: int) -> Patterns:
+    """Each chat's counts of tp, fn, fp, tn over the criteria, as patterns.
+
+    Parameters
+    ----------
+    criteria : with a run.
+    chats : how many there are.
+    """
+    base = len(criteria) + 1
+    worth = _CELLS @ digits(base, 4)
+    packed = np.zeros(chats, dtype=np.int64)
+    for criterion in criteria:
+        if criterion.judge is not None:
+            packed += worth[joint_codes(criterion.human, criterion.judge)]
+    return packed_patterns(packed, base=base, width=4)
+
+
+def pooled(data: ReportData, criteria: Sequence[CriterionData], *, seed: int) -> dict[str, Any]:
+    """`n`, accuracy and balanced accuracy of the pairs of all these criteria together.
+
+    Parameters
+    ----------
+    data : the report's data.
+    criteria : those to pool.
+    seed : of the chat bootstrap: a chat's criteria are drawn together, since they are not independent.
+
+    Returns
+    -------
+    dict : `n` counts pairs of chat and criterion; without a run those that people answered, and the rest is
+        null. Against each rater: pooled by rater, then averaged, without intervals.
+    """
+    tallies = [tally(criterion, each_rater=data.each_rater) for criterion in criteria]
+    if not data.has_run:
+        answered = sum(one.answered for one in tallies)
+        return {
+            "n": answered,
+            "accuracy": None,
+            "balanced_accuracy": None,
+            "undefined": {"judge": NO_RUN},
+        }
+    table = sum((one.table for one in tallies), Confusion(0, 0, 0, 0))
+    if data.each_rater:
+        found = _averaged(criteria)
+    else:
+        found = _bootstrapped(chat_patterns(criteria, chats=len(data.chat_ids)), table, seed=seed)
+    estimates = {name: found[name] for name in ("accuracy", "balanced_accuracy")}
+    return {
+        "n": table.n,
+        **{name: one.as_json() for name, one in estimates.items()},
+        "undefined": undefined_reasons(estimates),
+    }
+
+
+def _averaged(criteria: Sequence[CriterionData]) -> dict[str, Estimate]:
+    by_rater: dict[str, Confusion] = {}
+    for criterion in criteria:
+        for rater, table in criterion.rater_tables.items():
+            by_rater[rater] = by_rater.get(rater, Confusion(0, 0, 0, 0)) + table
+    return averaged_statistics(by_rater)
+
+
+def _bootstrapped(chats: Patterns, table: Confusion, *, seed: int) -> dict[str, Estimate]:
+    drawn = resample_chats(chats.rows, chats.chats, seed=seed)
+    both = NO_BOTH_CLASSES if table.n else NO_PAIR
+    return {
+        "accuracy": bootstrap_estimate(table.accuracy, formulas.accuracy, drawn, reason=NO_PAIR),
+        "balanced_accuracy": bootstrap_estimate(
+            table.balanced_accuracy, formulas.balanced_accuracy, drawn, reason=both
+        ),
+    }

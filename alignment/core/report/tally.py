@@ -1,0 +1,82 @@
+"""Where each chat of a criterion falls: counted once, by the first rule that matches."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alignment.core.agreement import Confusion
+from alignment.core.report.data import NO_VERDICT, CriterionData, HumanCode, JudgeCode
+
+_JUDGE_CODES = len(JudgeCode)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of chats by (human code, judge code), shape (5, 9), or (5,) without a run."""
+
+    joint: NDArray[np.int64]
+
+    @property
+    def has_run(self) -> bool:
+        """Verdicts are part of the tally."""
+        return self.joint.ndim == 2
+
+    def people(self, code: HumanCode) -> int:
+        """Chats with this human code, whatever the judge did."""
+        return int(self.joint[code].sum())
+
+    def judge(self, code: JudgeCode) -> int:
+        """Chats with this verdict, labelled or not."""
+        return int(self.joint[:, code].sum())
+
+    def both_answered(self, code: JudgeCode) -> int:
+        """Chats that people answered True or False and on which the judge has this code."""
+        return int(self.joint[[HumanCode.TRUE, HumanCode.FALSE], code].sum())
+
+    @property
+    def answered(self) -> int:
+        """Chats that people answered True or False."""
+        return self.people(HumanCode.TRUE) + self.people(HumanCode.FALSE)
+
+    @property
+    def table(self) -> Confusion:
+        """People against the judge."""
+        tp, fn, fp, tn = self.joint[:2, :2].ravel().tolist()
+        return Confusion(tp, fn, fp, tn)
+
+    @property
+    def no_verdict_by(self) -> dict[str, int]:
+        """Chats that people answered without an answer from the judge, by the reason; zeros are left out."""
+        found = {code.name.lower(): self.both_answered(code) for code in NO_VERDICT}
+        return {name: n for name, n in found.items() if n}
+
+
+def people_codes(data: CriterionData, *, each_rater: bool) -> NDArray[np.int8]:
+    """HumanCode by chat. Against each rater nothing is unresolved: one True or False answers a chat."""
+    if not each_rater:
+        return data.human
+    answered = data.counts[:, 0] + data.counts[:, 1] > 0
+    silent = np.where(data.counts[:, 2] > 0, HumanCode.NA, HumanCode.UNLABELLED)
+    return np.where(answered, HumanCode.TRUE, silent).astype(np.int8)
+
+
+def joint_codes(human: NDArray[np.int8], judge: NDArray[np.int8]) -> NDArray[np.int8]:
+    """One code a chat for the pair (human code, judge code), 0..44."""
+    return human * np.int8(_JUDGE_CODES) + judge
+
+
+def tally(data: CriterionData, *, each_rater: bool = False) -> Tally:
+    """Count the chats of one criterion in one pass.
+
+    >>> from alignment.core.report.data import CriterionSpec
+    >>> spec = CriterionSpec("polite", "compliance", "Compliance", "simple", True)
+    >>> people, judge = np.array([0, 0, 1], dtype=np.int8), np.array([0, 1, 1], dtype=np.int8)
+    >>> tally(CriterionData(spec, people, judge, np.zeros((3, 3), dtype=np.int64), 1)).table
+    Confusion(tp=1, fn=1, fp=0, tn=1)
+    """
+    human = people_codes(data, each_rater=each_rater)
+    if data.judge is None:
+        return Tally(np.bincount(human, minlength=len(HumanCode)))
+    joint = np.bincount(joint_codes(human, data.judge), minlength=len(HumanCode) * _JUDGE_CODES)
+    return Tally(joint.reshape(len(HumanCode), _JUDGE_CODES))

@@ -1,0 +1,47 @@
+"""Prints how far the judge agrees with people."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from alignment.core.table import report_table
+from alignment.selectors.answers import UnknownRater
+from alignment.selectors.reports import alignment_report
+from alignment.selectors.scope import Scope, valid_ground_truth
+from evaluation.models.runs import Run
+from labeling.core.problems import InputProblem
+from labeling.management.base import WorkbenchCommand
+from labeling.models.chats import ChatSet, Split
+
+
+class Command(WorkbenchCommand):
+    """The alignment report of a run, or with --set alone the human side."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--run", type=int, metavar="ID")
+        what.add_argument("--set", metavar="NAME")
+        parser.add_argument("--against", default="consensus", metavar="consensus|each-rater|rater:NAME")
+        parser.add_argument("--split", choices=Split.values, default="")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not valid_ground_truth(options["against"]):
+            raise InputProblem(f"--against: consensus, each-rater or rater:NAME, not {options['against']!r}")
+        try:
+            report = alignment_report(self._scope(options))
+        except UnknownRater as error:
+            raise InputProblem(f"--against: {error}") from error
+        self.answer(report, report_table(report))
+
+    def _scope(self, options: dict[str, Any]) -> Scope:
+        if options["run"] is not None:
+            run = Run.objects.select_related("judge", "chat_set").filter(pk=options["run"]).first()
+            if run is None:
+                raise InputProblem(f"--run: there is no run {options['run']}")
+            return Scope(run.chat_set, run, options["split"], options["against"])
+        chat_set = ChatSet.objects.filter(name=options["set"]).first()
+        if chat_set is None:
+            raise InputProblem(f"--set: there is no chat set {options['set']!r}")
+        return Scope(chat_set, None, options["split"], options["against"])
+

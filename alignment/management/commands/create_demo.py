@@ -1,0 +1,66 @@
+"""Makes the demo workspace and, with --evaluate, lets LACE judge a small part of it for real."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from tqdm import tqdm
+
+from alignment.core.table import report_table
+from alignment.selectors.reports import alignment_report
+from alignment.selectors.scope import Scope
+from alignment.services.demo import RUNS, DemoRun, demo_ensure, demo_password, demo_run_ensure, people_ensure
+from evaluation.gateway.embedded import EMBEDDED_NOTICE, EmbeddedModelError
+from evaluation.gateway.endpoints import Endpoint, EndpointError
+from evaluation.models.runs import Run
+from evaluation.runner.execute import run_execute, run_reopen
+from evaluation.runner.plan import current_endpoint
+from labeling.core.problems import InputProblem, OutsideFailure
+from labeling.management.base import WorkbenchCommand
+from labeling.models.chats import ChatSet
+
+FINISHED = (Run.State.DONE, Run.State.CANCELLED)
+
+
+class Command(WorkbenchCommand):
+    """Everything it makes is marked as written for the demo; what is there already is left alone."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--evaluate", action="store_true", help="run LACE on a few of the chats")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        chat_set = demo_ensure()
+        password = demo_password()
+        users = people_ensure(chat_set=chat_set, password=password)
+        runs = self._evaluate(chat_set) if options["evaluate"] else []
+        names = [user.get_username() for user in users]
+        lines = [*(self._told(run) for run in runs[:1]), f"Sign in as {', '.join(names)}; password {password}"]
+        document = {"set": chat_set.name, "users": names, "password": password, "runs": [run.pk for run in runs]}
+        self.answer(document, "\n\n".join(lines))
+
+    def _evaluate(self, chat_set: ChatSet) -> list[Run]:
+        try:
+            endpoint = current_endpoint()
+            runs = [demo_run_ensure(chat_set=chat_set, demo=demo, endpoint=endpoint) for demo in RUNS]
+            for demo, run in zip(RUNS, runs, strict=True):
+                self._execute(demo, run, endpoint)
+        except (EndpointError, EmbeddedModelError) as error:
+            raise InputProblem(str(error)) from error
+        return runs
+
+    def _execute(self, demo: DemoRun, run: Run, endpoint: Endpoint) -> None:
+        if run.state in FINISHED:
+            self.note(f"run {run.pk}, {demo.engine}: done already")
+            return
+        run_reopen(run)
+        who = f"embedded model ({EMBEDDED_NOTICE})" if endpoint.embedded else endpoint.id
+        self.note(f"run {run.pk}, {demo.engine}: {run.units_left} of {run.units_total} units to do, {who}")
+        with tqdm(total=run.units_total, initial=run.units_done, unit="unit") as bar:
+            run_execute(run, on_unit=lambda failed: bar.update(0 if failed else 1) and None)
+        if run.state == Run.State.PAUSED:
+            raise OutsideFailure(f"{run.error}; run the command again to go on")
+
+    def _told(self, run: Run) -> str:
+        notice = f"\n({EMBEDDED_NOTICE})" if run.judge.embedded else ""
+        return f"{report_table(alignment_report(Scope(run.chat_set, run)))}{notice}"

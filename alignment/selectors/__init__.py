@@ -1,0 +1,1 @@
+"""Reads that bring labels and verdicts together."""

@@ -1,0 +1,161 @@
+"""The answers of people and judge as arrays, one position a chat."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import Count
+
+from alignment.core.agreement import Confusion
+from alignment.core.report import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
+from alignment.core.report.data import Codes
+from alignment.selectors.scope import Scope
+from evaluation.models.runs import Verdict
+from labeling.models.labels import Consensus, Label
+from labeling.models.people import Rater
+from labeling.models.rubric import Criterion, CriterionVersion
+
+HUMAN_CODES = {
+    Consensus.State.TRUE: HumanCode.TRUE,
+    Consensus.State.FALSE: HumanCode.FALSE,
+    Consensus.State.NA: HumanCode.NA,
+    Consensus.State.UNRESOLVED: HumanCode.UNRESOLVED,
+}
+VALUE_CODES = {True: HumanCode.TRUE, False: HumanCode.FALSE, None: HumanCode.NA}
+JUDGE_VALUES = {True: JudgeCode.TRUE, False: JudgeCode.FALSE, None: JudgeCode.NA}
+JUDGE_STATES = {
+    Verdict.State.UNPARSED: JudgeCode.UNPARSED,
+    Verdict.State.REFUSED: JudgeCode.REFUSED,
+    Verdict.State.CUT_OFF: JudgeCode.CUT_OFF,
+    Verdict.State.TOO_LONG: JudgeCode.TOO_LONG,
+    Verdict.State.FAILED: JudgeCode.FAILED,
+}
+
+
+class UnknownRater(ValueError):
+    """The report is asked against a rater who gave no label here."""
+
+
+@dataclass(frozen=True)
+class Chats:
+    """The covered chats: external ids in order, and the position of each primary key."""
+
+    external_ids: list[str]
+    position: Mapping[int, int]
+
+
+def report_data(scope: Scope) -> ReportData:
+    """Load everything a report is computed from; the number of queries does not depend on chats or labels."""
+    chats = covered_chats(scope)
+    human, counts = _human(scope, chats)
+    judge = _judge(scope, chats) if scope.run is not None else None
+    passes, raters = _passes_when(scope.criteria), _rater_counts(scope)
+    tables = _rater_tables(scope, chats, judge) if scope.against == "each-rater" and judge is not None else {}
+    criteria = tuple(
+        CriterionData(
+            spec=_spec(row, passes[row.pk]),
+            human=human[row.pk],
+            judge=None if judge is None else judge[row.pk],
+            counts=counts[row.pk],
+            raters=raters.get(row.pk, 0),
+            rater_tables=tables.get(row.pk, {}),
+        )
+        for row in scope.criteria
+    )
+    return ReportData(chat_ids=chats.external_ids, criteria=criteria, against=scope.against)
+
+
+def covered_chats(scope: Scope) -> Chats:
+    """The scope's chats in order."""
+    rows = list(scope.members.values_list("chat_id", "chat__external_id"))
+    return Chats([external for _, external in rows], {pk: place for place, (pk, _) in enumerate(rows)})
+
+
+def _spec(row: Criterion, passes_when: bool) -> CriterionSpec:
+    return CriterionSpec(row.key, row.dimension.key, row.dimension.name, row.tier, passes_when)
+
+
+def _passes_when(criteria: Iterable[Criterion]) -> dict[int, bool]:
+    """By criterion id; equal in all versions that carry labels, so the newest will do."""
+    rows = CriterionVersion.objects.filter(criterion__in=list(criteria)).order_by("number")
+    return dict(rows.values_list("criterion_id", "passes_when"))
+
+
+def _human(scope: Scope, chats: Chats) -> tuple[dict[int, Codes], dict[int, Any]]:
+    size = len(chats.external_ids)
+    codes = {row.pk: np.full(size, HumanCode.UNLABELLED, dtype=np.int8) for row in scope.criteria}
+    counts = {row.pk: np.zeros((size, 3), dtype=np.int32) for row in scope.criteria}
+    rows = Consensus.objects.filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
+    for chat, criterion, state, *n in rows.values_list(
+        "chat_id", "criterion_id", "state", "n_true", "n_false", "n_na"
+    ).iterator(chunk_size=5000):
+        place = chats.position[chat]
+        codes[criterion][place] = HUMAN_CODES[Consensus.State(state)]
+        counts[criterion][place] = n
+    if scope.against.startswith("rater:"):
+        codes = _one_rater(scope, chats)
+    return codes, counts
+
+
+def _one_rater(scope: Scope, chats: Chats) -> dict[int, Codes]:
+    """One rater's answers in place of the consensus."""
+    name = scope.against.removeprefix("rater:")
+    codes = {
+        row.pk: np.full(len(chats.external_ids), HumanCode.UNLABELLED, dtype=np.int8)
+        for row in scope.criteria
+    }
+    rows = list(_labels(scope).filter(rater__name=name).values_list("chat_id", "criterion_id", "value"))
+    if not rows:
+        raise UnknownRater(f"no labels by the rater {name!r} on these chats")
+    for chat, criterion, value in rows:
+        codes[criterion][chats.position[chat]] = VALUE_CODES[value]
+    return codes
+
+
+def _judge(scope: Scope, chats: Chats) -> dict[int, Codes]:
+    codes = {
+        row.pk: np.full(len(chats.external_ids), JudgeCode.NONE, dtype=np.int8) for row in scope.criteria
+    }
+    rows = Verdict.objects.filter(run=scope.run, chat__in=scope.chat_ids)
+    for chat, criterion, state, value in rows.values_list(
+        "chat_id", "criterion_id", "state", "value"
+    ).iterator(chunk_size=5000):
+        code = JUDGE_VALUES[value] if state == Verdict.State.READ else JUDGE_STATES[Verdict.State(state)]
+        codes[criterion][chats.position[chat]] = code
+    return codes
+
+
+def _labels(scope: Scope) -> Any:
+    return Label.objects.filter(
+        chat__in=scope.chat_ids, criterion__in=scope.criteria, state=Label.State.SUBMITTED, post_reveal=False
+    )
+
+
+def raters_in(scope: Scope) -> list[Rater]:
+    """Everybody who gave a label here, by name."""
+    return list(Rater.objects.filter(pk__in=_labels(scope).values("rater_id")).order_by("name"))
+
+
+def _rater_counts(scope: Scope) -> dict[int, int]:
+    """Distinct raters by criterion id."""
+    rows = _labels(scope).values("criterion").annotate(raters=Count("rater", distinct=True)).order_by()
+    return {row["criterion"]: row["raters"] for row in rows}
+
+
+def _rater_tables(scope: Scope, chats: Chats, judge: dict[int, Codes]) -> dict[int, dict[str, Confusion]]:
+    """Each rater's 2×2 table against the judge, by criterion id and rater name."""
+    cells: dict[int, dict[str, list[int]]] = {}
+    rows = _labels(scope).filter(value__isnull=False)
+    for name, chat, criterion, value in rows.values_list(
+        "rater__name", "chat_id", "criterion_id", "value"
+    ).iterator(chunk_size=5000):
+        code = judge[criterion][chats.position[chat]]
+        if code in (JudgeCode.TRUE, JudgeCode.FALSE):
+            # tp, fn, fp, tn
+            table = cells.setdefault(criterion, {}).setdefault(name, [0, 0, 0, 0])
+            table[(0 if value else 2) + int(code != JudgeCode.TRUE)] += 1
+    return {
+        criterion: {name: Confusion(tp=n[0], fn=n[1], fp=n[2], tn=n[3]) for name, n in sorted(tables.items())}
+        for criterion, tables in cells.items()
+    }

@@ -1,0 +1,141 @@
+"""A report as its page shows it: names, groups, links, the sentence on top."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.text import capfirst
+
+from alignment.selectors.answers import raters_in
+from alignment.selectors.scope import Scope
+from evaluation.selectors.prompts import newest_versions
+from evaluation.selectors.runs import run_notices
+from labeling.models.chats import Chat, Split
+from labeling.models.people import Rater
+
+CELLS = {
+    "tp": "both say True",
+    "fn": "people say True, the judge False",
+    "fp": "people say False, the judge True",
+    "tn": "both say False",
+}
+DEMO_LABELS = "labels written for this demo"
+
+
+def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
+    """The template context of a report's page; `report` is the report's JSON."""
+    raters = raters_in(scope)
+    criteria = _criteria(report, scope)
+    return {
+        "report": report | {"criteria": criteria},
+        "groups": _groups(report, criteria),
+        "headline": headline(criteria, judged=report["judge"] is not None),
+        "run": scope.run,
+        "set": scope.chat_set,
+        "notices": notices(scope, raters),
+        "is_demo": is_demo(scope),
+        "filters": _filters(scope, raters),
+        "export_url": _export_url(scope),
+    }
+
+
+def notices(scope: Scope, raters: list[Rater]) -> list[str]:
+    """What has to be said of these labels and verdicts."""
+    found = list(run_notices(scope.run)) if scope.run else []
+    if any(rater.kind == Rater.Kind.DEMO for rater in raters):
+        found.append(DEMO_LABELS)
+    if any(rater.kind == Rater.Kind.AUTOMATIC for rater in raters):
+        found.append("some labels are automatic, not given by a person")
+    return found
+
+
+def is_demo(scope: Scope) -> bool:
+    """Whether chats written for the demo are covered."""
+    return Chat.objects.filter(pk__in=scope.chat_ids, origin=Chat.Origin.DEMO).exists()
+
+
+def headline(criteria: list[dict[str, Any]], *, judged: bool) -> str:
+    """The answer in a sentence or two."""
+    total = len(criteria)
+    if not judged:
+        overlap = sum(1 for row in criteria if row["human"]["overlap"])
+        return f"People's labels alone, without a judge: {overlap} of {total} criteria have chats with two raters or more."
+    aligned = sum(row["status"] == "aligned" for row in criteria)
+    parts_from = sum(row["status"] == "not_aligned" for row in criteria)
+    few = total - aligned - parts_from
+    sentences = [f"The judge is aligned with people on {aligned} of {total} criteria."]
+    if parts_from:
+        sentences.append(f"{parts_from} {'is' if parts_from == 1 else 'are'} not aligned.")
+    if few:
+        sentences.append(f"{few} {'has' if few == 1 else 'have'} too few labels to tell.")
+    return " ".join(sentences)
+
+
+def scope_query(scope: Scope) -> str:
+    """The query string that keeps split and ground truth from page to page."""
+    chosen = {"split": scope.split, "against": scope.against if scope.against != "consensus" else ""}
+    text = urlencode({name: value for name, value in chosen.items() if value})
+    return f"?{text}" if text else ""
+
+
+def _criteria(report: Mapping[str, Any], scope: Scope) -> list[dict[str, Any]]:
+    rows = {row.key: row for row in scope.criteria}
+    versions = newest_versions(criteria=scope.criteria)
+    return [
+        entry
+        | {
+            "name": rows[entry["key"]].name,
+            "question": versions[rows[entry["key"]].pk].question,
+            "critical": rows[entry["key"]].critical,
+            "url": reverse("evaluation:criterion_detail", args=[entry["key"]]),
+            "cells": _cells(entry["key"], scope),
+        }
+        for entry in report["criteria"]
+    ]
+
+
+def _cells(key: str, scope: Scope) -> dict[str, str]:
+    if scope.run is None:
+        return {}
+    query = scope_query(scope)
+    return {cell: reverse("alignment:cell", args=[scope.run.pk, key, cell]) + query for cell in CELLS}
+
+
+def _groups(report: Mapping[str, Any], criteria: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    figures = {row["key"]: row for row in report["dimensions"]}
+    names = {row["dimension"]: row for row in criteria}
+    return [
+        {
+            "dimension": {"key": key, "name": capfirst(key.replace("_", " "))} | figures.get(key, {}),
+            "criteria": [row for row in criteria if row["dimension"] == key],
+        }
+        for key in names
+    ]
+
+
+def _filters(scope: Scope, raters: list[Rater]) -> list[dict[str, Any]]:
+    people = [("consensus", "Consensus"), ("each-rater", "Each rater, averaged")]
+    # A list of hundreds of raters is no choice; the address still takes any of them.
+    people += [(f"rater:{rater.name}", rater.name) for rater in raters[:30]]
+    if scope.run is None:
+        people = people[:1]
+    return [
+        _filter("split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split),
+        _filter("against", "Ground truth", people, scope.against),
+    ]
+
+
+def _filter(name: str, label: str, options: list[tuple[str, str]], chosen: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "label": label,
+        "options": [{"value": value, "label": text, "selected": value == chosen} for value, text in options],
+    }
+
+
+def _export_url(scope: Scope) -> str:
+    query = scope_query(scope)
+    if scope.run is not None:
+        return reverse("api_run_report", args=[scope.run.pk]) + query
+    return reverse("api_set_report", args=[scope.chat_set.pk]) + query if scope.chat_set else ""

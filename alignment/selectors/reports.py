@@ -1,0 +1,86 @@
+"""The alignment report: one selector behind page, command and JSON."""
+
+import hashlib
+import json
+from typing import Any
+
+from django.db.models import Max
+from django.utils import timezone
+
+from alignment.core.report import build_report
+from alignment.core.status import StatusPolicy
+from alignment.models.reports import Report
+from alignment.selectors.answers import report_data
+from alignment.selectors.scope import Scope
+from labeling.models.rubric import CriterionVersion
+
+SEED = 20_260_101
+BODY_VERSION = 1
+POLICY = StatusPolicy()
+
+
+def alignment_report(scope: Scope) -> dict[str, Any]:
+    """The report's JSON (docs/reports.md). Computed once for the same labels and verdicts, then read back.
+
+    Raises UnknownRater when it is asked against somebody without labels here.
+    """
+    pin = _pin(scope)
+    stored = Report.objects.filter(pin=pin).first() if pin else None
+    if stored is None:
+        body = _body(scope)
+        if not pin:
+            return body
+        stored, _ = Report.objects.get_or_create(
+            pin=pin,
+            defaults={
+                "run": scope.run,
+                "chat_set": scope.chat_set,
+                "against": scope.against,
+                "split": scope.split,
+                "policy": POLICY.version,
+                "body": body,
+            },
+        )
+    return dict(stored.body)
+
+
+def _body(scope: Scope) -> dict[str, Any]:
+    judge = scope.run.judge if scope.run else None
+    head: dict[str, Any] = {
+        "run": scope.run.pk if scope.run else None,
+        "set": scope.chat_set.name if scope.chat_set else None,
+        "split": scope.split or None,
+        "against": scope.against,
+        "judge": judge
+        and {
+            "name": judge.name,
+            "fingerprint": judge.fingerprint,
+            "engine": judge.engine,
+            "model": judge.model,
+        },
+    }
+    report = build_report(report_data(scope), policy=POLICY, seed=SEED)
+    return head | {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()} | report
+
+
+def _pin(scope: Scope) -> str:
+    """A hash over all the body depends on; '' while the run still goes on."""
+    if scope.run is not None and scope.run.finished_at is None:
+        return ""
+    criteria = scope.criteria
+    versions = (
+        CriterionVersion.objects.filter(criterion__in=criteria).values("criterion").annotate(Max("number"))
+    )
+    parts = [
+        BODY_VERSION,
+        scope.run and [scope.run.pk, scope.run.finished_at],
+        scope.chat_set and [scope.chat_set.pk, scope.chat_set.name],
+        scope.split,
+        scope.against,
+        POLICY.version,
+        SEED,
+        [[row.pk, row.labels_seq, row.tier, row.dimension_id] for row in criteria],
+        sorted((row["criterion"], row["number__max"]) for row in versions.order_by()),
+        list(scope.members.values_list("chat_id", flat=True)),
+    ]
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()

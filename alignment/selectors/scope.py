@@ -1,0 +1,68 @@
+"""What a report is about: a run or a chat set, its chats in order and its criteria."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from alignment.core.report import CONSENSUS, EACH_RATER
+from evaluation.models.judges import JudgePrompt
+from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.rubric import Criterion
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A run (judge against people) or a set alone (people only).
+
+    `split` '' = all; `against` names the ground truth; `only` narrows it to one criterion key.
+    """
+
+    chat_set: ChatSet | None
+    run: Run | None = None
+    split: str = ""
+    against: str = CONSENSUS
+    only: str = ""
+
+    @property
+    def members(self) -> QuerySet[RunChat] | QuerySet[ChatSetMember]:
+        """The rows that say which chats are covered, in the set's order."""
+        split = Q(split=self.split) if self.split else Q()
+        if self.run is not None:
+            return RunChat.objects.filter(split, run=self.run).order_by("id")
+        return ChatSetMember.objects.filter(split, chat_set=self.chat_set).order_by("position")
+
+    @property
+    def chat_ids(self) -> QuerySet[RunChat, int] | QuerySet[ChatSetMember, int]:
+        """A subquery of the covered chats."""
+        return self.members.order_by().values_list("chat_id", flat=True)
+
+    @cached_property
+    def criteria(self) -> list[Criterion]:
+        """What the judge was asked (or brought verdicts on), or the set's rubric, in the rubric's order."""
+        rows = Criterion.objects.select_related("dimension")
+        rows = rows.order_by("rubric", "dimension__position", "position")
+        if self.only:
+            rows = rows.filter(key=self.only)
+        if self.run is not None:
+            asked = JudgePrompt.objects.filter(judge=self.run.judge_id, criterion=OuterRef("pk"))
+            brought = Verdict.objects.filter(run=self.run, criterion=OuterRef("pk"))
+            return list(rows.filter(Exists(asked) | Exists(brought)))
+        rubric = self.chat_set.rubric_id if self.chat_set else None
+        return list(rows.filter(rubric=rubric, state=Criterion.State.ACTIVE))
+
+
+def valid_ground_truth(against: str) -> bool:
+    """Whether this names a ground truth that a report can be taken against."""
+    rater = against.removeprefix("rater:")
+    return against in (CONSENSUS, EACH_RATER) or (against != rater and bool(rater))
+
+
+def requested_scope(chat_set: ChatSet | None, run: Run | None, query: Mapping[str, str]) -> Scope | None:
+    """The scope that `split` and `against` of a query string ask for; None when they make no sense."""
+    split, against = query.get("split", ""), query.get("against", "") or CONSENSUS
+    if (split and split not in Split.values) or not valid_ground_truth(against):
+        return None
+    return Scope(chat_set, run, split, against)

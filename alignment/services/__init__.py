@@ -1,0 +1,1 @@
+"""What people ask of labels and verdicts together."""

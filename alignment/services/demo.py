@@ -1,0 +1,121 @@
+"""The demo workspace: chats, knowledge, labels and one judge's verdicts, all written for it and marked so."""
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import transaction
+
+from evaluation.gateway.endpoints import Endpoint
+from evaluation.models.runs import Run
+from evaluation.services.judges import EngineName, JudgeChoice
+from evaluation.services.knowledge import criterion_articles_set, knowledge_import
+from evaluation.services.prompts import champions_ensure
+from evaluation.services.runs import RunChoice, run_start
+from evaluation.services.verdicts import verdicts_import
+from labeling.models.chats import Chat, ChatSet
+from labeling.models.labels import Label, LabelingJob
+from labeling.models.people import Rater, Role, User
+from labeling.models.rubric import Criterion
+from labeling.services.adjudications import adjudications_import
+from labeling.services.chats import chats_import
+from labeling.services.jobs import job_open
+from labeling.services.labels import labels_import
+from labeling.services.roles import rater_for
+from labeling.services.rubric import rubric_import
+
+DEMO = Path(__file__).resolve().parent.parent / "demo"
+RUBRIC = settings.BASE_DIR / "labeling" / "default_rubric.json"
+SET = "demo"
+JOB = "Label the demo chats"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoRun:
+    """One of the demo's real runs: small enough for the embedded model."""
+
+    engine: EngineName
+    criteria: tuple[str, ...]
+    chats: int
+
+
+RUNS = (
+    DemoRun(
+        "direct",
+        (
+            "reasked_known_information",
+            "customer_left_dissatisfied",
+            "polite_professional",
+            "exposed_sensitive_data",
+        ),
+        chats=8,
+    ),
+    DemoRun("reflection", ("customer_left_dissatisfied", "polite_professional"), chats=1),
+    DemoRun("debate", ("customer_left_dissatisfied", "polite_professional"), chats=1),
+)
+
+
+@transaction.atomic
+def demo_ensure() -> ChatSet:
+    """Make the demo workspace or complete it; what is there already stays as it is."""
+    knowledge_import(folder=DEMO / "knowledge")
+    rubric_import(
+        path=RUBRIC, articles_set=lambda criterion, keys: criterion_articles_set(criterion=criterion, keys=keys)
+    )
+    chats_import(path=DEMO / "chats.jsonl", set_name=SET, origin=Chat.Origin.DEMO)
+    chat_set = ChatSet.objects.select_related("rubric").get(name=SET)
+    champions_ensure(criteria=list(chat_set.rubric.criteria.all()))
+    labels_import(path=DEMO / "labels.jsonl", source=Label.Source.DEMO, rater_kind=Rater.Kind.DEMO)
+    adjudications_import(path=DEMO / "adjudications.jsonl")
+    verdicts_import(path=DEMO / "verdicts.jsonl", set_name=SET, demo=True)
+    return chat_set
+
+
+@transaction.atomic
+def people_ensure(*, chat_set: ChatSet, password: str) -> list[User]:
+    """One account for each role, and a labelling job for the rater; existing accounts keep their password."""
+    users = [_account(role, password) for role in Role]
+    rater = rater_for(user=users[0])
+    if not LabelingJob.objects.filter(chat_set=chat_set, name=JOB).exists():
+        criteria = list(chat_set.rubric.criteria.filter(state=Criterion.State.ACTIVE))
+        job_open(chat_set=chat_set, name=JOB, criteria=criteria, raters=[rater], overlap=1, by=users[-1])
+    return users
+
+
+def _account(role: Role, password: str) -> User:
+    user, created = User.objects.get_or_create(username=role.value)
+    if created:
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        user.groups.add(Group.objects.get(name=role.value))
+    return user
+
+
+def demo_password() -> str:
+    """The demo accounts' password, made once for this machine (var/demo_password, readable by its owner only)."""
+    path = settings.VAR_DIR / "demo_password"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_text(encoding="utf-8").strip()
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(password := secrets.token_urlsafe(9))
+    return password
+
+
+def demo_run_ensure(*, chat_set: ChatSet, demo: DemoRun, endpoint: Endpoint) -> Run:
+    """The demo's run with this engine on this endpoint, planned when there is none yet."""
+    runs = Run.objects.select_related("judge", "chat_set").filter(
+        chat_set=chat_set, judge__engine=demo.engine, judge__config__endpoint=endpoint.id, options__demo=True
+    )
+    if (found := runs.order_by("-id").first()) is not None:
+        return found
+    return run_start(
+        chat_set=chat_set,
+        judge=JudgeChoice(engine=demo.engine, grouping="criterion"),
+        run=RunChoice(criteria=demo.criteria, limit=demo.chats, options={"demo": True}),
+        endpoint=endpoint,
+    )

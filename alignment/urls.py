@@ -1,0 +1,14 @@
+"""Pages of alignment reports."""
+
+from django.urls import path
+
+from alignment.views import reports
+
+app_name = "alignment"
+urlpatterns = [
+    path("reports/", reports.report_list, name="report_list"),
+    path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),
+    path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
+    path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
+    path("runs/<int:run_id>/chats/<int:chat_id>/", reports.chat, name="chat"),
+]

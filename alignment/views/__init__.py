@@ -1,0 +1,1 @@
+"""Pages; each is a few lines over selectors."""

@@ -1,0 +1,98 @@
+"""What every engine shares: asking a role, and reading what it answered."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluation.core.prompts import formatter_messages, reasoning_messages
+from evaluation.core.types import CallUse, Chat, Criterion, Model, PromptMessage, Reply, Request, Role, Setup
+from evaluation.core.verdicts import formatter_schema, read_answer
+
+from .reading import Reading, fallen, has_answer, readings_by_rule, settled
+
+
+@dataclass(slots=True)
+class Session:
+    """One group of criteria of one chat under judgement; it remembers every call."""
+
+    chat: Chat
+    criteria: Sequence[Criterion]
+    setup: Setup
+    model: Model
+    fence_secret: bytes
+    _calls: dict[tuple[Role, int], object] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> list[str]:
+        return [criterion.key for criterion in self.criteria]
+
+    @property
+    def calls(self) -> tuple[CallUse, ...]:
+        """Every call so far, in the order they were asked."""
+        return tuple(CallUse(role=role, step=step, call=call) for (role, step), call in self._calls.items())
+
+    async def reason(self, role: Role, *, evidence: tuple[str, ...] = (), again: bool = False) -> Reply:
+        """Ask a reasoning role for free prose."""
+        messages = reasoning_messages(
+            role=role,
+            chat=self.chat,
+            criteria=self.criteria,
+            setup=self.setup,
+            fence_secret=self.fence_secret,
+            evidence=evidence,
+            again=again,
+        )
+        return await self._ask(role, messages, n=len(self.criteria))
+
+    async def read(self, reply: Reply) -> dict[str, Reading]:
+        """Return a reading of every key: by rule, and by the formatter for what the rules could not take."""
+        if not has_answer(reply):
+            return {key: fallen(reply) for key in self.keys}
+        answer = read_answer(reply.text, criteria=self.criteria)
+        readings = readings_by_rule(answer=answer, keys=self.keys)
+        unread = [criterion for criterion in self.criteria if criterion.key not in readings]
+        if unread:
+            formatted = await self._format(reply.text, unread)
+            readings |= settled(reply=formatted, answer=answer, unread=unread, keys=self.keys)
+        return readings
+
+    async def _format(self, rationale: str, unread: Sequence[Criterion]) -> Reply:
+        size = self.setup.size
+        messages = formatter_messages(
+            rationale=rationale, criteria=unread, size=size, fence_secret=self.fence_secret
+        )
+        return await self._ask(
+            "formatter", messages, n=len(unread), schema=formatter_schema(unread, size=size)
+        )
+
+    async def _ask(
+        self, role: Role, messages: tuple[PromptMessage, ...], *, n: int, schema: dict[str, Any] | None = None
+    ) -> Reply:
+        """Send a request; an answer that was cut off is asked for once more with double room."""
+        room = self.setup.roles[role].room(n)
+        reply = await self._send(role, messages, room=room, schema=schema)
+        if reply.state == "cut_off":
+            reply = await self._send(role, messages, room=2 * room, schema=schema)
+        return reply
+
+    async def _send(
+        self, role: Role, messages: tuple[PromptMessage, ...], *, room: int, schema: dict[str, Any] | None
+    ) -> Reply:
+        sampling = self.setup.roles[role]
+        step = 1 + sum(1 for known, _ in self._calls if known == role)
+        self._calls[role, step] = None  # takes its place before the advocates' answers race
+        request = Request(
+            role=role,
+            step=step,
+            messages=messages,
+            model=sampling.model,
+            temperature=sampling.temperature,
+            max_tokens=room,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            endpoint=sampling.endpoint,
+            schema=schema,
+        )
+        reply = await self.model.complete(request)
+        self._calls[role, step] = reply.call
+        return reply

@@ -1,0 +1,115 @@
+"""Which criteria share a call, and the sampling settings a judge starts with."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .types import Engine, Role, Sampling, Tier
+
+Grouping = Literal["criterion", "dimension", "rubric", "auto"]
+ModelKind = Literal["standard", "reasoning", "embedded"]
+Groups = tuple[tuple[str, ...], ...]
+
+LARGEST_AUTO_GROUP = 4
+
+ENGINE_ROLES: Mapping[Engine, tuple[Role, ...]] = {
+    "direct": ("direct", "formatter"),
+    "reflection": ("direct", "reflector", "formatter"),
+    "debate": ("customer", "support", "judge", "formatter"),
+}
+
+# Token limits of an answer: (base, for each criterion). Start values, except where a comment says measured.
+_ROOM: Mapping[ModelKind, Mapping[Role, tuple[int, int]]] = {
+    "standard": {
+        "direct": (300, 350),
+        "judge": (300, 500),
+        "reflector": (300, 300),
+        "customer": (100, 250),
+        "support": (100, 250),
+        "formatter": (100, 120),
+    },
+    "reasoning": {  # hidden and visible tokens together
+        "direct": (6000, 600),
+        "judge": (6000, 600),
+        "reflector": (6000, 500),
+        "customer": (3000, 350),
+        "support": (3000, 350),
+        "formatter": (1000, 150),
+    },
+    "embedded": {
+        "direct": (90, 60),
+        "judge": (90, 60),
+        "reflector": (90, 60),
+        "customer": (20, 60),
+        "support": (20, 60),
+        "formatter": (60, 60),
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Groupable:
+    """What decides in which group a criterion is judged."""
+
+    key: str
+    dimension: str
+    tier: Tier
+    critical: bool
+
+
+def group_criteria(criteria: Sequence[Groupable], *, mode: Grouping) -> Groups:
+    """Return the keys of each call's criteria, in the rubric's order.
+
+    `auto`: context, subjective and critical criteria alone, simple ones of one dimension up to four a call.
+
+    >>> simple = [Groupable(key, "compliance", "simple", key == "c") for key in "abc"]
+    >>> group_criteria(simple, mode="auto")
+    (('a', 'b'), ('c',))
+    """
+    groups: dict[object, list[str]] = {}
+    for criterion in criteria:
+        groups.setdefault(_group_of(criterion, mode=mode), []).append(criterion.key)
+    largest = LARGEST_AUTO_GROUP if mode == "auto" else max(1, len(criteria))
+    return tuple(
+        tuple(keys[i : i + largest]) for keys in groups.values() for i in range(0, len(keys), largest)
+    )
+
+
+def _group_of(criterion: Groupable, *, mode: Grouping) -> tuple[str, ...]:
+    alone = criterion.critical or criterion.tier != "simple"
+    if mode == "criterion" or (mode == "auto" and alone):
+        return "criterion", criterion.key
+    return ("rubric",) if mode == "rubric" else ("dimension", criterion.dimension)
+
+
+def default_sampling(*, role: Role, kind: ModelKind, endpoint: str, model: str, samples: int = 1) -> Sampling:
+    """Return the settings a role starts with; more than one sample asks for temperature 0.7.
+
+    A reasoning model gets no temperature: most refuse one.
+    """
+    base, per_criterion = _ROOM[kind][role]
+    return Sampling(
+        endpoint=endpoint,
+        model=model,
+        temperature=None if kind == "reasoning" else _temperature(role, samples=samples),
+        max_tokens=base,
+        max_tokens_per_criterion=per_criterion,
+    )
+
+
+def _temperature(role: Role, *, samples: int) -> float:
+    if role == "formatter":
+        return 0.0
+    if samples > 1:
+        return 0.7
+    return 0.4 if role in ("customer", "support") else 0.0
+
+
+def default_roles(
+    *, engine: Engine, kind: ModelKind, endpoint: str, model: str, samples: int = 1
+) -> dict[Role, Sampling]:
+    """Return the starting settings of every role an engine uses, all on one model."""
+    return {
+        role: default_sampling(role=role, kind=kind, endpoint=endpoint, model=model, samples=samples)
+        for role in ENGINE_ROLES[engine]
+    }

@@ -1,0 +1,89 @@
+"""Shows a chat and other foreign text to a model as data: marked lines between fences nobody can forge."""
+
+import hashlib
+import hmac
+import re
+
+from .types import Chat, Message
+
+FENCE_VERSION = 1
+
+SPEAKERS = {"user": "customer", "assistant": "bot", "tool": "tool", "system": "system-of-bot"}
+NO_TEXT = ", no text"
+
+# Control, format, filler and tag characters: unseen by a person, read by a model. Tab and line feed stay.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_LINE_ENDS = re.compile("\r\n?")
+_OPENING = re.compile("<(?=<)")
+
+FENCE_LINE = re.compile(r"^[ \t]*<<.*$", re.MULTILINE)
+MARKED_LINE = re.compile(r"^[ \t]*(?:m\d+ [a-z-]+(?:, no text)?|critic|defender|draft)\|")
+
+
+def shown(text: str) -> str:
+    """Return `text` with line ends as line feeds, unseen characters written out and no `<<` left.
+
+    >>> shown("a\\u200bb <<end chat>>")
+    'a\\\\u200bb <\\\\<end chat>>'
+    """
+    text = _INVISIBLE.sub(_written_out, _LINE_ENDS.sub("\n", text))
+    return _OPENING.sub(r"<\\", text)
+
+
+def without_invisible(text: str) -> str:
+    """Return `text` as a person sees it, for comparing quotes."""
+    return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
+
+
+def _written_out(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def render_message(message: Message) -> str:
+    """Return the message with its mark (`m07 customer| `) on every line.
+
+    >>> print(render_message(Message(7, "user", "hi\\nm08 bot| bye")))
+    m07 customer| hi
+    m07 customer| m08 bot| bye
+    """
+    mark = f"m{message.n:02d} {SPEAKERS[message.role]}"
+    if not message.content.strip():
+        return f"{mark}{NO_TEXT}|"
+    return marked(mark=mark, text=message.content)
+
+
+def marked(*, mark: str, text: str) -> str:
+    """Return `text`, made harmless, with `mark` and a bar before every line."""
+    return "\n".join(f"{mark}| {line}".rstrip() for line in shown(text).split("\n"))
+
+
+def nonce(*, secret: bytes, kind: str, content: str) -> str:
+    """Return 16 hexadecimal digits: unguessable without the secret, the same for the same content.
+
+    Content that held its own nonce would be other content with another nonce (HMAC-SHA256, RFC 2104).
+    """
+    data = f"{kind}:{content}".encode("utf-8", "surrogatepass")
+    return hmac.new(secret, data, hashlib.sha256).hexdigest()[:16]
+
+
+def fenced(*, kind: str, code: str, body: str) -> str:
+    """Return `body` between `<<kind code>>` and `<<end kind code>>`; the body must have passed `shown`."""
+    inner = f"{body}\n" if body else ""
+    return f"<<{kind} {code}>>\n{inner}<<end {kind} {code}>>"
+
+
+def chat_block(*, chat: Chat, secret: bytes) -> str:
+    """Return the whole chat as one fenced block, the part of a prompt that belongs to this chat alone."""
+    code = nonce(secret=secret, kind="chat", content=chat.content_hash)
+    return fenced(kind="chat", code=code, body="\n".join(map(render_message, chat.messages)))
+
+
+def text_block(*, kind: str, text: str, secret: bytes, mark: str = "") -> str:
+    """Return a model's text (brief, draft, rationale) as a fenced block, each line behind `mark` if given."""
+    body = marked(mark=mark, text=text) if mark else shown(text)
+    return fenced(kind=kind, code=nonce(secret=secret, kind=kind, content=text), body=body)

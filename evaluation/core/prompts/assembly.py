@@ -1,0 +1,98 @@
+"""Puts one request together, part by part; the same input gives the same bytes."""
+
+from collections.abc import Sequence
+
+from evaluation.core.marks import chat_block, text_block
+from evaluation.core.types import Chat, Criterion, PromptMessage, Role, Setup, Size
+
+from .parts import Advocate, criterion_part, in_prompt_order, keys_part, knowledge_parts, questions
+from .texts import texts
+
+_BRIEF_MARKS = {"customer": "critic", "support": "defender"}
+
+
+def reasoning_messages(
+    *,
+    role: Role,
+    chat: Chat,
+    criteria: Sequence[Criterion],
+    setup: Setup,
+    fence_secret: bytes,
+    evidence: tuple[str, ...] = (),
+    again: bool = False,
+) -> tuple[PromptMessage, PromptMessage]:
+    """Return system and user message of a reasoning role. They never ask for JSON.
+
+    Up to and including the chat they are the same for every role of a judge (unless the duty is in the system
+    message), so that an endpoint can reuse the prefix. `evidence` holds what a role reads beside the chat, a
+    draft or briefs; `again` asks anew for a brief that never came.
+    """
+    ordered = in_prompt_order(criteria, order_seed=setup.order_seed)
+    fixed = texts(setup.size)
+    about = (
+        *knowledge_parts(ordered, size=setup.size),
+        fixed["criteria"],
+        *(criterion_part(criterion, size=setup.size) for criterion in ordered),
+    )
+    criteria_first = setup.layout == "criteria_first"
+    start, how = (fixed["purpose"], fixed["data_rule"]), (fixed["rules"], fixed["answer_form"])
+    system = (*start, *about, *how) if criteria_first else (*start, *how)
+    duty = (fixed[role], fixed["again"]) if again else (fixed[role],)
+    user = (
+        *chat_parts(chat=chat, size=setup.size, fence_secret=fence_secret),
+        *(() if criteria_first else about),
+        *evidence,
+        *_ending(role=role, criteria=ordered, size=setup.size, duty=duty if setup.role_in == "user" else ()),
+    )
+    system = system if setup.role_in == "user" else (*system, *duty)
+    return PromptMessage("system", system), PromptMessage("user", user)
+
+
+def chat_parts(*, chat: Chat, size: Size, fence_secret: bytes) -> tuple[str, ...]:
+    """Return the chat between its fences, introduced in full size (a very small model would copy it)."""
+    block = chat_block(chat=chat, secret=fence_secret)
+    return (block,) if size == "compact" else (texts(size)["chat"], block)
+
+
+def _ending(
+    *, role: Role, criteria: Sequence[Criterion], size: Size, duty: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return what stands behind the data: duty, keys and a reminder of what the data is.
+
+    A very small model goes on in the manner of what it read last: it gets the reminder first, and then one
+    paragraph of question, duty and the lines it is to fill.
+    """
+    keys, closing = keys_part(criteria, role=role, size=size), texts(size)["closing"]
+    if size == "compact":
+        return closing, " ".join((*questions(criteria), *duty, keys))
+    return *duty, keys, closing
+
+
+def draft_parts(*, draft: str, size: Size, fence_secret: bytes) -> tuple[str, ...]:
+    """Return the draft that the reflector audits, introduced as a colleague's and fenced."""
+    return texts(size)["draft"], text_block(kind="draft", text=draft, secret=fence_secret, mark="draft")
+
+
+def brief_parts(*, side: Advocate, brief: str | None, size: Size, fence_secret: bytes) -> tuple[str, ...]:
+    """Return one side's brief for the Judge, fenced; None says that this side has brought none."""
+    if brief is None:
+        return (texts(size)[f"no_brief_{side}"],)
+    block = text_block(kind="brief", text=brief, secret=fence_secret, mark=_BRIEF_MARKS[side])
+    return texts(size)[f"brief_{side}"], block
+
+
+def formatter_messages(
+    *, rationale: str, criteria: Sequence[Criterion], size: Size, fence_secret: bytes
+) -> tuple[PromptMessage, PromptMessage]:
+    """Return the formatter's messages: the reviewer's text and the keys, no chat, definition or brief."""
+    fixed = texts(size)
+    values = [
+        f"- {c.key}: true, false{', not_applicable' if c.allow_na else ''} or unclear" for c in criteria
+    ]
+    user = (
+        fixed["rationale"],
+        text_block(kind="text", text=rationale, secret=fence_secret),
+        "\n".join([fixed["keys_formatter"], *values]),
+        fixed["closing"],
+    )
+    return PromptMessage("system", (fixed["formatter"],)), PromptMessage("user", user)

@@ -1,0 +1,65 @@
+"""One hash for everything in a prompt that is ours."""
+
+import hashlib
+from functools import cache
+from typing import get_args
+
+from evaluation.core.types import (
+    Article,
+    Chat,
+    Criterion,
+    Layout,
+    Message,
+    MessageRole,
+    PromptMessage,
+    Role,
+    Setup,
+    Size,
+)
+
+from .assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
+from .parts import Advocate
+from .texts import texts
+
+_ARTICLE = Article("k", 1, "t", "a")
+_CRITERIA = (
+    Criterion("a", "q?", "d", "simple", True, False, "# Objective\no\n{{knowledge}}", ()),
+    Criterion("b", "q?", "d", "context", False, True, "p", (_ARTICLE,)),
+)
+_MESSAGES: tuple[MessageRole, ...] = get_args(MessageRole)
+_CHAT = Chat("h", tuple(Message(n, role, "x") for n, role in enumerate(_MESSAGES, start=1)))
+_SECRET = b"specimen"
+
+
+@cache
+def template_hash() -> str:
+    """Return a sha256 that changes when any fixed text, or the way texts are put together, changes.
+
+    It covers every fixed text and a specimen of each request, so that no wording in the code escapes it.
+    """
+    digest = hashlib.sha256()
+    for size in get_args(Size):
+        for name, text in texts(size).items():
+            digest.update(f"{size}/{name}\0{text}\0".encode())
+        for message in _specimens(size):
+            digest.update(f"{message.role}\0{message.text}\0".encode())
+    return digest.hexdigest()
+
+
+def _specimens(size: Size) -> list[PromptMessage]:
+    evidence = draft_parts(draft="d", size=size, fence_secret=_SECRET)
+    for side in get_args(Advocate):
+        evidence += brief_parts(side=side, brief="b", size=size, fence_secret=_SECRET)
+    found = list(formatter_messages(rationale="r", criteria=_CRITERIA, size=size, fence_secret=_SECRET))
+    for role in (role for role in get_args(Role) if role != "formatter"):
+        for layout in get_args(Layout):
+            setup = Setup(engine="direct", roles={}, layout=layout, size=size)
+            found += reasoning_messages(
+                role=role,
+                chat=_CHAT,
+                criteria=_CRITERIA,
+                setup=setup,
+                fence_secret=_SECRET,
+                evidence=evidence,
+            )
+    return found

@@ -1,0 +1,16 @@
+"""The fixed texts of the prompts: one Markdown file a text, in a full and a compact edition."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from evaluation.core.types import Size
+
+_FOLDER = Path(__file__).parent.parent / "roles"
+
+
+@cache
+def texts(size: Size) -> Mapping[str, str]:
+    """Return every fixed text of an edition by the name of its file."""
+    files = sorted((_FOLDER / size).glob("*.md"))
+    return {file.stem: file.read_text(encoding="utf-8").strip() for file in files}

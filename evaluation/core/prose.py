@@ -1,0 +1,49 @@
+"""Splits a model's prose by the criteria it speaks about."""
+
+import re
+from collections.abc import Sequence
+
+BEFORE = ""
+
+_DECORATION = " \t#*_`-–:."
+_IDENTIFIER = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
+_LONGEST_HEADING = 100
+
+
+def by_criterion(text: str, *, keys: Sequence[str]) -> dict[str, str]:
+    """Return the text under each line that holds only a key; what stands before the first is under "".
+
+    Text under the key of a criterion that was not asked is left out.
+
+    >>> by_criterion("intro\\n**polite**\\nyes", keys=["polite"])
+    {'': 'intro', 'polite': 'yes'}
+    """
+    names = {key.casefold(): key for key in keys}
+    found: dict[str, list[str]] = {}
+    current: str | None = BEFORE
+    for line in text.split("\n"):
+        word = line.strip(_DECORATION).casefold() if len(line) <= _LONGEST_HEADING else ""
+        if word in names:
+            current = names[word]
+        elif _IDENTIFIER.fullmatch(word):
+            current = None
+        elif current is not None:
+            found.setdefault(current, []).append(line)
+    texts = {key: "\n".join(lines).strip() for key, lines in found.items()}
+    return {key: body for key, body in texts.items() if body}
+
+
+def about(key: str, *, text: str, keys: Sequence[str]) -> str:
+    """Return what `text` says about one criterion: its section, or everything where only one was asked.
+
+    Without headings and with several keys it is "": one criterion's words are never given to another.
+    """
+    parts = by_criterion(text, keys=keys)
+    if len(keys) == 1:
+        return "\n\n".join(part for part in (parts.get(BEFORE), parts.get(key)) if part)
+    return parts.get(key, "")
+
+
+def joined(parts: dict[str, str]) -> str:
+    """Return sections as one text again, each under its key."""
+    return "\n\n".join(f"{key}\n{body}" if key else body for key, body in parts.items())

@@ -1,0 +1,165 @@
+"""Reads verdicts: by rule from the end of a rationale, or from the formatter's JSON."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .marks import FENCE_LINE, MARKED_LINE, without_invisible
+from .types import Criterion, Size
+
+READER_VERSION = 1
+FORMATTER_SCHEMA_VERSION = 1
+
+_HEADER = re.compile(r"[\s#*_`:~\-]*VERDICTS[\s#*_`:~\-]*", re.IGNORECASE)
+_LINE = re.compile(r"[\s*_`#+•\-]*(?:\d+[.)][\s*_`]*)?([a-z][a-z0-9_]*)[\s*_`]*:(.*)", re.IGNORECASE)
+_CODE_FENCE = re.compile(r"\s*(?:```|~~~)[a-z]*\s*", re.IGNORECASE)
+_LONGEST_LINE = 300
+_LONGEST_EXPLANATION = 600
+
+_ANSWERS: Mapping[str, bool | None] = {"true": True, "false": False, "not_applicable": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reasoning answer as the rules read it.
+
+    `values` holds the keys that were read (None = not applicable), `contradictory` those with two verdicts
+    in the block; `prose` is what stands before the block.
+    """
+
+    prose: str
+    values: Mapping[str, bool | None]
+    contradictory: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Formatted:
+    """What the formatter copied for one key."""
+
+    value: bool | None
+    explanation: str
+
+
+def read_answer(text: str, *, criteria: Sequence[Criterion]) -> Answer:
+    """Read the last VERDICTS block of `text` that is the reviewer's own.
+
+    A block does not count inside quotation marks, in quoted (`>`) or marked lines, or before the last fence
+    line. In the block any order, letter case and Markdown decoration will do and other keys are ignored. A
+    key is left unread if it is missing, has two different answers or any other answer (NOT_APPLICABLE where
+    it is not allowed).
+
+    >>> polite = Criterion("polite", "Polite?", "", "simple", True, False, "", ())
+    >>> dict(read_answer("Kind words.\\nVERDICTS\\n**polite**: true", criteria=[polite]).values)
+    {'polite': True}
+    """
+    lines = without_invisible(text).split("\n")
+    start = _own_header(lines)
+    if start is None:
+        return Answer(prose="\n".join(lines).strip(), values={}, contradictory=frozenset())
+    opens_code = start > 0 and _CODE_FENCE.fullmatch(lines[start - 1])
+    prose = "\n".join(lines[: start - 1 if opens_code else start]).strip()
+    answers = _block_answers(lines[start + 1 :])
+    values: dict[str, bool | None] = {}
+    contradictory = set()
+    for criterion in criteria:
+        given = answers.get(criterion.key.casefold(), set())
+        known = {_ANSWERS[word] for word in given if word in _ANSWERS}
+        if len(known) > 1:
+            contradictory.add(criterion.key)
+        elif len(given) == 1 and known and (criterion.allow_na or None not in known):
+            values[criterion.key] = known.pop()
+    return Answer(prose=prose, values=values, contradictory=frozenset(contradictory))
+
+
+def _own_header(lines: Sequence[str]) -> int | None:
+    first = max((i + 1 for i, line in enumerate(lines) if FENCE_LINE.match(line)), default=0)
+    found, straight, curly = None, 0, 0
+    for i, line in enumerate(lines[first:], first):
+        if _is_foreign(line):
+            continue
+        if _HEADER.fullmatch(line[:_LONGEST_LINE]) and straight % 2 == 0 and curly <= 0:
+            found = i
+        straight += line.count('"')
+        curly += line.count("“") - line.count("”")
+    return found
+
+
+def _is_foreign(line: str) -> bool:
+    return line.lstrip().startswith(">") or bool(MARKED_LINE.match(line))
+
+
+def _block_answers(lines: Sequence[str]) -> dict[str, set[str]]:
+    """Return the answers for each key up to the first line that is not of the form `key: answer`."""
+    answers: dict[str, set[str]] = {}
+    for line in lines:
+        if not line.strip() or _CODE_FENCE.fullmatch(line):
+            continue
+        match = _LINE.fullmatch(line.replace("\\_", "_")) if len(line) <= _LONGEST_LINE else None
+        if match is None or _is_foreign(line):
+            break
+        key, answer = match[1].strip("_").casefold(), match[2].strip(" \t*_`~.,;").casefold()
+        answers.setdefault(key, set()).add(answer)
+    return answers
+
+
+def formatter_schema(criteria: Sequence[Criterion], *, size: Size) -> dict[str, Any]:
+    """Return the strict JSON schema of the formatter's answer for these keys.
+
+    The explanation comes first, so that the sentence is copied before the value is chosen. Compact size
+    bounds it, as a very small model would fill its whole room; hosted endpoints need not know `maxLength`.
+    """
+    explanation = {"type": "string"} | ({"maxLength": 160} if size == "compact" else {})
+    verdicts = {}
+    for criterion in criteria:
+        words = ["true", "false", *(["not_applicable"] if criterion.allow_na else []), "unclear"]
+        verdicts[criterion.key] = _object(
+            {"explanation": explanation, "value": {"type": "string", "enum": words}}
+        )
+    return _object({"verdicts": _object(verdicts)})
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def read_formatter(text: str, *, criteria: Sequence[Criterion]) -> dict[str, Formatted]:
+    """Return what the formatter copied, by key.
+
+    `unclear`, unknown values, keys given twice and anything that is not such a document are left out.
+    """
+    try:
+        document = json.loads(_bare_json(text), object_pairs_hook=_without_duplicates)
+    except (ValueError, RecursionError):
+        return {}
+    verdicts = document.get("verdicts") if isinstance(document, dict) else None
+    if not isinstance(verdicts, dict):
+        return {}
+    found = {}
+    for criterion in criteria:
+        entry = verdicts.get(criterion.key)
+        word = entry.get("value") if isinstance(entry, dict) else None
+        if isinstance(word, str) and word in _ANSWERS and (criterion.allow_na or word != "not_applicable"):
+            explanation = entry.get("explanation") if isinstance(entry, dict) else ""
+            plain = without_invisible(explanation).strip() if isinstance(explanation, str) else ""
+            found[criterion.key] = Formatted(value=_ANSWERS[word], explanation=plain[:_LONGEST_EXPLANATION])
+    return found
+
+
+def _bare_json(text: str) -> str:
+    lines = text.strip().split("\n")
+    if len(lines) > 2 and _CODE_FENCE.fullmatch(lines[0]) and _CODE_FENCE.fullmatch(lines[-1]):
+        return "\n".join(lines[1:-1])
+    return text
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    times = Counter(key for key, _ in pairs)
+    return {key: value for key, value in pairs if times[key] == 1}

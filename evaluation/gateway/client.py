@@ -1,0 +1,166 @@
+"""One HTTP request to a model endpoint, and a named outcome whatever comes back."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+import httpx2
+from openai import APIStatusError, AsyncOpenAI, DefaultAioHttpClient, Omit, OpenAIError
+from openai._types import RequestOptions
+
+from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.replies import Kind, Outcome, TokenLogprob, read_reply
+
+__all__ = ["MAX_REPLY_BYTES", "EndpointClient", "Kind", "Outcome", "TokenLogprob"]
+
+MAX_REPLY_BYTES = 1_000_000
+CONNECT_TIMEOUT = 10.0
+
+
+class _ReplyTooBig(Exception):
+    """The endpoint sent more than we are ready to read."""
+
+
+class _ReplyCompressed(Exception):
+    """The endpoint compressed its reply though told not to; unpacking it could fill the memory."""
+
+
+_NO_REPLY = (_ReplyTooBig, _ReplyCompressed, OpenAIError, httpx2.HTTPError, aiohttp.ClientError, OSError)
+
+
+class _CappedStream(httpx2.AsyncByteStream):
+    """A reply's body that ends in an error when it grows too long."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        received = 0
+        async for chunk in self._stream:
+            received += len(chunk)
+            if received > MAX_REPLY_BYTES:
+                raise _ReplyTooBig
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _cap_reply(response: httpx2.Response) -> None:
+    """Put the cap on before anything is read; the SDK reads the bodies of errors as well."""
+    if response.headers.get("content-encoding", "identity").lower() != "identity":
+        raise _ReplyCompressed
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _CappedStream(response.stream)
+
+
+class EndpointClient:
+    """Sends chat completion requests to one endpoint. Use as `async with`, inside the coroutine that sends.
+
+    `max_connections` bounds the open connections. `locate` returns the current base URL (embedded model); it
+    is asked again, in a thread, after a connection failed, so that the next attempt finds a restarted server.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, *, max_connections: int = 1000, locate: Callable[[], str] | None = None
+    ) -> None:
+        self._endpoint = endpoint
+        self._max_connections = max_connections
+        self._locate = locate
+        self._sdk: AsyncOpenAI | None = None
+
+    async def __aenter__(self) -> Self:
+        # The SDK's client is bound to the running loop, so it is made here and not in __init__.
+        base_url = self._endpoint.base_url
+        if not base_url and self._locate:
+            base_url = await asyncio.to_thread(self._locate)
+        self._sdk = AsyncOpenAI(
+            base_url=base_url,
+            api_key=self._endpoint.api_key,
+            admin_api_key="",
+            max_retries=0,
+            default_headers={"Accept-Encoding": "identity"},
+            http_client=DefaultAioHttpClient(
+                follow_redirects=False,
+                trust_env=not self._endpoint.embedded,  # a proxy of the environment cannot reach loopback
+                limits=httpx2.Limits(max_connections=self._max_connections),
+                event_hooks={"response": [_cap_reply]},
+            ),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._sdk is not None:
+            await self._sdk.close()
+            self._sdk = None
+
+    async def send(self, body: dict[str, Any], *, timeout: float) -> Outcome:
+        """Send one request (JSON body of /chat/completions) and return what it came to.
+
+        Exactly one HTTP request leaves, never a second. `timeout` bounds the whole exchange in seconds.
+        Nothing an endpoint does raises; cancelling the task does.
+        """
+        started = time.perf_counter()
+        outcome = await self._exchange(body, timeout)
+        latency = round((time.perf_counter() - started) * 1000)
+        if outcome.kind == "connection" and self._locate is not None:
+            await self._find_again(self._locate)
+        return replace(outcome, latency_ms=latency)
+
+    async def _exchange(self, body: dict[str, Any], timeout: float) -> Outcome:
+        try:
+            async with asyncio.timeout(timeout):
+                response = await self._post(body, timeout)
+        except APIStatusError as error:
+            response = error.response
+        except _NO_REPLY as error:
+            return _no_reply(error, timeout)
+        return read_reply(
+            status=response.status_code,
+            headers=response.headers,
+            content=response.content,
+            secret=self._endpoint.api_key,
+        )
+
+    async def _post(self, body: dict[str, Any], timeout: float) -> httpx2.Response:
+        if self._sdk is None:
+            raise RuntimeError("EndpointClient is used outside its `async with` block")
+        # A raw post: walking the SDK's request and reply types would take a third of the time of a call.
+        options: RequestOptions = {"timeout": httpx2.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT))}
+        if not self._endpoint.api_key:
+            options["headers"] = {"Authorization": Omit()}
+        return await self._sdk.post("/chat/completions", cast_to=httpx2.Response, body=body, options=options)
+
+    async def _find_again(self, locate: Callable[[], str]) -> None:
+        try:
+            found = await asyncio.to_thread(locate)
+        except (RuntimeError, OSError):
+            return  # the outcome already says that the endpoint cannot be reached
+        if self._sdk is not None:
+            self._sdk.base_url = found
+
+
+def _no_reply(error: BaseException, timeout: float) -> Outcome:
+    if isinstance(error, _ReplyTooBig):
+        return Outcome(kind="too_big", status=None, error=f"the reply is over {MAX_REPLY_BYTES:,} bytes")
+    if isinstance(error, _ReplyCompressed):
+        return Outcome(kind="not_json", status=None, error="the reply is compressed, which was not asked for")
+    if _timed_out(error):
+        return Outcome(kind="timeout", status=None, error=f"no answer within {timeout:g} seconds")
+    return Outcome(kind="connection", status=None, error="the endpoint cannot be reached or broke off")
+
+
+def _timed_out(error: BaseException) -> bool:
+    """Say whether time ran out. The SDK's class cannot tell: a refused connection is a timeout to it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, TimeoutError):
+            return True
+        cause = cause.__cause__
+    return False

@@ -1,0 +1,76 @@
+"""Which endpoint answers: the one of the settings, or the embedded model."""
+
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+from evaluation.gateway.embedded import model_sha256
+
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class EndpointError(ValueError):
+    """An address or a key that cannot be used; the message names the setting and never shows the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where model calls go.
+
+    `id` is part of every call's content address: the normalised base URL, or `embedded:` + sha256 of the
+    GGUF, never the embedded server's changing port. `base_url` of the embedded model is empty: whoever sends
+    asks `embedded.ensure_running` for it. An empty `api_key` sends no Authorization header.
+    """
+
+    id: str
+    base_url: str
+    api_key: str = field(repr=False)
+    embedded: bool
+
+
+def resolve_endpoint(*, base_url: str | None, api_key: str | None) -> Endpoint:
+    """Return the endpoint that OPENAI_BASE_URL and OPENAI_API_KEY name; with neither, the embedded model.
+
+    A key alone means api.openai.com; a URL alone needs no key. Raises EndpointError, or EmbeddedModelMissing.
+    """
+    url, key = (base_url or "").strip(), _checked_key((api_key or "").strip())
+    if not url and not key:
+        return Endpoint(id=f"embedded:{model_sha256()}", base_url="", api_key="", embedded=True)
+    url = normalise_base_url(url or OPENAI_BASE_URL)
+    return Endpoint(id=url, base_url=url, api_key=key, embedded=False)
+
+
+def normalise_base_url(url: str) -> str:
+    """Return one spelling of a base URL: lower-case scheme and host, no default port, no slash at the end.
+
+    >>> normalise_base_url("HTTP://LocalHost:80/v1/")
+    'http://localhost/v1'
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise EndpointError("OPENAI_BASE_URL is not a web address") from None
+    _check_parts(parts)
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    shown_port = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{host}{shown_port}{parts.path.rstrip('/')}"
+
+
+def _check_parts(parts: SplitResult) -> None:
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname:
+        raise EndpointError("OPENAI_BASE_URL must start with http:// or https:// and name a host")
+    if parts.username is not None or parts.password is not None:
+        raise EndpointError("OPENAI_BASE_URL must not hold a user name or password; use OPENAI_API_KEY")
+    if parts.query or parts.fragment:
+        raise EndpointError("OPENAI_BASE_URL must end with its path: no ? and no #")
+    if any(not 33 <= ord(character) < 127 for character in parts.geturl()):
+        raise EndpointError("OPENAI_BASE_URL holds a space or a character that is not ASCII")
+
+
+def _checked_key(key: str) -> str:
+    # NB: an unprintable key would fail deep inside the HTTP library, with the key in the traceback.
+    if any(not 33 <= ord(character) < 127 for character in key):
+        raise EndpointError("OPENAI_API_KEY holds a space, a line break or a character that is not ASCII")
+    return key

@@ -1,0 +1,30 @@
+"""Whether the model endpoint answers, without asking a model anything."""
+
+from collections.abc import Callable
+
+import httpx2
+
+from evaluation.core.health import Check
+from evaluation.gateway.embedded import EMBEDDED_NOTICE, EmbeddedModelError
+from evaluation.gateway.endpoints import Endpoint
+
+SECONDS = 5.0
+
+
+def check_endpoint(endpoint: Endpoint, *, locate: Callable[[], str] | None) -> Check:
+    """One GET of the endpoint's model list; any answer but a refused key or a server error is a sign of life."""
+    try:
+        base_url = locate() if locate else endpoint.base_url
+        headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
+        with httpx2.Client(
+            timeout=SECONDS, follow_redirects=False, trust_env=not endpoint.embedded
+        ) as client:
+            status = client.get(f"{base_url}/models", headers=headers).status_code
+    except EmbeddedModelError as error:
+        return Check(False, str(error))
+    except (httpx2.HTTPError, OSError):
+        return Check(False, f"{endpoint.id} cannot be reached")
+    name = f"embedded model ({EMBEDDED_NOTICE})" if endpoint.embedded else endpoint.id
+    if status in (401, 403):
+        return Check(False, f"{name} refuses the key")
+    return Check(status < 500, f"{name} answers with status {status}")

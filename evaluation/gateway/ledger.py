@@ -1,0 +1,159 @@
+"""Model calls and their attempts in the database: asked once, every HTTP request on record."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.utils import timezone
+
+from evaluation.core.types import Reply, ReplyState, Request
+from evaluation.gateway.client import Outcome
+from evaluation.models.runs import Attempt, ModelCall, TextBlock, Unit
+
+STORED_STATES: dict[str, ReplyState] = {
+    ModelCall.State.ANSWERED: "answered",
+    ModelCall.State.REFUSED: "refused",
+    ModelCall.State.CUT_OFF: "cut_off",
+    ModelCall.State.TOO_LONG: "too_long",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CallUsed:
+    """The handle a reply carries: which stored call it is and whether it was paid for before."""
+
+    call_id: int
+    reused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedCall:
+    """A call to be sent now (its attempt's id and number), or one that is answered already (reply set)."""
+
+    call_id: int
+    attempt_id: int = 0
+    number: int = 0
+    reply: Reply | None = None
+
+
+def text_hash(text: str) -> str:
+    """sha256 of a text, in hex."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no spaces: the same value is the same text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def request_settings(request: Request) -> dict[str, Any]:
+    """What of a request changes its answer, apart from endpoint, model and messages."""
+    settings = {
+        "temperature": request.temperature,
+        "max_tokens": request.max_tokens,
+        "top_p": request.top_p,
+        "seed": request.seed,
+        "schema": request.schema,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def call_key(request: Request, *, sample: int) -> str:
+    """The content address: sha256 over endpoint id, model, settings, messages and sample index."""
+    messages = [[message.role, message.text] for message in request.messages]
+    parts = [request.endpoint, request.model, request_settings(request), messages, sample]
+    return text_hash(canonical(parts))
+
+
+def call_open(request: Request, *, key: str, sample: int, run_id: int, unit_id: int) -> OpenedCall:
+    """Find the answer to this question, or record that it is being asked (call, prompt parts, attempt)."""
+    call = ModelCall.objects.filter(key=key).first()
+    if call is not None and call.state in STORED_STATES:
+        return OpenedCall(call.pk, reply=stored_reply(call))
+    if call is None:
+        call = _call_create(request, key=key, sample=sample)
+    number = call.attempts.count() + 1
+    _mark_lost(call, unit_id=unit_id)
+    attempt = Attempt.objects.create(
+        call=call, run_id=run_id, unit_id=unit_id, number=number, sent_at=timezone.now()
+    )
+    return OpenedCall(call.pk, attempt_id=attempt.pk, number=number)
+
+
+def attempt_again(call_id: int, *, number: int, run_id: int, unit_id: int) -> int:
+    """Record one more request of a call; returns its id."""
+    return Attempt.objects.create(
+        call_id=call_id, run_id=run_id, unit_id=unit_id, number=number, sent_at=timezone.now()
+    ).pk
+
+
+def attempt_end(attempt_id: int, outcome: Outcome, *, cost: Decimal | None) -> None:
+    """Record what became of one request."""
+    Attempt.objects.filter(pk=attempt_id).update(
+        ended_at=timezone.now(),
+        outcome=outcome.kind,
+        status=outcome.status,
+        request_id=(outcome.request_id or "")[:200],
+        error=(outcome.error or "")[:300],
+        prompt_tokens=outcome.prompt_tokens,
+        completion_tokens=outcome.completion_tokens,
+        cost_usd=cost,
+    )
+
+
+def call_answer(call_id: int, outcome: Outcome, *, state: ReplyState, cost: Decimal | None) -> None:
+    """Store the final outcome of a call. An answer that another process stored first stays."""
+    ModelCall.objects.filter(pk=call_id).exclude(state__in=STORED_STATES).update(
+        state=state,
+        error=(outcome.error or "")[:300] if state == "failed" else "",
+        reply=(outcome.text or "").replace("\x00", "\\0"),  # PostgreSQL text holds no NUL
+        finish_reason=(outcome.finish_reason or "")[:40],
+        logprobs=outcome.logprobs,
+        prompt_tokens=outcome.prompt_tokens,
+        cached_tokens=outcome.cached_tokens,
+        completion_tokens=outcome.completion_tokens,
+        cost_usd=cost,
+        latency_ms=outcome.latency_ms,
+        answered_at=timezone.now(),
+    )
+
+
+def stored_reply(call: ModelCall) -> Reply:
+    """The reply of an answered call, marked as reused."""
+    return Reply(STORED_STATES[call.state], call.reply, call.error, CallUsed(call.pk, reused=True))
+
+
+def _call_create(request: Request, *, key: str, sample: int) -> ModelCall:
+    parts = [[message.role, [text_hash(part) for part in message.parts]] for message in request.messages]
+    blocks = {text_hash(part): part for message in request.messages for part in message.parts}
+    TextBlock.objects.bulk_create(
+        [TextBlock(hash=digest, text=text) for digest, text in sorted(blocks.items())], ignore_conflicts=True
+    )
+    call, _ = ModelCall.objects.get_or_create(
+        key=key,
+        defaults={
+            "endpoint": request.endpoint,
+            "model": request.model,
+            "role": request.role,
+            "settings": request_settings(request),
+            "parts": parts,
+            "sample": sample,
+        },
+    )
+    return call
+
+
+def _mark_lost(call: ModelCall, *, unit_id: int) -> None:
+    """Requests of this unit without an outcome were cut short by a crash: the unit is ours alone now."""
+    call.attempts.filter(unit_id=unit_id, ended_at__isnull=True).update(
+        ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN
+    )
+
+
+def attempts_mark_lost(*, unit_ids: list[int]) -> int:
+    """Mark every request without an outcome of units taken over from a dead process; returns how many."""
+    return Attempt.objects.filter(
+        unit__in=Unit.objects.filter(pk__in=unit_ids), ended_at__isnull=True
+    ).update(ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN)

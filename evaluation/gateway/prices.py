@@ -1,0 +1,98 @@
+"""What a call costs, from a price file that the user keeps; an unknown price is None, never 0."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+_NAMES = {"input", "cached_input", "output"}
+_PER = Decimal(1_000_000)
+
+
+class PriceFileError(ValueError):
+    """A price file that cannot be used; the message names file, model and field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for 1,000,000 tokens. Without a price of their own, cached prompt tokens cost `input`."""
+
+    input: Decimal
+    output: Decimal
+    cached_input: Decimal | None = None
+
+
+def read_prices(path: Path) -> dict[str, Price]:
+    """Return the prices of a file `{"model": {"input": USD per 1M tokens, "cached_input"?, "output"}}`.
+
+    Raises PriceFileError with one line.
+    """
+    try:
+        data = json.loads(
+            path.read_text(encoding="utf-8"),
+            parse_float=Decimal,
+            parse_int=Decimal,
+            parse_constant=Decimal,
+            object_pairs_hook=_unique,
+        )
+    except OSError as error:
+        raise PriceFileError(f"{path}: cannot be read ({error.strerror})") from None
+    except PriceFileError as error:
+        raise PriceFileError(f"{path}: {error}") from None
+    except (ValueError, RecursionError):
+        raise PriceFileError(f"{path}: is not JSON") from None
+    if not isinstance(data, dict):
+        raise PriceFileError(f"{path}: must be an object of models")
+    return {model: _price(f"{path}: {model}", entry) for model, entry in data.items()}
+
+
+def cost(
+    *,
+    prices: Mapping[str, Price],
+    model: str,
+    prompt_tokens: int | None,
+    completion_tokens: int | None,
+    cached_tokens: int | None = None,
+) -> Decimal | None:
+    """Return the US dollars of one call, or None when the model's price or a token count is unknown.
+
+    >>> price = Price(input=Decimal(2), output=Decimal(8), cached_input=Decimal(1))
+    >>> cost(prices={"m": price}, model="m", prompt_tokens=1000, cached_tokens=400, completion_tokens=100)
+    Decimal('0.0024')
+    """
+    price = prices.get(model)
+    if price is None or prompt_tokens is None or completion_tokens is None:
+        return None
+    cached = min(cached_tokens or 0, prompt_tokens)
+    cached_price = price.input if price.cached_input is None else price.cached_input
+    total = (prompt_tokens - cached) * price.input + cached * cached_price + completion_tokens * price.output
+    return total / _PER
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise PriceFileError(f"{twice} stands twice")
+    return dict(pairs)
+
+
+def _price(where: str, entry: Any) -> Price:
+    if not isinstance(entry, dict):
+        raise PriceFileError(f"{where}: must be an object with input and output")
+    unknown = sorted(set(entry) - _NAMES)
+    if unknown:
+        raise PriceFileError(f"{where}: unknown field {unknown[0]}")
+    cached = _amount(where, entry, "cached_input") if "cached_input" in entry else None
+    return Price(
+        input=_amount(where, entry, "input"), output=_amount(where, entry, "output"), cached_input=cached
+    )
+
+
+def _amount(where: str, entry: dict[str, Any], name: str) -> Decimal:
+    value = entry.get(name)
+    if not isinstance(value, Decimal) or not value.is_finite() or value < 0:
+        raise PriceFileError(f"{where}: {name} must be a number of US dollars, 0 or more")
+    return value

@@ -1,0 +1,275 @@
+"""Reading what an endpoint sent back: every kind of reply has a name, and none is trusted."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal, NoReturn
+
+Kind = Literal[
+    "answered",
+    "refused",
+    "cut_off",
+    "too_long",
+    "empty",
+    "rate_limited",
+    "server_error",
+    "timeout",
+    "connection",
+    "not_json",
+    "too_big",
+    "auth",
+    "bad_request",
+    "redirect",
+]
+
+_TOO_LONG_TAGS = {"context_length_exceeded", "exceed_context_size_error"}
+_TOO_LONG_WORDS = ("maximum context length", "context size", "context window")
+_REFUSED_TAGS = {"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}
+_NO_CREDIT_TAGS = {"insufficient_quota", "billing_hard_limit_reached"}
+_TAG = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,63}")
+_REQUEST_ID = re.compile(r"[!-~]{1,200}")
+_HUGE = 1e9  # no logarithm of a probability; keeps infinity and overflowing integers out
+# NUL cannot be stored by PostgreSQL, a lone surrogate cannot be written as UTF-8.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One generated token with its natural-log probability and the best alternatives."""
+
+    token: str
+    logprob: float
+    top: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one HTTP request came to. Token counts are None where the endpoint did not say.
+
+    `text` holds the answer (kinds answered, cut_off; refused: what the model said, may be empty). `status` is
+    None when no reply came. `error` is one line for people, empty when answered; it never holds the key or
+    words of the endpoint's message, which may repeat the chat. `retry_after` is in seconds.
+    """
+
+    kind: Kind
+    status: int | None
+    text: str = field(default="", repr=False)
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    logprobs: tuple[TokenLogprob, ...] | None = field(default=None, repr=False)
+    request_id: str | None = None
+    latency_ms: int = 0
+    retry_after: float | None = None
+    error: str = ""
+
+
+def read_reply(*, status: int, headers: Mapping[str, str], content: bytes, secret: str = "") -> Outcome:
+    """Return the outcome of a reply with this status, these headers (any case of names) and this body.
+
+    `secret` is the API key: nothing that contains it reaches the outcome. Never raises.
+    """
+    data = _json_or_none(content)
+    request_id = _request_id(headers, data, secret)
+    if 300 <= status < 400:
+        return _failed("redirect", status, "the endpoint redirects, which is not followed", request_id)
+    failure = data.get("error") if isinstance(data, dict) else None
+    if status >= 400:
+        return _read_failure(status, headers, failure or data, request_id, secret)
+    if not isinstance(data, dict):
+        return _read_nothing(status, headers, content, request_id)
+    if failure and not data.get("choices"):
+        # Some proxies report a failure with status 200; its number then stands in the body.
+        return _read_failure(_status_inside(failure), headers, failure, request_id, secret)
+    return _read_answer(status, data, request_id)
+
+
+def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
+    """Return the wait the endpoint asks for: `retry-after-ms`, else `retry-after` in seconds or as a date."""
+    lowered = {name.lower(): value for name, value in headers.items()}
+    milliseconds = _number(lowered.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = lowered.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or value is None:
+        return seconds
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _json_or_none(content: bytes) -> Any:
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(constant)
+
+    try:
+        return json.loads(content, parse_constant=refuse)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _request_id(headers: Mapping[str, str], data: Any, secret: str) -> str | None:
+    named = next((value for name, value in headers.items() if name.lower() == "x-request-id"), None)
+    found = named or (data.get("id") if isinstance(data, dict) else None)
+    if not isinstance(found, str) or not _REQUEST_ID.fullmatch(found) or (secret and secret in found):
+        return None
+    return found
+
+
+def _failed(kind: Kind, status: int | None, error: str, request_id: str | None) -> Outcome:
+    shown = f"HTTP {status}: {error}" if status else error
+    return Outcome(kind=kind, status=status, error=shown, request_id=request_id)
+
+
+def _status_inside(failure: Any) -> int:
+    code = failure.get("code") if isinstance(failure, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else 500
+
+
+def _read_failure(
+    status: int, headers: Mapping[str, str], failure: Any, request_id: str | None, secret: str
+) -> Outcome:
+    details: dict[str, Any] = failure if isinstance(failure, dict) else {}
+    tags = [tag for name in ("code", "type") if (tag := _tag(details.get(name), secret))]
+    message = details.get("message")
+    kind, words = _failure_kind(
+        status, {tag.lower() for tag in tags}, message if isinstance(message, str) else ""
+    )
+    shown = f" ({', '.join(dict.fromkeys(tags))})" if tags else ""
+    return Outcome(
+        kind=kind,
+        status=status,
+        error=f"HTTP {status}: {words}{shown}",
+        request_id=request_id,
+        retry_after=retry_after_seconds(headers),
+    )
+
+
+def _tag(value: Any, secret: str) -> str | None:
+    """Return an error code such as `model_not_found`; anything else may repeat the chat or the key."""
+    if not isinstance(value, str) or not _TAG.fullmatch(value) or (secret and secret in value):
+        return None
+    return value
+
+
+def _failure_kind(status: int, tags: set[str], message: str) -> tuple[Kind, str]:
+    if tags & _TOO_LONG_TAGS or status == 413:
+        return "too_long", "the chat does not fit the model's context"
+    if status in (400, 422) and any(words in message.lower() for words in _TOO_LONG_WORDS):
+        return "too_long", "the chat does not fit the model's context"
+    if tags & _REFUSED_TAGS:
+        return "refused", "the endpoint's content filter refused the request"
+    if status == 402 or tags & _NO_CREDIT_TAGS:
+        return "auth", "the account has no credit left"
+    if status in (401, 403):
+        return "auth", "the endpoint does not accept the API key"
+    if status == 429:
+        return "rate_limited", "too many requests"
+    if status in (408, 504):
+        return "timeout", "the endpoint gave up waiting"
+    if status >= 500:
+        return "server_error", "the endpoint failed"
+    if status == 404:
+        return "bad_request", "the endpoint knows no such model or address"
+    return "bad_request", "the endpoint rejects the request"
+
+
+def _read_nothing(status: int, headers: Mapping[str, str], content: bytes, request_id: str | None) -> Outcome:
+    if not content.strip():
+        return _failed("empty", status, "the reply is empty", request_id)
+    sent = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
+    html = "html" in sent.lower() or content.lstrip()[:1] == b"<"
+    what = "a web page instead of an answer" if html else "a reply that is not a JSON object"
+    return _failed("not_json", status, f"the endpoint sent {what}", request_id)
+
+
+def _read_answer(status: int, data: dict[str, Any], request_id: str | None) -> Outcome:
+    choices = data.get("choices")
+    if not choices:
+        return _failed("empty", status, "the reply holds no answer", request_id)
+    choice = choices[0] if isinstance(choices, list) else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        return _failed("not_json", status, "the reply is JSON but not a chat completion", request_id)
+    kind, text, error = _kind_of_answer(choice, message)
+    usage = _dict(data.get("usage"))
+    return Outcome(
+        kind=kind,
+        status=status,
+        text=_UNSTORABLE.sub("\ufffd", text),
+        finish_reason=_tag(choice.get("finish_reason"), ""),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        cached_tokens=_count(_dict(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+        logprobs=_logprobs(choice.get("logprobs")),
+        request_id=request_id,
+        error=error,
+    )
+
+
+def _kind_of_answer(choice: dict[str, Any], message: dict[str, Any]) -> tuple[Kind, str, str]:
+    content, refusal, finish = message.get("content"), message.get("refusal"), choice.get("finish_reason")
+    text = content if isinstance(content, str) else ""
+    if isinstance(refusal, str) and refusal.strip():
+        return "refused", refusal, "the model refused to answer"
+    if finish == "content_filter":
+        return "refused", text, "the endpoint's content filter stopped the answer"
+    if finish == "length":
+        return "cut_off", text, "the answer was cut off at its token limit"
+    if finish == "error":
+        return "server_error", "", "the endpoint failed in the middle of the answer"
+    if content is not None and not isinstance(content, str):
+        return "not_json", "", "the answer is not text"
+    if not text.strip():
+        return "empty", "", "the answer is empty"
+    return "answered", text, ""
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int | None:
+    # NB: True is an int; and the column that stores the count has 64 bits.
+    return value if type(value) is int and 0 <= value < 2**63 else None
+
+
+def _logprobs(value: Any) -> tuple[TokenLogprob, ...] | None:
+    entries = _dict(value).get("content")
+    if not isinstance(entries, list):
+        return None
+    read = [_token_logprob(entry) for entry in entries]
+    return tuple(token for token in read if token) if read and all(read) else None
+
+
+def _token_logprob(entry: Any) -> TokenLogprob | None:
+    pair = _pair(entry)
+    if pair is None:
+        return None
+    top = entry.get("top_logprobs")
+    pairs = [found for item in top if (found := _pair(item))] if isinstance(top, list) else []
+    return TokenLogprob(token=pair[0], logprob=pair[1], top=tuple(pairs))
+
+
+def _pair(entry: Any) -> tuple[str, float] | None:
+    token, logprob = _dict(entry).get("token"), _dict(entry).get("logprob")
+    if not isinstance(token, str) or not isinstance(logprob, float | int) or not abs(logprob) < _HUGE:
+        return None
+    return _UNSTORABLE.sub("\ufffd", token), float(logprob)

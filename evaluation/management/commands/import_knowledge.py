@@ -1,0 +1,19 @@
+"""Adds knowledge articles."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from evaluation.services.knowledge import knowledge_import
+from labeling.management.base import WorkbenchCommand
+
+
+class Command(WorkbenchCommand):
+    help = "Add the Markdown files of a folder as knowledge articles; a changed text is a new version."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.answer_import(knowledge_import(folder=options["folder"]), "articles")

@@ -1,0 +1,27 @@
+"""Adds the verdicts of judges that ran elsewhere."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from evaluation.services.verdicts import verdicts_import
+from labeling.management.base import WorkbenchCommand
+
+
+class Command(WorkbenchCommand):
+    help = "Add a finished run for each judge of a JSON Lines file; the same file again finds the same runs."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--set", required=True, metavar="NAME", help="the set that the runs cover")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        result = verdicts_import(path=options["file"], set_name=options["set"])
+        self.note_ignored(result.ignored)
+        runs = [{"id": run.id, "judge": run.judge, "verdicts": run.verdicts} for run in result.runs]
+        lines = [
+            f"run {run.id}: {run.verdicts:,} verdicts by {run.judge}{'' if run.created else ' (known)'}"
+            for run in result.runs
+        ]
+        self.answer({"runs": runs}, "\n".join(lines) or "no verdicts in the file")

@@ -1,0 +1,22 @@
+"""Lists all runs, newest last."""
+
+from typing import Any
+
+from evaluation.selectors.runs import run_json, run_list, run_rows
+from labeling.management.base import WorkbenchCommand
+
+
+class Command(WorkbenchCommand):
+    """Runs with id, set, judge, engine, state and counts."""
+
+    help = __doc__
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        rows = run_rows(list(run_list().order_by("id")))
+        lines = [
+            f"{row.id:>5}  {row.state_label:<20} {row.set:<24} {row.engine or row.kind:<11} "
+            f"{row.verdicts:>7,} verdicts, {row.unparsed:,} unparsed  {row.judge}"
+            for row in rows
+        ]
+        self.answer({"runs": [run_json(row) for row in rows]}, "\n".join(lines) or "no runs yet")
+

@@ -1,0 +1,1 @@
+"""What a worker does with a run: take units, ask the engines, save verdicts."""

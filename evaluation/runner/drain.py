@@ -1,0 +1,172 @@
+"""Works off a run's open units: one event loop, many calls in flight, one database thread."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from evaluation.core.engines import judge_group
+from evaluation.core.types import Criterion, GroupResult, Setup
+from evaluation.gateway.client import EndpointClient
+from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.model import EndpointDown, Gateway, GatewayModel
+from evaluation.gateway.prices import Price
+from evaluation.gateway.writer import DatabaseThread
+from evaluation.models.runs import Run
+from evaluation.runner.units import LEASE, Work, lease_beat, lease_begin, lease_end, unit_finish, units_take
+
+# After so many units in a row without one answer the endpoint is taken for down.
+FAILURES_IN_A_ROW = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A judge's group: the criteria asked together and how."""
+
+    criteria: tuple[Criterion, ...]
+    setup: Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything a worker needs besides the units: loaded once, before the loop starts."""
+
+    run_id: int
+    sample: int
+    groups: dict[int, Group]
+    criterion_ids: dict[str, int]
+    fence_secret: bytes
+    endpoint: Endpoint
+    prices: dict[str, Price]
+    locate: Callable[[], str] | None
+    max_in_flight: int
+    timeout: float
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What the slots share: failures since the last answer, and why to stop."""
+
+    report: Callable[[bool], None]
+    failed_in_a_row: int = 0
+    trouble: str = ""
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def down(self, why: str) -> None:
+        self.trouble = self.trouble or why
+        self.stop.set()
+
+    def finished(self, error: str) -> None:
+        self.failed_in_a_row = self.failed_in_a_row + 1 if error else 0
+        if self.failed_in_a_row >= FAILURES_IN_A_ROW:
+            self.down(f"{error} ({self.failed_in_a_row} units in a row)")
+        self.report(bool(error))
+
+
+def drain(plan: Plan, *, on_unit: Callable[[bool], None]) -> str:
+    """Work until no unit of the run is open; returns '' or, when the endpoint is down, why (one line).
+
+    `on_unit(failed)` is called after each finished unit. Ctrl-C raises KeyboardInterrupt after what was
+    finished is stored and the rest is given back.
+    """
+    with DatabaseThread() as database:
+        return asyncio.run(_drain(plan, database, on_unit))
+
+
+async def _drain(plan: Plan, database: DatabaseThread, on_unit: Callable[[bool], None]) -> str:
+    lease = await database.do(lease_begin)
+    progress = _Progress(on_unit)
+    beat = asyncio.create_task(_beat(database, lease.pk))
+    try:
+        async with EndpointClient(plan.endpoint, locate=plan.locate) as client:
+            gateway = Gateway(
+                endpoint=plan.endpoint,
+                client=client,
+                database=database,
+                slots=asyncio.Semaphore(plan.max_in_flight),
+                prices=plan.prices,
+                timeout=plan.timeout,
+            )
+            await _work(plan, gateway, lease.pk, progress)
+    finally:
+        beat.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await beat
+        await asyncio.shield(database.do(partial(lease_end, lease.pk)))
+    return progress.trouble
+
+
+async def _beat(database: DatabaseThread, lease_id: int) -> None:
+    while True:
+        await asyncio.sleep(LEASE.total_seconds() / 4)
+        await database.do(partial(lease_beat, lease_id))
+
+
+async def _work(plan: Plan, gateway: Gateway, lease_id: int, progress: _Progress) -> None:
+    """One feeder leases units a little ahead; as many slots as calls may be in flight take them."""
+    queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=plan.max_in_flight)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_feed(plan, gateway.database, lease_id, queue, progress))
+        for _ in range(plan.max_in_flight):
+            group.create_task(_slot(plan, gateway, lease_id, queue, progress))
+
+
+async def _feed(
+    plan: Plan,
+    database: DatabaseThread,
+    lease_id: int,
+    queue: asyncio.Queue[Work | None],
+    progress: _Progress,
+) -> None:
+    take = partial(units_take, run_id=plan.run_id, lease_id=lease_id, limit=plan.max_in_flight)
+    while not progress.stop.is_set() and await database.do(partial(_may_run, plan.run_id)):
+        if not (taken := await database.do(take)):
+            break
+        for work in taken:
+            await queue.put(work)
+    for _ in range(plan.max_in_flight):
+        await queue.put(None)
+
+
+def _may_run(run_id: int) -> bool:
+    """Somebody may have paused or cancelled the run meanwhile."""
+    return Run.objects.filter(pk=run_id, state=Run.State.RUNNING).exists()
+
+
+async def _slot(
+    plan: Plan, gateway: Gateway, lease_id: int, queue: asyncio.Queue[Work | None], progress: _Progress
+) -> None:
+    while (work := await queue.get()) is not None:
+        if progress.stop.is_set():
+            continue  # given back with the lease
+        try:
+            result = await _judge(plan, gateway, work)
+        except EndpointDown as down:
+            progress.down(str(down))
+            continue
+        save = partial(
+            unit_finish,
+            run_id=plan.run_id,
+            lease_id=lease_id,
+            work=work,
+            result=result,
+            criterion_ids=plan.criterion_ids,
+        )
+        if await gateway.database.do(save):
+            progress.finished(_error(result))
+
+
+async def _judge(plan: Plan, gateway: Gateway, work: Work) -> GroupResult:
+    group = plan.groups[work.group]
+    return await judge_group(
+        chat=work.chat,
+        criteria=group.criteria,
+        setup=group.setup,
+        model=GatewayModel(gateway, plan.run_id, work.unit_id, plan.sample),
+        fence_secret=plan.fence_secret,
+    )
+
+
+def _error(result: GroupResult) -> str:
+    return next((v.explanation or "failed" for v in result.verdicts if v.state == "failed"), "")

@@ -1,0 +1,64 @@
+"""Criteria with the prompts and knowledge that the judge uses."""
+
+from dataclasses import dataclass
+
+from evaluation.models.prompts import ArticleVersion, CriterionArticle, PromptVersion
+from evaluation.selectors.prompts import champions, newest_versions
+from labeling.models.rubric import Criterion, CriterionVersion
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionRow:
+    """A criterion, its text in force and the number of its champion prompt."""
+
+    criterion: Criterion
+    version: CriterionVersion
+    champion: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    """A prompt version and whether it is the champion."""
+
+    prompt: PromptVersion
+    champion: bool
+
+
+def criterion_rows() -> list[CriterionRow]:
+    """Active criteria in order, by dimension; three queries."""
+    criteria = list(
+        Criterion.objects.filter(state=Criterion.State.ACTIVE)
+        .select_related("dimension", "rubric")
+        .order_by("rubric", "dimension__position", "position")
+    )
+    versions, prompts = newest_versions(criteria=criteria), champions(criteria=criteria)
+    return [
+        CriterionRow(row, versions[row.pk], prompts[row.pk].number if row.pk in prompts else None)
+        for row in criteria
+    ]
+
+
+def prompt_versions(criterion: Criterion) -> list[PromptRow]:
+    """Every prompt version of a criterion, newest first."""
+    champion = champions(criteria=[criterion]).get(criterion.pk)
+    rows = PromptVersion.objects.filter(criterion=criterion).order_by("-number")
+    return [PromptRow(row, champion is not None and row.pk == champion.pk) for row in rows]
+
+
+def articles_of(criteria: list[Criterion]) -> dict[int, list[ArticleVersion]]:
+    """The newest version of each article that a criterion reads, by criterion id, ordered by key; two queries."""
+    newest: dict[int, ArticleVersion] = {}
+    for version in ArticleVersion.objects.select_related("article").order_by("number"):
+        newest[version.article_id] = version
+    every = sorted(newest.values(), key=lambda version: version.article.key)
+    listed: dict[int, set[int]] = {}
+    for link in CriterionArticle.objects.filter(criterion__in=criteria):
+        listed.setdefault(link.criterion_id, set()).add(link.article_id)
+    return {
+        row.pk: [
+            v
+            for v in every
+            if row.articles == Criterion.Articles.ALL or v.article_id in listed.get(row.pk, ())
+        ]
+        for row in criteria
+    }

@@ -1,0 +1,21 @@
+"""Prompt and criterion versions in force."""
+
+from collections.abc import Collection
+
+from django.db.models import Max
+
+from evaluation.models.prompts import Promotion, PromptVersion
+from labeling.models.rubric import Criterion, CriterionVersion
+
+
+def champions(*, criteria: Collection[Criterion]) -> dict[int, PromptVersion]:
+    """The newest promoted version of each criterion that has one, by criterion id."""
+    latest = Promotion.objects.filter(criterion__in=criteria).values("criterion").annotate(last=Max("id"))
+    promotions = Promotion.objects.filter(pk__in=[row["last"] for row in latest]).select_related("version")
+    return {promotion.criterion_id: promotion.version for promotion in promotions}
+
+
+def newest_versions(*, criteria: Collection[Criterion]) -> dict[int, CriterionVersion]:
+    """The version in force of each criterion, by criterion id."""
+    rows = CriterionVersion.objects.filter(criterion__in=criteria).order_by("number")
+    return {row.criterion_id: row for row in rows}

@@ -1,0 +1,126 @@
+"""Runs as lists and pages show them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+from django.urls import reverse
+
+from evaluation.models.runs import Run, Verdict
+
+WEAK_JUDGE = "demonstration model, a weak judge"
+DEMO_VERDICTS = "verdicts written for this demo"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run with its counts."""
+
+    id: int
+    set: str
+    judge: str
+    fingerprint: str
+    kind: str
+    engine: str
+    model: str
+    state: str
+    state_label: str
+    error: str
+    total: int
+    done: int
+    failed: int
+    verdicts: int
+    unparsed: int
+    calls: int
+    reused: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: Decimal | None
+    created_at: datetime
+    finished_at: datetime | None
+    url: str
+    notices: tuple[str, ...]
+
+    @property
+    def active(self) -> bool:
+        """Whether units may still be in work."""
+        return self.state == Run.State.RUNNING
+
+
+def run_list() -> QuerySet[Run]:
+    """All runs, newest first, with what a row needs."""
+    return Run.objects.select_related("judge", "chat_set").order_by("-id")
+
+
+def run_rows(runs: Sequence[Run]) -> list[RunRow]:
+    """Rows of these runs; two queries however many verdicts there are."""
+    counts = {
+        row["run"]: row
+        for row in Verdict.objects.filter(run__in=[run.pk for run in runs])
+        .values("run")
+        .annotate(all=Count("id"), unparsed=Count("id", filter=Q(state=Verdict.State.UNPARSED)))
+        .order_by()
+    }
+    return [_row(run, counts.get(run.pk, {"all": 0, "unparsed": 0})) for run in runs]
+
+
+def run_notices(run: Run) -> tuple[str, ...]:
+    """What must be said wherever this run's verdicts appear."""
+    notices = []
+    if run.judge.embedded:
+        notices.append(WEAK_JUDGE)
+    if run.judge.config.get("demo"):
+        notices.append(DEMO_VERDICTS)
+    return tuple(notices)
+
+
+def _row(run: Run, count: dict[str, Any]) -> RunRow:
+    judge = run.judge
+    return RunRow(
+        id=run.pk,
+        set=run.chat_set.name if run.chat_set else "",
+        judge=judge.name,
+        fingerprint=judge.fingerprint,
+        kind=judge.kind,
+        engine=judge.engine,
+        model=judge.model,
+        state=run.state,
+        state_label=run.get_state_display(),
+        error=run.error,
+        total=run.units_total,
+        done=run.units_done,
+        failed=run.units_failed,
+        verdicts=count["all"],
+        unparsed=count["unparsed"],
+        calls=run.calls,
+        reused=run.reused,
+        prompt_tokens=run.prompt_tokens,
+        completion_tokens=run.completion_tokens,
+        cost_usd=run.cost_usd,
+        created_at=run.created_at,
+        finished_at=run.finished_at,
+        url=reverse("evaluation:run_detail", args=[run.pk]),
+        notices=run_notices(run),
+    )
+
+
+def run_json(row: RunRow) -> dict[str, Any]:
+    """One run as commands and API answer it."""
+    return {
+        "id": row.id,
+        "set": row.set,
+        "judge": row.judge,
+        "fingerprint": row.fingerprint,
+        "engine": row.engine,
+        "model": row.model,
+        "state": row.state,
+        "units": row.total,
+        "units_done": row.done,
+        "units_failed": row.failed,
+        "verdicts": row.verdicts,
+        "unparsed": row.unparsed,
+        "created_at": row.created_at.isoformat(),
+    }

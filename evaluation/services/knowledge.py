@@ -1,0 +1,122 @@
+"""Knowledge articles from a folder of Markdown files, and which of them a criterion lists."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.db import transaction
+from markdown_it import MarkdownIt
+
+from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
+from labeling.core.importing import KEY_LIMIT, ImportResult, read_text
+from labeling.core.problems import FieldProblem, ImportProblem, shown
+from labeling.models.rubric import Criterion
+
+ENDING = ".md"
+
+
+@transaction.atomic
+def knowledge_import(*, folder: Path) -> ImportResult:
+    """
+    Create or update an article for each Markdown file in a folder and below; a changed text is a new version.
+
+    The key is the path in the folder without its ending, the title the first heading, else the file's name.
+    Articles that the folder does not hold stay as they are.
+
+    Raises ImportProblem: nothing is written then.
+    """
+    files, others = _files(folder)
+    counts = Counter(_store(folder, path) for path in files)
+    return ImportResult(
+        created=counts["created"],
+        unchanged=counts["unchanged"],
+        updated=counts["updated"],
+        ignored={},
+        notes=(f"ignored {others:,} {'file that is' if others == 1 else 'files that are'} not {ENDING}",)
+        if others
+        else (),
+    )
+
+
+def criterion_articles_set(*, criterion: Criterion, keys: Sequence[str]) -> bool:
+    """
+    List exactly these articles for a criterion; whether that changed anything.
+
+    Raises FieldProblem("knowledge[n]", …) for the first article that does not exist.
+    """
+    known = dict(KnowledgeArticle.objects.filter(key__in=keys).values_list("key", "pk"))
+    for n, key in enumerate(keys):
+        if key not in known:
+            raise FieldProblem(f"knowledge[{n}]", f"no article {shown(key)}: run import_knowledge first")
+    rows = CriterionArticle.objects.filter(criterion=criterion)
+    before, after = set(rows.values_list("article_id", flat=True)), set(known.values())
+    rows.filter(article_id__in=before - after).delete()
+    CriterionArticle.objects.bulk_create(
+        CriterionArticle(criterion=criterion, article_id=pk) for pk in sorted(after - before)
+    )
+    return before != after
+
+
+def title_of(text: str) -> str:
+    """The plain text of the first heading of a Markdown text, '' where there is none."""
+    tokens = iter(MarkdownIt().parse(text))
+    for token in tokens:
+        if token.type == "heading_open":
+            parts = next(tokens).children or []
+            title = "".join(part.content for part in parts if part.type in ("text", "code_inline"))
+            if title.strip():
+                return title.strip()
+    return ""
+
+
+def _files(folder: Path) -> tuple[list[Path], int]:
+    """The Markdown files in order, and how many others there are; a link out of the folder is another."""
+    if not folder.is_dir():
+        raise ImportProblem(
+            str(folder), None, "", "is a file, not a folder" if folder.exists() else "no such folder"
+        )
+    found: list[Path] = []
+    others = 0
+    for place, _, names in os.walk(folder, onerror=_unreadable):
+        for name in names:
+            path = Path(place, name)
+            if path.suffix == ENDING and path.resolve().is_relative_to(folder.resolve()):
+                found.append(path)
+            else:
+                others += 1
+    if not found:
+        raise ImportProblem(str(folder), None, "", f"holds no {ENDING} file")
+    return sorted(found), others
+
+
+def _unreadable(error: OSError) -> None:
+    raise ImportProblem(str(error.filename), None, "", f"cannot be read: {error.strerror}")
+
+
+def _store(folder: Path, path: Path) -> str:
+    """Store one article and say what became of it."""
+    key = path.relative_to(folder).with_suffix("").as_posix()
+    text = read_text(path)
+    title = title_of(text) or path.stem
+    for name, value in {"key": key, "title": title}.items():
+        if len(value) > KEY_LIMIT:
+            raise ImportProblem(
+                str(path), None, name, f"is longer than {KEY_LIMIT} characters ({len(value):,})"
+            )
+    if not text.strip():
+        raise ImportProblem(str(path), None, "", "is empty")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    article, created = KnowledgeArticle.objects.get_or_create(key=key)
+    newest = article.versions.order_by("number").last()
+    if newest is not None and newest.text == text:
+        return "unchanged"
+    ArticleVersion.objects.create(
+        article=article,
+        number=newest.number + 1 if newest else 1,
+        title=title,
+        text=text,
+        content_hash=digest,
+    )
+    return "created" if created else "updated"

@@ -1,0 +1,134 @@
+"""Labels and adjudications as lines of a file."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from labeling.core.importing import KEY_LIMIT, NAME_LIMIT, Fields, Ignored, whole_number
+
+RATER_KINDS = ("person", "automatic", "demo")
+LABEL_FIELDS = frozenset(
+    (
+        *("chat_id", "criterion", "rater", "value", "rationale", "turns", "evidence"),
+        *("kind", "post_reveal", "version", "created_at"),
+    )
+)
+EVIDENCE_FIELDS = frozenset(("message", "start", "end", "quote"))
+ADJUDICATION_FIELDS = frozenset(("chat_id", "criterion", "adjudicated_by", "value", "reason", "created_at"))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelLine:
+    """A rater's answer, None = not applicable. `kind` "" and `version`, `created_at` None = not said."""
+
+    chat_id: str
+    criterion: str
+    rater: str
+    value: bool | None
+    rationale: str
+    turns: tuple[int, ...]
+    evidence: tuple[dict[str, Any], ...]
+    kind: str
+    post_reveal: bool
+    version: int | None
+    created_at: datetime | None
+
+    @property
+    def cell(self) -> tuple[str, str, str]:
+        """What may stand once in a file."""
+        return self.chat_id, self.criterion, self.rater
+
+
+@dataclass(frozen=True, slots=True)
+class AdjudicationLine:
+    """A lead's decision; value None = not applicable."""
+
+    chat_id: str
+    criterion: str
+    adjudicated_by: str
+    value: bool | None
+    reason: str
+    created_at: datetime | None
+
+    @property
+    def cell(self) -> tuple[str, str]:
+        """What may stand once in a file."""
+        return self.chat_id, self.criterion
+
+
+def label_line_of(fields: Fields, ignored: Ignored | None = None) -> LabelLine:
+    """
+    Validate one label, as far as that goes without the chat.
+
+    Raises FieldProblem.
+
+    Examples
+    --------
+    >>> line = {"chat_id": "a", "criterion": "polite", "rater": "slot1", "value": None, "turns": [2]}
+    >>> label_line_of(Fields(line)).turns
+    (2,)
+    """
+    if ignored is not None and (unknown := fields.unknown(LABEL_FIELDS)):
+        ignored.note(unknown)
+    return LabelLine(
+        chat_id=fields.text("chat_id", limit=KEY_LIMIT),
+        criterion=fields.text("criterion"),
+        rater=fields.text("rater", limit=NAME_LIMIT, blank=False),
+        value=fields.answer("value"),
+        rationale=fields.text("rationale") if fields.given("rationale") else "",
+        turns=_turns(fields) if fields.given("turns") else (),
+        evidence=_evidence(fields, ignored) if fields.given("evidence") else (),
+        kind=fields.choice("kind", RATER_KINDS) if fields.given("kind") else "",
+        post_reveal=fields.boolean("post_reveal") if fields.given("post_reveal") else False,
+        version=fields.whole("version", low=1) if fields.given("version") else None,
+        created_at=fields.moment("created_at"),
+    )
+
+
+def adjudication_line_of(fields: Fields, ignored: Ignored | None = None) -> AdjudicationLine:
+    """
+    Validate one adjudication, as far as that goes without the chat.
+
+    Raises FieldProblem.
+
+    Examples
+    --------
+    >>> line = {"chat_id": "a", "criterion": "polite", "adjudicated_by": "Ines", "value": True, "reason": "R"}
+    >>> adjudication_line_of(Fields(line)).value
+    True
+    """
+    if ignored is not None and (unknown := fields.unknown(ADJUDICATION_FIELDS)):
+        ignored.note(unknown)
+    return AdjudicationLine(
+        chat_id=fields.text("chat_id", limit=KEY_LIMIT),
+        criterion=fields.text("criterion"),
+        adjudicated_by=fields.text("adjudicated_by", limit=NAME_LIMIT, blank=False),
+        value=fields.answer("value"),
+        reason=fields.text("reason", blank=False),
+        created_at=fields.moment("created_at"),
+    )
+
+
+def _turns(fields: Fields) -> tuple[int, ...]:
+    return tuple(
+        whole_number(turn, fields.refuse, f"turns[{n}]", low=1)
+        for n, turn in enumerate(fields.items("turns"))
+    )
+
+
+def _evidence(fields: Fields, ignored: Ignored | None) -> tuple[dict[str, Any], ...]:
+    return tuple(
+        _part(Fields(part, f"evidence[{n}]"), ignored) for n, part in enumerate(fields.items("evidence"))
+    )
+
+
+def _part(fields: Fields, ignored: Ignored | None) -> dict[str, Any]:
+    if ignored is not None and (unknown := fields.unknown(EVIDENCE_FIELDS)):
+        ignored.note(unknown, "evidence[].")
+    part: dict[str, Any] = {"message": fields.whole("message", low=1)}
+    for name in ("start", "end"):
+        if fields.given(name):
+            part[name] = fields.whole(name)
+    if fields.given("quote"):
+        part["quote"] = fields.text("quote")
+    return part

@@ -1,0 +1,57 @@
+"""Writing files that are there whole or not at all."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from labeling.core.problems import InputProblem, OutsideFailure
+
+
+def json_line(data: Mapping[str, Any]) -> str:
+    """
+    One object as a line of a JSON Lines file, without the line end.
+
+    Examples
+    --------
+    >>> json_line({"chat_id": "ä", "value": None})
+    '{"chat_id": "ä", "value": null}'
+    """
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+
+@contextmanager
+def replaced_file(path: Path) -> Iterator[TextIO]:
+    """
+    A UTF-8 file to write that takes the place of `path` when all went well, and vanishes when not.
+
+    Devices and pipes are written straight.
+
+    Raises
+    ------
+    InputProblem
+        the place cannot be written to.
+    OutsideFailure
+        the disk failed while writing.
+    """
+    target = path.resolve()
+    direct = target.exists() and not target.is_file()
+    draft = target if direct else target.with_name(f".{target.name}.{os.getpid()}.part")
+    if target.is_dir():
+        raise InputProblem(f"{path}: is a folder, not a file")
+    try:
+        file = draft.open("w", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputProblem(f"{path}: cannot be written: {error.strerror}") from error
+    try:
+        with file:
+            yield file
+        if not direct:
+            draft.replace(target)
+    except OSError as error:
+        raise OutsideFailure(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        if not direct:
+            draft.unlink(missing_ok=True)

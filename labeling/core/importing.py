@@ -1,0 +1,307 @@
+"""Reading import files: streamed JSON Lines, typed fields, and problems that name file, line and field."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from labeling.core.guarded_json import guarded_loads, line_of, printable
+from labeling.core.problems import FieldProblem, ImportProblem, shown
+
+MAX_LINE = 16 * 1024 * 1024  # bytes
+NAME_LIMIT = 120
+KEY_LIMIT = 200
+
+T = TypeVar("T")
+_BOM = b"\xef\xbb\xbf"
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # UTF-16, as some spreadsheets save it
+_MISSING: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What an import did; `ignored` counts the lines on which a field unknown to the format stood."""
+
+    created: int
+    unchanged: int
+    updated: int
+    ignored: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+
+
+class Ignored:
+    """Counts fields that the format does not know: tolerated, but never in silence."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def note(self, names: Iterable[str], prefix: str = "") -> None:
+        """Count each of these names once for this line."""
+        self.counts.update({f"{prefix}{printable(name)}" for name in names})
+
+
+class Fields:
+    """
+    Typed access to one JSON object; every refusal names the field by its path in the line.
+
+    Parameters
+    ----------
+    data : the object; anything else is refused.
+    path : where it stands in the line, "" for the line itself, e.g. "messages[2]".
+
+    Examples
+    --------
+    >>> Fields({"id": "a1"}).text("id")
+    'a1'
+    >>> Fields({"role": 3}, "messages[2]").text("role")
+    Traceback (most recent call last):
+    labeling.core.problems.FieldProblem: messages[2].role: must be text, not 3
+    """
+
+    __slots__ = ("data", "path")
+
+    def __init__(self, data: object, path: str = "") -> None:
+        if not isinstance(data, dict):
+            raise FieldProblem(path, f"must be an object, not {shown(data)}")
+        self.data: dict[str, Any] = data
+        self.path = path
+
+    def refuse(self, key: str, message: str) -> FieldProblem:
+        """The problem to raise about a field of this object."""
+        return FieldProblem(f"{self.path}.{key}" if self.path else key, message)
+
+    def given(self, key: str) -> bool:
+        """Whether the field holds something; null is as good as absent."""
+        return self.data.get(key) is not None
+
+    def unknown(self, known: frozenset[str]) -> set[str]:
+        """Names of fields that the format does not know."""
+        return self.data.keys() - known
+
+    def text(self, key: str, *, default: str = _MISSING, limit: int | None = None, blank: bool = True) -> str:
+        """Text of at most `limit` characters; not only white space unless `blank`."""
+        value = self.data.get(key, default)
+        if not isinstance(value, str):
+            raise self.refuse(key, self._not("text", value))
+        if limit is not None and len(value) > limit:
+            raise self.refuse(key, f"is longer than {limit:,} characters ({len(value):,})")
+        if not blank and not value.strip():
+            raise self.refuse(key, "must not be blank")
+        return value
+
+    def choice(self, key: str, options: Iterable[str], *, default: str = _MISSING) -> str:
+        """One of the given words."""
+        value = self.data.get(key, default)
+        if value is _MISSING or not isinstance(value, str) or value not in options:
+            raise self.refuse(key, self._not(f"one of {', '.join(options)}", value))
+        return value
+
+    def boolean(self, key: str, *, default: bool = _MISSING) -> bool:
+        """JSON true or false."""
+        value = self.data.get(key, default)
+        if not isinstance(value, bool):
+            raise self.refuse(key, self._not("true or false", value))
+        return value
+
+    def answer(self, key: str, *, default: bool | None = _MISSING) -> bool | None:
+        """JSON true, false, or null for not applicable."""
+        value = self.data.get(key, default)
+        if value is not None and not isinstance(value, bool):
+            raise self.refuse(key, self._not("true, false or null", value))
+        return value
+
+    def whole(self, key: str, *, low: int = 0) -> int:
+        """A whole number of at least `low`."""
+        return whole_number(self.data.get(key, _MISSING), self.refuse, key, low=low)
+
+    def share(self, key: str) -> float | None:
+        """A number from 0 to 1, or None where it is absent or null."""
+        value = self.data.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise self.refuse(key, self._not("a number from 0 to 1", value))
+        return float(value)
+
+    def items(self, key: str, *, default: list[Any] = _MISSING) -> list[Any]:
+        """A list."""
+        value = self.data.get(key, default)
+        if not isinstance(value, list):
+            raise self.refuse(key, self._not("a list", value))
+        return value
+
+    def mapping(self, key: str) -> dict[str, Any]:
+        """An object."""
+        value = self.data.get(key)
+        if not isinstance(value, dict):
+            raise self.refuse(key, self._not("an object", value))
+        return value
+
+    def moment(self, key: str) -> datetime | None:
+        """An ISO 8601 time as an aware UTC datetime (one without zone is UTC); None where absent or null."""
+        value = self.data.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise self.refuse(key, self._not("an ISO 8601 time", value))
+        try:
+            parsed = datetime.fromisoformat(value)
+            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+        except (ValueError, OverflowError):
+            raise self.refuse(key, self._not("an ISO 8601 time", value)) from None
+
+    @staticmethod
+    def _not(wanted: str, value: object) -> str:
+        return "is missing" if value is _MISSING else f"must be {wanted}, not {shown(value)}"
+
+
+def whole_number(value: object, refuse: Callable[[str, str], FieldProblem], key: str, *, low: int) -> int:
+    """A whole number of at least `low`, refused through `refuse(key, message)`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise refuse(key, Fields._not(f"a whole number from {low} up", value))
+    return value
+
+
+def in_batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """
+    Lists of at most `size` values, in order.
+
+    Examples
+    --------
+    >>> list(in_batches("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    iterator = iter(values)
+    while batch := list(itertools.islice(iterator, size)):
+        yield batch
+
+
+def iso(moment: datetime) -> str:
+    """
+    A time as the files hold it.
+
+    Examples
+    --------
+    >>> iso(datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
+    '2026-01-02T03:04:00Z'
+    """
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def read_records(path: Path, parse: Callable[[Fields], T]) -> Iterator[tuple[int, T]]:
+    """
+    Line numbers and parsed objects of a JSON Lines file, one line in memory at a time.
+
+    Parameters
+    ----------
+    path : the file; blank lines are passed over, but counted.
+    parse : from the line's fields to a record; raises FieldProblem.
+
+    Raises
+    ------
+    ImportProblem
+        with file, line and field.
+    """
+    for number, data in read_jsonl(path):
+        try:
+            yield number, parse(Fields(data))
+        except FieldProblem as problem:
+            raise ImportProblem(str(path), number, problem.field, problem.message) from None
+
+
+def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """
+    Line numbers and JSON objects of a UTF-8 file, one line in memory at a time.
+
+    Raises
+    ------
+    ImportProblem
+        no such file, not UTF-8, a binary file, a line over 16 MB, not a JSON object, or what `guarded_loads`
+        refuses.
+    """
+    with open_input(path) as file:
+        number = 0
+        while raw := file.readline(MAX_LINE + 1):
+            number += 1
+            try:
+                text = _decoded(raw, first=number == 1)
+                if text.strip():
+                    yield number, _object(text)
+            except FieldProblem as problem:
+                raise ImportProblem(str(path), number, problem.field, problem.message) from None
+
+
+def read_document(path: Path, parse: Callable[[Fields], T]) -> T:
+    """
+    What `parse` makes of the one JSON object of a UTF-8 file of at most 16 MB.
+
+    Raises
+    ------
+    ImportProblem
+        as `read_records`; the line is the one that holds the field, or lacks it.
+    """
+    with open_input(path) as file:
+        raw = file.read(MAX_LINE + 1)
+    text = ""
+    try:
+        text = _decoded(raw, first=True, what="file")
+        value = guarded_loads(text)
+    except FieldProblem as problem:
+        raise ImportProblem(str(path), problem.line, problem.field, problem.message) from None
+    try:
+        return parse(Fields(value))
+    except FieldProblem as problem:
+        raise ImportProblem(str(path), line_of(text, problem.field), problem.field, problem.message) from None
+
+
+def read_text(path: Path) -> str:
+    """A UTF-8 text file of at most 16 MB, with plain line ends."""
+    with open_input(path) as file:
+        raw = file.read(MAX_LINE + 1)
+    try:
+        text = _decoded(raw, first=True, what="file")
+        if "\x00" in text:
+            raise FieldProblem("", "holds a NUL character: is this a binary file?")
+    except FieldProblem as problem:
+        raise ImportProblem(str(path), None, problem.field, problem.message) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def open_input(path: Path) -> BinaryIO:
+    """The file opened for reading bytes, or an ImportProblem that says why not."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        message = "no such file"
+    except IsADirectoryError:
+        message = "is a folder, not a file"
+    except (OSError, ValueError) as error:
+        message = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    raise ImportProblem(str(path), None, "", message)
+
+
+def _decoded(raw: bytes, *, first: bool, what: str = "line") -> str:
+    if first and raw.startswith(_WIDE):
+        raise FieldProblem("", "is UTF-16, not UTF-8: save it as UTF-8")
+    if len(raw) > MAX_LINE:
+        raise FieldProblem("", f"the {what} is longer than {MAX_LINE // 1024**2} MB")
+    if first:
+        raw = raw.removeprefix(_BOM)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        binary = ": is this a binary file?" if b"\x00" in raw else ""
+        raise FieldProblem("", f"is not UTF-8 at byte {error.start + 1} of the {what}{binary}") from None
+    if "\x00" in text:
+        raise FieldProblem("", "holds a NUL character: is this a binary file?")
+    return text
+
+
+def _object(text: str) -> dict[str, Any]:
+    value = guarded_loads(text)
+    if not isinstance(value, dict):
+        raise FieldProblem("", f"must be a JSON object, not {shown(value)}")
+    return value

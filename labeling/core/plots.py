@@ -1,0 +1,103 @@
+"""Geometry of the interval plots: statistics in, percentages and pixels on a 0–1 axis out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Who = Literal["judge", "people"]
+PADDING = 14  # px from the edge of a plot to its first lane, and between lanes
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A statistic with its 95% interval; None where it is undefined or has no interval."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One line of a plot: a name, an estimate, whose it is, and whether it is the headline."""
+
+    name: str
+    estimate: Estimate
+    who: Who = "judge"
+    big: bool = False
+    ceiling: float | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A lane as drawn: x in percent of the width as text, y in px; `below` = the value lies left of 0."""
+
+    y: int
+    who: Who
+    big: bool
+    x: str | None
+    low: str | None
+    high: str | None
+    below: bool
+    ceiling: str | None
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing without a viewBox: it stretches with its column; `label` says it in words."""
+
+    height: int
+    marks: tuple[Mark, ...]
+    goal: bool
+    label: str
+
+
+def plot(lanes: Sequence[Lane], *, goal: bool = False, padding: int = PADDING) -> Plot:
+    """
+    Lays out lanes below one another on a 0–1 axis.
+
+    Parameters
+    ----------
+    lanes : top to bottom; an undefined estimate leaves its lane empty.
+    goal : whether to draw the line asked of TPR and TNR (0.80).
+    padding : px above the first lane and between lanes.
+
+    Examples
+    --------
+    >>> drawn = plot([Lane("TPR", Estimate(0.75, 0.5, 0.9))])
+    >>> drawn.height, drawn.marks[0].x, drawn.label
+    (28, '75.00%', 'TPR 0.75 (0.50 to 0.90)')
+    """
+    marks = tuple(_mark(lane, padding * (i + 1)) for i, lane in enumerate(lanes))
+    label = ", ".join(_in_words(lane) for lane in lanes)
+    return Plot(height=padding * (len(lanes) + 1), marks=marks, goal=goal, label=label)
+
+
+def _mark(lane: Lane, y: int) -> Mark:
+    estimate = lane.estimate
+    has_interval = estimate.low is not None and estimate.high is not None
+    return Mark(
+        y=y,
+        who=lane.who,
+        big=lane.big,
+        x=_percent(estimate.value),
+        low=_percent(estimate.low) if has_interval else None,
+        high=_percent(estimate.high) if has_interval else None,
+        below=estimate.value is not None and estimate.value < 0,
+        ceiling=_percent(lane.ceiling),
+    )
+
+
+def _percent(value: float | None) -> str | None:
+    return None if value is None else f"{100 * min(max(value, 0.0), 1.0):.2f}%"
+
+
+def _in_words(lane: Lane) -> str:
+    estimate = lane.estimate
+    if estimate.value is None:
+        words = f"{lane.name} undefined"
+    elif estimate.low is None or estimate.high is None:
+        words = f"{lane.name} {estimate.value:.2f}"
+    else:
+        words = f"{lane.name} {estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+    return words if lane.ceiling is None else f"{words}, human ceiling {lane.ceiling:.2f}"

@@ -1,0 +1,150 @@
+"""A rubric as it comes from a file: validated, every default filled in."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from labeling.core.importing import KEY_LIMIT, NAME_LIMIT, Fields, Ignored
+from labeling.core.problems import FieldProblem, shown
+
+TIERS = ("simple", "context", "subjective")
+STATES = ("active", "retired")
+CRITERION_KEY = re.compile(r"[a-z][a-z0-9_]*")
+CRITERION_KEY_LIMIT = 64
+RUBRIC_FIELDS = frozenset(("name", "dimensions", "criteria"))
+DIMENSION_FIELDS = frozenset(("key", "name"))
+CRITERION_FIELDS = frozenset(
+    (
+        *("key", "dimension", "tier", "question", "definition"),
+        *("passes_when", "allow_na", "critical", "knowledge", "state"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionSpec:
+    """A dimension of a rubric file."""
+
+    key: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionSpec:
+    """A criterion of a rubric file; `knowledge` None = by tier: every article for context, none otherwise."""
+
+    key: str
+    dimension: str
+    tier: str
+    question: str
+    definition: str
+    passes_when: bool
+    allow_na: bool
+    critical: bool
+    knowledge: tuple[str, ...] | None
+    state: str = ""  # '' leaves what is stored; a new criterion is active
+
+    @property
+    def reads_all_articles(self) -> bool:
+        """Whether the criterion reads every article there is, later ones included."""
+        return self.knowledge is None and self.tier == "context"
+
+
+@dataclass(frozen=True, slots=True)
+class RubricSpec:
+    """A rubric file."""
+
+    name: str
+    dimensions: tuple[DimensionSpec, ...]
+    criteria: tuple[CriterionSpec, ...]
+
+
+def rubric_of(fields: Fields, ignored: Ignored | None = None) -> RubricSpec:
+    """
+    Validate a rubric file.
+
+    Raises
+    ------
+    FieldProblem
+        a missing or ill-typed field, a key that is no key or stands twice, a dimension that is not listed.
+
+    Examples
+    --------
+    >>> rubric_of(Fields({"name": "R", "dimensions": [], "criteria": []})).name
+    'R'
+    """
+    ignored = ignored or Ignored()
+    dimensions = tuple(
+        _dimension(Fields(item, f"dimensions[{n}]"), ignored)
+        for n, item in enumerate(fields.items("dimensions"))
+    )
+    _check_once("dimensions", [dimension.key for dimension in dimensions])
+    keys = {dimension.key for dimension in dimensions}
+    criteria = tuple(
+        _criterion(Fields(item, f"criteria[{n}]"), keys, ignored)
+        for n, item in enumerate(fields.items("criteria"))
+    )
+    _check_once("criteria", [criterion.key for criterion in criteria])
+    ignored.note(fields.unknown(RUBRIC_FIELDS))
+    return RubricSpec(fields.text("name", limit=NAME_LIMIT, blank=False), dimensions, criteria)
+
+
+def version_hash(*, question: str, definition: str, passes_when: bool, allow_na: bool) -> str:
+    """
+    SHA-256 of what a rater and a judge are asked: a change of it is a new criterion version.
+
+    Examples
+    --------
+    >>> version_hash(question="Q?", definition="D.", passes_when=True, allow_na=False)[:8]
+    '3dcc3163'
+    """
+    canonical = json.dumps([question, definition, passes_when, allow_na], ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _dimension(fields: Fields, ignored: Ignored) -> DimensionSpec:
+    ignored.note(fields.unknown(DIMENSION_FIELDS), "dimensions[].")
+    key = fields.text("key", limit=CRITERION_KEY_LIMIT, blank=False)
+    return DimensionSpec(key, fields.text("name", limit=NAME_LIMIT, blank=False))
+
+
+def _criterion(fields: Fields, dimensions: set[str], ignored: Ignored) -> CriterionSpec:
+    ignored.note(fields.unknown(CRITERION_FIELDS), "criteria[].")
+    key = fields.text("key", limit=CRITERION_KEY_LIMIT)
+    if not CRITERION_KEY.fullmatch(key):
+        raise fields.refuse(
+            "key", f"must be lower-case letters, digits and _, letter first, not {shown(key)}"
+        )
+    dimension = fields.text("dimension")
+    if dimension not in dimensions:
+        raise fields.refuse("dimension", f"{shown(dimension)} is not one of the file's dimensions")
+    return CriterionSpec(
+        key=key,
+        dimension=dimension,
+        tier=fields.choice("tier", TIERS),
+        question=fields.text("question", blank=False),
+        definition=fields.text("definition", blank=False),
+        passes_when=fields.boolean("passes_when", default=True),
+        allow_na=fields.boolean("allow_na", default=False),
+        critical=fields.boolean("critical", default=False),
+        knowledge=_knowledge(fields) if fields.given("knowledge") else None,
+        state=fields.choice("state", STATES) if fields.given("state") else "",
+    )
+
+
+def _knowledge(fields: Fields) -> tuple[str, ...]:
+    keys = fields.items("knowledge")
+    for n, key in enumerate(keys):
+        if not isinstance(key, str) or not 0 < len(key) <= KEY_LIMIT:
+            raise fields.refuse(f"knowledge[{n}]", f"must be an article's key, not {shown(key)}")
+    return tuple(dict.fromkeys(keys))
+
+
+def _check_once(field: str, keys: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for n, key in enumerate(keys):
+        if key in seen:
+            raise FieldProblem(f"{field}[{n}].key", f"{shown(key)} stands twice")
+        seen.add(key)

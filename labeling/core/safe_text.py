@@ -1,0 +1,320 @@
+"""Foreign text as safe HTML: sanitised Markdown, hidden characters made visible, citations as links."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from html import escape
+from itertools import groupby
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+MARKDOWN_LIMIT = 50_000  # characters; longer texts are shown as they are, since Markdown could get slow
+
+_TAGS = {
+    *("p", "br", "hr", "ul", "ol", "li", "blockquote", "pre", "code"),
+    *("em", "strong", "a", "q", "span", "table", "thead", "tbody", "tr", "th", "td"),
+}
+_ATTRIBUTES = {"a": {"href", "rel"}, "ol": {"start"}}
+_CLASSES = {"a": {"t", "inert"}, "span": {"url", "bad"}, "p": {"title"}}
+_INERT: dict[str, str | int | float] = {"class": "inert", "rel": "noopener noreferrer nofollow"}
+
+_SHORT_NAMES = {
+    0x00AD: "SHY",
+    0x061C: "ALM",
+    0x180E: "MVS",
+    0x200B: "ZWSP",
+    0x200C: "ZWNJ",
+    0x200D: "ZWJ",
+    0x200E: "LRM",
+    0x200F: "RLM",
+    0x2028: "LS",
+    0x2029: "PS",
+    0x202A: "LRE",
+    0x202B: "RLE",
+    0x202C: "PDF",
+    0x202D: "LRO",
+    0x202E: "RLO",
+    0x2060: "WJ",
+    0x2066: "LRI",
+    0x2067: "RLI",
+    0x2068: "FSI",
+    0x2069: "PDI",
+    0xFEFF: "BOM",
+}
+_BLANK_LETTERS = {0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0}  # print nothing, though they count as letters
+_JOINED = {"Lo", "Mn", "Mc", "So", "Sk"}  # emoji and scripts in which a joiner is ordinary spelling
+_HIDDEN_CATEGORIES = {"Cf", "Cc", "Zl", "Zp", "Co", "Cn"}
+
+_BLOCK = re.compile(r"^\W*VERDICTS\W*$", re.MULTILINE)
+_TURNS = re.compile(
+    r"\[m0*(?P<first>\d{1,4})(?:\s*[–-]\s*m0*(?P<last>\d{1,4}))?"
+    r"(?::\s*(?:[\"“”](?P<quote>[^\"“”]*)[\"“”]|(?P<none>none)))?\]"
+    r"|\bm0*(?P<bare>\d{1,4})\b"
+)
+
+
+def hidden_mark(char: str, before: str = "", after: str = "") -> str:
+    """
+    The label of a character that prints nothing or reorders text, "" for an ordinary one.
+
+    Parameters
+    ----------
+    char : one character.
+    before, after : its neighbours; a joiner inside an emoji or an Indic or Arabic word is ordinary.
+
+    Examples
+    --------
+    >>> hidden_mark("\\u200b"), hidden_mark("\\u202e"), hidden_mark("a"), hidden_mark("\\n")
+    ('ZWSP', 'RLO', '', '')
+    """
+    code = ord(char)
+    if char in "\t\n\r" or " " <= char <= "~":
+        return ""
+    if char in "\u200c\u200d" and _joins(before) and _joins(after):
+        return ""
+    if 0xE0000 <= code <= 0xE007F:
+        return "TAG"
+    if 0xE0100 <= code <= 0xE01EF:
+        return "VS"
+    if code in _BLANK_LETTERS:
+        return "BLANK"
+    if unicodedata.category(char) in _HIDDEN_CATEGORIES:
+        return _SHORT_NAMES.get(code, f"U+{code:04X}")
+    return ""
+
+
+def _joins(char: str) -> bool:
+    return bool(char) and unicodedata.category(char) in _JOINED
+
+
+def visible(text: str) -> str:
+    """
+    Plain text as HTML: escaped, and every hidden character shown as a small mark.
+
+    Examples
+    --------
+    >>> visible("a<b")
+    'a&lt;b'
+    >>> visible("a\\u200b\\u200bb")
+    'a<span class="hid" title="ZERO WIDTH SPACE, 2 in a row">ZWSP ×2</span>b'
+    """
+    return _show_hidden(escape(text))
+
+
+def _show_hidden(html: str) -> str:
+    """Marks hidden characters in HTML whose attributes hold none."""
+    if html.isascii() and html.isprintable():
+        return html
+    labels = [hidden_mark(char, html[i - 1 : i], html[i + 1 : i + 2]) for i, char in enumerate(html)]
+    parts = []
+    for label, run in groupby(range(len(html)), key=labels.__getitem__):
+        positions = list(run)
+        chars = html[positions[0] : positions[-1] + 1]
+        parts.append(_mark(label, chars) if label else chars)
+    return "".join(parts)
+
+
+def _mark(label: str, chars: str) -> str:
+    name = unicodedata.name(chars[0], f"U+{ord(chars[0]):04X}")
+    if len(chars) == 1:
+        return f'<span class="hid" title="{name}">{label}</span>'
+    return f'<span class="hid" title="{name}, {len(chars)} in a row">{label} ×{len(chars)}</span>'
+
+
+def markdown(text: str) -> str:
+    """
+    Markdown (CommonMark and tables) as sanitised HTML: no raw HTML, no images, links without a target.
+
+    A link's target is written out behind it, so that the reader sees where it would have led.
+
+    Examples
+    --------
+    >>> markdown("*hi* <b>you</b>")
+    '<p><em>hi</em> &lt;b&gt;you&lt;/b&gt;</p>'
+    """
+    return _render(text, _PLAIN, {})
+
+
+def rationale(text: str, turns: Mapping[int, str] | None = None) -> str:
+    """
+    A rationale's Markdown with its citations (`[m7: "…"]`, `m7`) as links to #m7.
+
+    With `turns` (message number → content) each quote is looked up in the message it names (case, white space
+    and quotation marks folded); one that is not there is marked "not in turn 7", and a turn that does not
+    exist gets no link.
+
+    Examples
+    --------
+    >>> rationale("See m7.")
+    '<p>See <a href="#m7" class="t">turn 7</a>.</p>'
+    """
+    prose, block = _without_block(text)
+    return _render(prose, _CITING, {"turns": turns}) + block
+
+
+def _without_block(text: str) -> tuple[str, str]:
+    """The prose, and the marked block of verdicts at its end as preformatted text."""
+    marks = list(_BLOCK.finditer(text))
+    if not marks:
+        return text, ""
+    start = marks[-1].start()
+    return text[:start], f'<pre class="verdicts">{visible(text[start:].strip())}</pre>'
+
+
+def cited_turns(text: str) -> set[int]:
+    """
+    The numbers of the messages that a rationale rests on.
+
+    Examples
+    --------
+    >>> sorted(cited_turns('[m2: "no"] against m4 and [m7–m9], but [m1–m9: none]'))
+    [2, 4, 7, 8, 9]
+    """
+    found: set[int] = set()
+    for match in _TURNS.finditer(text):
+        if match["none"]:  # an absence is cited as the range that was searched
+            continue
+        first = int(match["first"] or match["bare"])
+        last = int(match["last"] or first)
+        found.update(range(first, min(last, first + 200) + 1))
+    return found
+
+
+def _render(text: str, parser: MarkdownIt, environment: dict[str, Mapping[int, str] | None]) -> str:
+    if len(text) > MARKDOWN_LIMIT:
+        return f"<pre>{visible(text)}</pre>"
+    html = nh3.clean(
+        parser.render(text, environment).strip(),
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        allowed_classes=_CLASSES,
+        url_schemes=set(),
+        link_rel=None,
+    )
+    return _show_hidden(html)
+
+
+def _plain_headings(state: StateCore) -> None:
+    """A heading inside a message is a bold paragraph: the page's outline is ours."""
+    for token in state.tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = "p"
+            token.attrs = {"class": "title"} if token.nesting == 1 else {}
+
+
+def _parser(*rules: Callable[[StateCore], None]) -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table")
+    # NB: a reference definition swallows its line, so a chat could hide text by looking like one.
+    parser.disable(["image", "reference"])
+    for rule in rules:
+        parser.core.ruler.push(rule.__name__, rule)
+    return parser
+
+
+def _inert_links(state: StateCore) -> None:
+    for block in state.tokens:
+        if block.type == "inline" and block.children:
+            block.children = list(_without_targets(block.children))
+
+
+def _without_targets(tokens: list[Token]) -> Iterable[Token]:
+    target, label = "", ""
+    for token in tokens:
+        if token.type == "link_open":
+            target, label = str(token.attrs.get("href", "")), ""
+            token.attrs = dict(_INERT)
+        elif token.type == "link_close" and label != target:
+            yield from (token, *_element("span", "url", f" ({target})"))
+            continue
+        label += token.content
+        yield token
+
+
+def _turn_links(state: StateCore) -> None:
+    turns = state.env.get("turns")
+    for block in state.tokens:
+        if block.type == "inline" and block.children:
+            block.children = list(_with_citations(block.children, turns))
+
+
+def _with_citations(tokens: list[Token], turns: Mapping[int, str] | None) -> Iterable[Token]:
+    inside_link = False
+    for token in tokens:
+        if token.type in {"link_open", "link_close", "span_open", "span_close"}:
+            inside_link = token.nesting == 1
+        if token.type == "text" and not inside_link:
+            yield from _linked(token, turns)
+        else:
+            yield token
+
+
+def _linked(token: Token, turns: Mapping[int, str] | None) -> Iterable[Token]:
+    end = 0
+    for match in _TURNS.finditer(token.content):
+        yield _text(token.content[end : match.start()])
+        yield from _citation(match, turns)
+        end = match.end()
+    yield _text(token.content[end:])
+
+
+def _citation(match: re.Match[str], turns: Mapping[int, str] | None) -> Iterable[Token]:
+    first = int(match["first"] or match["bare"])
+    quote, last = match["quote"], match["last"]
+    known = turns is None or first in turns
+    if not quote:
+        if not known:
+            yield _text(match[0])
+            return
+        yield from _turn_link(first)
+        if last:
+            yield from (_text("–"), *_turn_link(int(last), f"{int(last)}"))
+        if match["none"]:
+            yield _text(": none")
+        return
+    yield from _element("q", "", quote)
+    yield _text(" ")
+    if known and (turns is None or quoted_in(quote, turns[first])):
+        yield from _turn_link(first)
+    else:
+        yield from _element("span", "bad", f"not in turn {first}")
+
+
+def quoted_in(quote: str, content: str) -> bool:
+    """
+    Whether a message holds a quote; case, white space and quotation marks do not count.
+
+    Examples
+    --------
+    >>> quoted_in("It’s  DONE…", "Well: it's done. Bye")
+    True
+    """
+    wanted = _folded(quote).strip(" .…")
+    return bool(wanted) and wanted in _folded(content)
+
+
+def _folded(text: str) -> str:
+    return " ".join(re.sub(r"[\"'“”„‘’«»`*_]", "", unicodedata.normalize("NFKC", text)).casefold().split())
+
+
+def _turn_link(number: int, label: str = "") -> Iterable[Token]:
+    yield Token("link_open", "a", 1, attrs={"href": f"#m{number}", "class": "t"})
+    yield _text(label or f"turn {number}")
+    yield Token("link_close", "a", -1)
+
+
+def _element(tag: str, css_class: str, content: str) -> Iterable[Token]:
+    attributes: dict[str, str | int | float] = {"class": css_class} if css_class else {}
+    yield Token(f"{tag}_open", tag, 1, attrs=attributes)
+    yield _text(content)
+    yield Token(f"{tag}_close", tag, -1)
+
+
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=content)
+
+
+_PLAIN = _parser(_plain_headings, _inert_links)
+_CITING = _parser(_plain_headings, _inert_links, _turn_links)

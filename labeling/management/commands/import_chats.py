@@ -1,0 +1,37 @@
+"""Adds chats, and puts them into a set."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from labeling.management.base import WorkbenchCommand
+from labeling.services.chats import chats_import
+
+
+class Command(WorkbenchCommand):
+    help = "Add the chats of a JSON Lines file; the same file again changes nothing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--set", default="", metavar="NAME", help="put the chats into this set, made when new"
+        )
+        parser.add_argument(
+            "--rubric", default="", metavar="NAME", help="of a new set; needed with several rubrics"
+        )
+        parser.add_argument(
+            "--split",
+            default="",
+            metavar="NAME|SHARES",
+            help="train, dev (default), holdout, or shares: train=20,dev=40,holdout=40; one in the line wins",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        result = chats_import(
+            path=options["file"],
+            set_name=options["set"],
+            rubric_name=options["rubric"],
+            split=options["split"],
+        )
+        self.answer_import(result, "chats")

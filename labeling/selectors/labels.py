@@ -1,0 +1,139 @@
+"""Reads of labels and assignments: what one rater answered, and which chats are free for them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
+
+from labeling.models.labels import Assignment, Label, LabelingJob, LabelRevision
+from labeling.models.rubric import Criterion, CriterionVersion
+
+# The skip reason of a slot that went to somebody else because its lease ran out.
+EXPIRED = "lease expired"
+# The state of a withdrawn draft: neither draft nor submitted, so it counts nowhere.
+CLEARED = "cleared"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A rater's own answer on one criterion; value None = not applicable."""
+
+    criterion: str
+    value: bool | None
+    state: str
+    version: int
+    revision: int
+    rationale: str = ""
+    # As stored: [{"n": 3}] for a whole message, with start, end (code points) and quote for a part of it.
+    evidence: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def places(self) -> list[dict[str, Any]]:
+        """The evidence under the names of the files: `message` instead of `n`."""
+        return [{"message" if name == "n" else name: part[name] for name in part} for part in self.evidence]
+
+    @property
+    def turns(self) -> list[int]:
+        """The messages given as evidence, each once."""
+        return sorted({int(part["n"]) for part in self.evidence})
+
+
+def criteria_of(job: LabelingJob) -> list[Criterion]:
+    """The job's criteria that are still asked, in the rubric's order, each with its versions."""
+    criteria = (
+        job.criteria.filter(state=Criterion.State.ACTIVE)
+        .select_related("dimension")
+        .order_by("dimension__position", "dimension_id", "position", "id")
+        .prefetch_related(Prefetch("versions", CriterionVersion.objects.order_by("number")))
+    )
+    return list(criteria)
+
+
+def newest_version(criterion: Criterion) -> CriterionVersion:
+    """The version in force, from the prefetched rows."""
+    return list(criterion.versions.all())[-1]
+
+
+def draft_revisions(*, assignment: Assignment, criterion_ids: Iterable[int]) -> QuerySet[LabelRevision]:
+    """The newest revision of each of the rater's answers on this chat that waits to be submitted.
+
+    A label that was submitted earlier (an older job, an import) stays in force and is not shown again: its
+    rater answers afresh, and only submitting replaces it.
+    """
+    return LabelRevision.objects.filter(
+        label__chat_id=assignment.chat_id,
+        label__rater=assignment.rater_id,
+        label__criterion__in=criterion_ids,
+        number=F("label__revision"),
+        state=Label.State.DRAFT,
+    )
+
+
+def answers_of(*, assignment: Assignment, criteria: Sequence[Criterion]) -> dict[str, Answer]:
+    """The assignment's answers by criterion key: drafts, or after submitting the labels in force."""
+    keys = {criterion.pk: criterion.key for criterion in criteria}
+    if assignment.state == Assignment.State.SUBMITTED:
+        labels = Label.objects.filter(
+            chat_id=assignment.chat_id,
+            rater=assignment.rater_id,
+            criterion__in=keys,
+            state=Label.State.SUBMITTED,
+        ).select_related("version")
+        return {keys[label.criterion_id]: label_answer(label, keys[label.criterion_id]) for label in labels}
+    revisions = draft_revisions(assignment=assignment, criterion_ids=keys).select_related("version", "label")
+    return {
+        keys[row.label.criterion_id]: revision_answer(row, keys[row.label.criterion_id]) for row in revisions
+    }
+
+
+def label_answer(label: Label, key: str) -> Answer:
+    """The answer that a label holds."""
+    return Answer(
+        criterion=key,
+        value=label.value,
+        state=label.state,
+        version=label.version.number,
+        revision=label.revision,
+        rationale=label.rationale,
+        evidence=label.evidence,
+    )
+
+
+def revision_answer(revision: LabelRevision, key: str) -> Answer:
+    """The answer that a revision holds."""
+    return Answer(
+        criterion=key,
+        value=revision.value,
+        state=revision.state,
+        version=revision.version.number,
+        revision=revision.number,
+        rationale=revision.rationale,
+        evidence=revision.evidence,
+    )
+
+
+def free_slots(*, rater_id: int, now: datetime) -> QuerySet[Assignment]:
+    """The slots this rater may take: open or with a lease that ran out, on chats they don't hold in that job.
+
+    A chat that the rater skipped doesn't come back; one whose lease they merely lost may.
+    """
+    own = Assignment.objects.filter(job=OuterRef("job"), chat=OuterRef("chat"), rater=rater_id).exclude(
+        state=Assignment.State.SKIPPED, skip_reason=EXPIRED
+    )
+    return Assignment.objects.filter(
+        Q(state=Assignment.State.OPEN) | Q(state=Assignment.State.LEASED, lease_expires_at__lt=now),
+        ~Exists(own),
+        job__state=LabelingJob.State.OPEN,
+        job__raters=rater_id,
+    )
+
+
+def own_assignment(*, assignment_id: int, rater_id: int) -> Assignment | None:
+    """The rater's own assignment with its job and chat; None for anybody else's."""
+    return (
+        Assignment.objects.filter(pk=assignment_id, rater=rater_id)
+        .select_related("job__chat_set", "chat__topic", "rater")
+        .first()
+    )

@@ -1,0 +1,198 @@
+"""Chat sets: what is in them, and how far people's labels go. Counts only; no query grows with the chats."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
+from labeling.models.labels import Assignment, Consensus, LabelingJob
+from labeling.models.people import User
+
+
+@dataclass(frozen=True, slots=True)
+class SetRow:
+    """One set in the list."""
+
+    id: int
+    name: str
+    kind: str
+    rubric: str
+    chats: int
+    train: int
+    dev: int
+    holdout: int
+    # Chats on which at least one criterion has labels, and the labelling jobs that are open.
+    labelled: int
+    open_jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """One topic of a set: chats by split, and the answers people have come to, all criteria together."""
+
+    topic: str
+    train: int
+    dev: int
+    holdout: int
+    labelled: int
+    answered: int
+    unresolved: int
+
+    @property
+    def chats(self) -> int:
+        """Chats of the topic in the set."""
+        return self.train + self.dev + self.holdout
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRow:
+    """One chat of a set: on how many criteria people have come to an answer, or are tied."""
+
+    id: int
+    external_id: str
+    topic: str
+    split: str
+    messages: int
+    answered: int
+    unresolved: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A labelling job of the set."""
+
+    id: int
+    name: str
+    state: str
+    overlap: int
+    raters: Sequence[str]
+    submitted: int
+    wanted: int
+
+
+def set_rows() -> list[SetRow]:
+    """Every chat set by name."""
+    splits = {split.value: Count("members", filter=Q(members__split=split)) for split in Split}
+    sets = ChatSet.objects.select_related("rubric").annotate(**splits).order_by("name")
+    labelled = dict(_labelled_chats().values_list("chat_set").annotate(chats=Count("chat")))
+    jobs = LabelingJob.objects.filter(state=LabelingJob.State.OPEN)
+    open_jobs = dict(jobs.order_by().values_list("chat_set").annotate(Count("pk")))
+    return [
+        SetRow(
+            id=row.pk,
+            name=row.name,
+            kind=row.get_kind_display(),
+            rubric=row.rubric.name,
+            chats=sum(getattr(row, split) for split in splits),
+            labelled=labelled.get(row.pk, 0),
+            open_jobs=open_jobs.get(row.pk, 0),
+            **{split: getattr(row, split) for split in splits},
+        )
+        for row in sets
+    ]
+
+
+def _labelled_chats() -> QuerySet[ChatSetMember]:
+    answered = Consensus.objects.filter(chat=OuterRef("chat"), criterion__rubric=OuterRef("chat_set__rubric"))
+    return ChatSetMember.objects.filter(Exists(answered)).order_by()
+
+
+def topic_rows(*, chat_set: ChatSet) -> list[TopicRow]:
+    """The set's topics by name, holdout chats included: these are numbers only."""
+    members = ChatSetMember.objects.filter(chat_set=chat_set).order_by()
+    sizes = members.values_list("chat__topic__name").annotate(
+        train=Count("pk", filter=Q(split=Split.TRAIN)),
+        dev=Count("pk", filter=Q(split=Split.DEV)),
+        holdout=Count("pk", filter=Q(split=Split.HOLDOUT)),
+    )
+    tied = Q(state=Consensus.State.UNRESOLVED)
+    cells = _consensus(chat_set).values_list("chat__topic__name")
+    counts = cells.annotate(
+        labelled=Count("chat", distinct=True),
+        answered=Count("pk", filter=~tied),
+        unresolved=Count("pk", filter=tied),
+    )
+    answers = {topic: numbers for topic, *numbers in counts}
+    rows = [TopicRow(topic, *numbers, *answers.get(topic, (0, 0, 0))) for topic, *numbers in sizes]
+    return sorted(rows, key=lambda row: row.topic)
+
+
+def _consensus(chat_set: ChatSet) -> QuerySet[Consensus]:
+    members = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
+    return Consensus.objects.filter(chat__in=members, criterion__rubric=chat_set.rubric_id).order_by()
+
+
+def set_members(
+    *, chat_set: ChatSet, user: User | AnonymousUser, topic: str = "", split: str = ""
+) -> QuerySet[ChatSetMember]:
+    """The members this user may see, in the set's order; holdout needs `see_holdout`."""
+    members = ChatSetMember.objects.filter(
+        chat_set=chat_set, chat__in=Chat.objects.visible_to(user).values("pk")
+    )
+    if topic:
+        members = members.filter(chat__topic__name=topic)
+    if split:
+        members = members.filter(split=split)
+    return members.select_related("chat__topic").order_by("position")
+
+
+def chat_rows(*, chat_set: ChatSet, members: Sequence[ChatSetMember]) -> list[ChatRow]:
+    """A page of members with their answers."""
+    cells = Consensus.objects.filter(
+        chat__in=[member.chat_id for member in members], criterion__rubric=chat_set.rubric_id
+    )
+    counted = (
+        cells.order_by()
+        .values("chat")
+        .annotate(cells=Count("pk"), unresolved=Count("pk", filter=Q(state=Consensus.State.UNRESOLVED)))
+    )
+    answers = {row["chat"]: (row["cells"], row["unresolved"]) for row in counted}
+    rows = []
+    for member in members:
+        cells_here, unresolved = answers.get(member.chat_id, (0, 0))
+        rows.append(
+            ChatRow(
+                id=member.chat_id,
+                external_id=member.chat.external_id,
+                topic=member.chat.topic.name,
+                split=member.split,
+                messages=member.chat.message_count,
+                answered=cells_here - unresolved,
+                unresolved=unresolved,
+            )
+        )
+    return rows
+
+
+def job_rows(*, chat_set: ChatSet) -> list[JobRow]:
+    """The set's labelling jobs, newest first."""
+    jobs = LabelingJob.objects.filter(chat_set=chat_set).prefetch_related("raters").order_by("-pk")
+    wanted = Assignment.objects.filter(job__chat_set=chat_set).exclude(state=Assignment.State.SKIPPED)
+    counted = (
+        wanted.order_by()
+        .values("job")
+        .annotate(wanted=Count("pk"), submitted=Count("pk", filter=Q(state=Assignment.State.SUBMITTED)))
+    )
+    counts = {row["job"]: row for row in counted}
+    return [
+        JobRow(
+            id=job.pk,
+            name=job.name,
+            state=job.state,
+            overlap=job.overlap,
+            raters=[rater.name for rater in job.raters.all()],
+            submitted=counts[job.pk]["submitted"],
+            wanted=counts[job.pk]["wanted"],
+        )
+        for job in jobs
+    ]
+
+
+def labellers() -> QuerySet[User]:
+    """The accounts that may label chats, by name."""
+    allowed = User.objects.with_perm(
+        "labeling.label_chats", include_superusers=False, backend="django.contrib.auth.backends.ModelBackend"
+    )
+    return allowed.select_related("rater").order_by("username")

@@ -1,0 +1,111 @@
+"""Chat sets: made by name, filled in order, split by name or by proportions."""
+
+from collections.abc import Mapping
+
+from django.db.models import Max
+
+from labeling.core.importing import in_batches
+from labeling.core.problems import InputProblem, shown
+from labeling.core.sampling import Candidate, splits_of
+from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.rubric import Rubric
+
+NAME_LIMIT = 120
+AT_ONCE = 1000
+
+
+def chat_set_ensure(*, name: str, rubric_name: str = "") -> ChatSet:
+    """
+    The set of that name, made where it is new; `rubric_name` may be left out while there is one rubric.
+
+    Raises InputProblem where the rubric is unknown, not clear, or not the set's.
+    """
+    if not 0 < len(name.strip()) <= NAME_LIMIT:
+        raise InputProblem(f"--set: a name has 1 to {NAME_LIMIT} characters")
+    chat_set = ChatSet.objects.select_related("rubric").filter(name=name).first()
+    if chat_set is None:
+        return ChatSet.objects.create(name=name, rubric=_rubric(rubric_name))
+    if rubric_name and rubric_name != chat_set.rubric.name:
+        raise InputProblem(f"--rubric: the set {shown(name)} belongs to {shown(chat_set.rubric.name)}")
+    return chat_set
+
+
+def _rubric(name: str) -> Rubric:
+    rubrics = list(Rubric.objects.filter(**({"name": name} if name else {})).order_by("name"))
+    if len(rubrics) == 1:
+        return rubrics[0]
+    if name:
+        raise InputProblem(f"--rubric: no rubric {shown(name)}")
+    if rubrics:
+        names = ", ".join(shown(rubric.name) for rubric in rubrics)
+        raise InputProblem(f"--rubric is needed for a new set: one of {names}")
+    raise InputProblem("no rubric yet: run import_rubric first")
+
+
+class MembersImport:
+    """
+    Adds chats to a set while a file is read.
+
+    A split in the line wins, also over the one that a chat has in the set. `finish` gives a split by
+    proportions to the chats that were added without one, near-duplicates together, earlier members included.
+    """
+
+    def __init__(self, chat_set: ChatSet, proportions: Mapping[str, float]) -> None:
+        self.chat_set = chat_set
+        self.proportions = proportions
+        self.added = self.kept = 0
+        members = ChatSetMember.objects.filter(chat_set=chat_set)
+        self._next = self._first = (members.aggregate(last=Max("position"))["last"] or 0) + 1
+        self._given: set[int] = set()  # chats that were added with a split in the line
+
+    def add(self, chats: Mapping[int, str | None]) -> set[int]:
+        """Add chats (id → the split in the line, in order); return the ids of those whose split changed."""
+        known = {
+            member.chat_id: member
+            for batch in in_batches(chats, AT_ONCE)
+            for member in ChatSetMember.objects.filter(chat_set=self.chat_set, chat_id__in=batch)
+        }
+        self._create({pk: split for pk, split in chats.items() if pk not in known})
+        self._given.update(pk for pk, split in chats.items() if split)
+        self.kept += sum(1 for pk, split in chats.items() if pk in known and not split)
+        moved = {pk for pk, split in chats.items() if split and pk in known and known[pk].split != split}
+        for pk in moved:
+            known[pk].split = chats[pk] or ""
+        ChatSetMember.objects.bulk_update([known[pk] for pk in moved], ["split"], batch_size=200)
+        return moved
+
+    def _create(self, chats: Mapping[int, str | None]) -> None:
+        fallback = next(iter(self.proportions), Split.DEV) if len(self.proportions) == 1 else Split.DEV
+        ChatSetMember.objects.bulk_create(
+            ChatSetMember(chat_set=self.chat_set, chat_id=pk, split=split or fallback, position=position)
+            for position, (pk, split) in enumerate(chats.items(), self._next)
+        )
+        self._next += len(chats)
+        self.added += len(chats)
+
+    def finish(self) -> None:
+        """Give the new chats without a split theirs, where proportions were asked for."""
+        if len(self.proportions) < 2 or not self.added:
+            return
+        rows = ChatSetMember.objects.filter(chat_set=self.chat_set).order_by("position")
+        columns = (
+            "pk",
+            "chat_id",
+            "position",
+            "split",
+            "chat__external_id",
+            "chat__content_hash",
+            "chat__near_hash",
+        )
+        candidates: list[Candidate] = []
+        pks: dict[str, int] = {}
+        for pk, chat, position, split, external_id, content, near in rows.values_list(*columns).iterator():
+            decided = position < self._first or chat in self._given
+            candidates.append(Candidate(external_id, content, near, split if decided else ""))
+            pks[external_id] = pk
+        by_split: dict[str, list[int]] = {}
+        for external_id, split in splits_of(candidates, self.proportions).items():
+            by_split.setdefault(split, []).append(pks[external_id])
+        for split, found in by_split.items():
+            for batch in in_batches(found, AT_ONCE):
+                ChatSetMember.objects.filter(pk__in=batch).update(split=split)

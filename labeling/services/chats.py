@@ -1,0 +1,177 @@
+"""Chats from files: streamed, all or nothing, the same file again changes nothing."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.db import transaction
+
+from labeling.core.importing import Fields, Ignored, ImportResult, read_records
+from labeling.core.problems import ImportProblem, InputProblem, shown
+from labeling.core.sampling import proportions_of
+from labeling.core.transcript import Transcript, transcript_of
+from labeling.models.chats import Chat, Split, Topic
+from labeling.services.chat_sets import MembersImport, chat_set_ensure
+
+CHATS_AT_ONCE = 1000
+CHARACTERS_AT_ONCE = 8_000_000  # a chunk of long chats must not fill the memory
+_UPDATED = ["topic", "started_at", "experiment", "variant", "metadata"]
+
+Line = tuple[int, Transcript]
+
+
+@transaction.atomic
+def chats_import(
+    *,
+    path: Path,
+    set_name: str = "",
+    rubric_name: str = "",
+    split: str = "",
+    origin: Chat.Origin = Chat.Origin.IMPORT,
+) -> ImportResult:
+    """
+    Add the chats of a file, and put all of them into the set where one is named.
+
+    Parameters
+    ----------
+    path : JSON Lines of chats.
+    set_name, rubric_name : see `chat_set_ensure`.
+    split : a split for all (default dev), or proportions ("train=20,dev=40,holdout=40"); one in a line wins.
+    origin : what the new chats are marked as.
+
+    Raises ImportProblem or InputProblem: nothing is written then.
+    """
+    if not set_name and (split or rubric_name):
+        raise InputProblem(f"{'--split' if split else '--rubric'} needs --set")
+    proportions = proportions_of(split or Split.DEV)
+    members = None
+    if set_name:
+        members = MembersImport(chat_set_ensure(name=set_name, rubric_name=rubric_name), proportions)
+    importer = _ChatsImport(path, origin, members)
+    for chunk in _chunks(read_records(path, importer.parse)):
+        importer.store(chunk)
+    if members is not None:
+        members.finish()
+    return importer.result(split_asked=bool(split))
+
+
+def _chunks(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    chunk: list[Line] = []
+    characters = 0
+    for line in lines:
+        chunk.append(line)
+        characters += line[1].char_count
+        if len(chunk) == CHATS_AT_ONCE or characters >= CHARACTERS_AT_ONCE:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
+
+
+class _ChatsImport:
+    def __init__(self, path: Path, origin: Chat.Origin, members: MembersImport | None) -> None:
+        self.path, self.origin, self.members = path, origin, members
+        self.ignored = Ignored()
+        self.counts: Counter[str] = Counter()
+        self.topics: dict[str, Topic] = {}
+
+    def parse(self, fields: Fields) -> Transcript:
+        transcript = transcript_of(fields, self.ignored)
+        if transcript.split and self.members is None:
+            self.ignored.note(["split"])
+        return transcript
+
+    def store(self, chunk: list[Line]) -> None:
+        """Create or update the chats of some lines, and make them members."""
+        self._load_topics({transcript.topic or Topic.UNKNOWN for _, transcript in chunk})
+        ids = [transcript.external_id for _, transcript in chunk]
+        known = {
+            chat.external_id: chat for chat in Chat.objects.filter(external_id__in=ids).defer("messages")
+        }
+        new: dict[str, Chat] = {}
+        updated: dict[str, Chat] = {}
+        outcomes = {}
+        for number, transcript in chunk:
+            key = transcript.external_id
+            chat = known.get(key) or new.get(key)
+            if chat is None:
+                new[key] = self._chat(transcript)
+                outcomes[number] = "created"
+                continue
+            if chat.content_hash != transcript.content_hash:
+                raise ImportProblem(
+                    str(self.path), number, "id", f"{shown(key)} is already known with other messages"
+                )
+            changed = self._apply(chat, transcript)
+            outcomes[number] = "updated" if changed else "unchanged"
+            if changed and key in known:
+                updated[key] = chat
+        Chat.objects.bulk_create(new.values())
+        Chat.objects.bulk_update(updated.values(), _UPDATED, batch_size=100)
+        self._join(chunk, known | new, outcomes)
+        self.counts.update(outcomes.values())
+
+    def _join(self, chunk: list[Line], chats: dict[str, Chat], outcomes: dict[int, str]) -> None:
+        if self.members is None:
+            return
+        splits: dict[int, str | None] = {}
+        for _, transcript in chunk:
+            pk = chats[transcript.external_id].pk
+            splits[pk] = transcript.split or splits.get(pk)
+        moved = self.members.add(splits)
+        for number, transcript in chunk:
+            if chats[transcript.external_id].pk in moved and outcomes[number] == "unchanged":
+                outcomes[number] = "updated"
+
+    def _load_topics(self, keys: set[str]) -> None:
+        if missing := keys - self.topics.keys():
+            Topic.objects.bulk_create([Topic(key=key, name=key) for key in missing], ignore_conflicts=True)
+            self.topics.update({topic.key: topic for topic in Topic.objects.filter(key__in=missing)})
+
+    def _chat(self, transcript: Transcript) -> Chat:
+        return Chat(
+            external_id=transcript.external_id,
+            topic=self.topics[transcript.topic or Topic.UNKNOWN],
+            started_at=transcript.started_at,
+            messages=transcript.messages,
+            content_hash=transcript.content_hash,
+            near_hash=transcript.near_hash,
+            message_count=transcript.message_count,
+            char_count=transcript.char_count,
+            experiment=transcript.experiment or "",
+            variant=transcript.variant or "",
+            metadata=transcript.metadata or {},
+            origin=self.origin,
+        )
+
+    def _apply(self, chat: Chat, transcript: Transcript) -> bool:
+        """Take over what the line says about a known chat; whether that changed anything."""
+        said = {
+            "topic_id": None
+            if transcript.topic is None
+            else self.topics[transcript.topic or Topic.UNKNOWN].pk,
+            "started_at": transcript.started_at,
+            "experiment": transcript.experiment,
+            "variant": transcript.variant,
+            "metadata": transcript.metadata,
+        }
+        changed = {
+            name: value for name, value in said.items() if value is not None and getattr(chat, name) != value
+        }
+        for name, value in changed.items():
+            setattr(chat, name, value)
+        return bool(changed)
+
+    def result(self, *, split_asked: bool) -> ImportResult:
+        notes = []
+        if self.members is not None:
+            notes.append(f"set {shown(self.members.chat_set.name)}: {self.members.added:,} chats added")
+            if split_asked and self.members.kept:
+                notes.append(f"{self.members.kept:,} chats were in it already and keep their split")
+        return ImportResult(
+            created=self.counts["created"],
+            unchanged=self.counts["unchanged"],
+            updated=self.counts["updated"],
+            ignored=self.ignored.counts,
+            notes=tuple(notes),
+        )

@@ -1,0 +1,100 @@
+"""Consensus rows, kept in step with labels and adjudications inside the transaction that changes those."""
+
+from collections.abc import Collection
+
+from django.db import transaction
+from django.db.models import Count, F, Q
+
+from labeling.core.consensus import ConsensusResult, Decision, Votes, consensus_of
+from labeling.core.importing import in_batches
+from labeling.models.labels import Adjudication, Consensus, Label
+from labeling.models.rubric import Criterion
+
+CHATS_AT_ONCE = 1000
+
+Cell = tuple[int, int]  # (chat id, criterion id)
+
+
+def consensus_refresh(*, criterion_ids: Collection[int], chat_ids: Collection[int]) -> None:
+    """
+    Recompute the consensus of these criteria on these chats and raise the criteria's `labels_seq` by one.
+
+    Call it once, after the change, inside the transaction that changed submitted labels or adjudications. The
+    criteria are locked in id order: a second transaction waits here and then counts what the first committed.
+    """
+    if not criterion_ids or not chat_ids:
+        return
+    with transaction.atomic():
+        criteria = list(
+            Criterion.objects.select_for_update()
+            .filter(pk__in=set(criterion_ids))
+            .order_by("pk")
+            .values_list("pk", flat=True)
+        )
+        for chats in in_batches(sorted(set(chat_ids)), CHATS_AT_ONCE):
+            _refresh(criteria, chats)
+        Criterion.objects.filter(pk__in=criteria).update(labels_seq=F("labels_seq") + 1)
+
+
+def _refresh(criteria: list[int], chats: list[int]) -> None:
+    votes = _votes(criteria, chats)
+    decisions = _decisions(criteria, chats)
+    stale = _stored(criteria, chats)
+    rows = []
+    for cell in votes.keys() | decisions.keys():
+        counts = votes.get(cell, Votes())
+        result = consensus_of(counts, decisions.get(cell))
+        if result is not None:
+            rows.append(_row(cell, counts, result))
+            stale.pop(cell, None)
+    Consensus.objects.filter(pk__in=stale.values()).delete()
+    Consensus.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["chat", "criterion"],
+        update_fields=["state", "by", "n_true", "n_false", "n_na"],
+    )
+
+
+def _votes(criteria: list[int], chats: list[int]) -> dict[Cell, Votes]:
+    """Counts of the labels given blind and submitted."""
+    counted = (
+        Label.objects.filter(
+            criterion_id__in=criteria, chat_id__in=chats, state=Label.State.SUBMITTED, post_reveal=False
+        )
+        .values_list("chat_id", "criterion_id")
+        .annotate(
+            n_true=Count("pk", filter=Q(value=True)),
+            n_false=Count("pk", filter=Q(value=False)),
+            n_na=Count("pk", filter=Q(value=None)),
+        )
+        .order_by()
+    )
+    return {(chat, criterion): Votes(*counts) for chat, criterion, *counts in counted}
+
+
+def _decisions(criteria: list[int], chats: list[int]) -> dict[Cell, Decision]:
+    current = Adjudication.objects.filter(
+        criterion_id__in=criteria, chat_id__in=chats, replaced_at=None
+    ).values_list("chat_id", "criterion_id", "value")
+    return {(chat, criterion): Decision(value) for chat, criterion, value in current}
+
+
+def _stored(criteria: list[int], chats: list[int]) -> dict[Cell, int]:
+    found = Consensus.objects.filter(criterion_id__in=criteria, chat_id__in=chats)
+    return {
+        (chat, criterion): pk for chat, criterion, pk in found.values_list("chat_id", "criterion_id", "pk")
+    }
+
+
+def _row(cell: Cell, votes: Votes, result: ConsensusResult) -> Consensus:
+    chat_id, criterion_id = cell
+    return Consensus(
+        chat_id=chat_id,
+        criterion_id=criterion_id,
+        state=result.state,
+        by=result.by,
+        n_true=votes.n_true,
+        n_false=votes.n_false,
+        n_na=votes.n_na,
+    )

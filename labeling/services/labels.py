@@ -1,0 +1,270 @@
+"""Labels from files: streamed, all or nothing; a changed answer is a revision, the same answer no change."""
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from labeling.core.answers import LabelLine, label_line_of
+from labeling.core.evidence import EvidenceError, evidence_of
+from labeling.core.importing import Ignored, ImportResult, in_batches, read_records
+from labeling.core.problems import FieldProblem, ImportProblem
+from labeling.models.labels import Label, LabelRevision
+from labeling.models.people import Rater
+from labeling.selectors.chats import ChatRef, chats_by_external_id
+from labeling.services.answers import (
+    Raters,
+    VersionRef,
+    chat_named,
+    check_answer,
+    contents_of,
+    criteria_by_key,
+    criterion_named,
+)
+from labeling.services.consensus import consensus_refresh
+
+LINES_AT_ONCE = 5000
+FEW_RATERS = 100  # below, naming the raters in the query spares more rows than it costs
+_ANSWER = (
+    "value",
+    "rationale",
+    "evidence",
+    "version_id",
+    "state",
+    "post_reveal",
+    "revision",
+    "source",
+    "given_at",
+)
+
+Cell = tuple[int, int, int]  # chat, criterion, rater
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A line with its names resolved; `version` is None where the line said none."""
+
+    line: int
+    cell: Cell
+    value: bool | None
+    rationale: str
+    evidence: list[dict[str, Any]]
+    version: VersionRef | None
+    newest: VersionRef
+    post_reveal: bool
+    given_at: datetime
+
+    def is_of(self, label: Label) -> bool:
+        """Whether the label holds this very answer."""
+        return (
+            label.state == Label.State.SUBMITTED
+            and self.value == label.value
+            and self.rationale == label.rationale
+            and self.evidence == label.evidence
+            and self.post_reveal == label.post_reveal
+            and (self.version is None or self.version.id == label.version_id)
+        )
+
+
+@transaction.atomic
+def labels_import(
+    *, path: Path, source: Label.Source = Label.Source.IMPORT, rater_kind: Rater.Kind = Rater.Kind.PERSON
+) -> ImportResult:
+    """
+    Add the labels of a file, or revise those that it answers differently; consensus follows.
+
+    Parameters
+    ----------
+    path : JSON Lines of labels.
+    source : what the labels are marked as.
+    rater_kind : what new raters are where the line does not say.
+
+    Raises ImportProblem: nothing is written then.
+    """
+    importer = _LabelsImport(path, source, rater_kind)
+    lines = read_records(path, lambda fields: label_line_of(fields, importer.ignored))
+    for chunk in in_batches(lines, LINES_AT_ONCE):
+        importer.store(chunk)
+    consensus_refresh(criterion_ids=importer.criterion_ids, chat_ids=importer.chat_ids)
+    return ImportResult(
+        created=importer.counts["created"],
+        unchanged=importer.counts["unchanged"],
+        updated=importer.counts["updated"],
+        ignored=importer.ignored.counts,
+    )
+
+
+class _LabelsImport:
+    def __init__(self, path: Path, source: Label.Source, rater_kind: Rater.Kind) -> None:
+        self.path, self.source = path, source
+        self.ignored = Ignored()
+        self.counts: Counter[str] = Counter()
+        self.chat_ids: set[int] = set()
+        self.criterion_ids: set[int] = set()
+        self.criteria = criteria_by_key()
+        self.raters = Raters(rater_kind)
+        self.now = timezone.now()
+        self.before = Label.objects.aggregate(last=Max("pk"))["last"] or 0
+        # One bit for each label that was there before: whether a line of this file spoke of it.
+        self.spoken = bytearray(self.before // 8 + 1)
+
+    def store(self, chunk: Sequence[tuple[int, LabelLine]]) -> None:
+        """Create or revise the labels of some lines."""
+        answers = self._resolve(chunk)
+        known = self._known(answers)
+        new, revised = [], []
+        for answer in answers:
+            label = known.get(answer.cell)
+            if label is None:
+                new.append((answer, self._label(answer, revision=1)))
+                continue
+            self._check_once(answer, label)
+            if answer.is_of(label):
+                self.counts["unchanged"] += 1
+            else:
+                revised.append((answer, self._label(answer, revision=label.revision + 1), label.pk))
+        self._create(new)
+        self._revise(revised)
+        self.counts.update(created=len(new), updated=len(revised))
+
+    def _resolve(self, chunk: Sequence[tuple[int, LabelLine]]) -> list[_Answer]:
+        chats = chats_by_external_id({line.chat_id for _, line in chunk})
+        kinds: dict[str, str] = {}
+        for _, line in chunk:
+            kinds.setdefault(line.rater, line.kind)
+        self.raters.load(kinds)
+        pointed = {line.chat_id for _, line in chunk if line.turns or line.evidence}
+        contents = contents_of([chats[key].id for key in pointed if key in chats])
+        answers: dict[Cell, _Answer] = {}
+        for number, line in chunk:
+            try:
+                answer = self._answer(number, line, chats, contents)
+            except FieldProblem as problem:
+                raise ImportProblem(str(self.path), number, problem.field, problem.message) from None
+            if answer.cell in answers:
+                raise self._twice(number, line)
+            answers[answer.cell] = answer
+        return list(answers.values())
+
+    def _answer(
+        self,
+        number: int,
+        line: LabelLine,
+        chats: Mapping[str, ChatRef],
+        contents: Mapping[int, Mapping[int, str]],
+    ) -> _Answer:
+        chat = chat_named(line.chat_id, chats)
+        criterion = criterion_named(line.criterion, self.criteria)
+        version = criterion.version(line.version)
+        check_answer(line.value, criterion, version)
+        pointed = bool(line.turns or line.evidence)
+        return _Answer(
+            line=number,
+            cell=(chat.id, criterion.id, self.raters.named(line.rater, line.kind)),
+            value=line.value,
+            rationale=line.rationale,
+            evidence=_evidence(line, chat, contents[chat.id]) if pointed else [],
+            version=None if line.version is None else version,
+            newest=criterion.newest,
+            post_reveal=line.post_reveal,
+            given_at=line.created_at or self.now,
+        )
+
+    def _known(self, answers: Sequence[_Answer]) -> dict[Cell, Label]:
+        """The labels that are there on these cells, of this file's earlier lines too."""
+        if not answers:
+            return {}
+        chats, criteria, raters = (set(ids) for ids in zip(*(answer.cell for answer in answers), strict=True))
+        found: dict[Cell, Label] = {}
+        for batch in in_batches(sorted(chats), 1000):
+            labels = Label.objects.select_for_update(of=("self",)).filter(
+                chat_id__in=batch, criterion_id__in=criteria
+            )
+            if len(raters) <= FEW_RATERS:
+                labels = labels.filter(rater_id__in=raters)
+            found.update({(row.chat_id, row.criterion_id, row.rater_id): row for row in labels})
+        return found
+
+    def _check_once(self, answer: _Answer, label: Label) -> None:
+        """Refuse a second line on a label: one that an earlier chunk made, or spoke of."""
+        byte, bit = divmod(label.pk, 8)
+        if label.pk > self.before or self.spoken[byte] >> bit & 1:
+            line = next(
+                line for number, line in read_records(self.path, label_line_of) if number == answer.line
+            )
+            raise self._twice(answer.line, line)
+        self.spoken[byte] |= 1 << bit
+
+    def _twice(self, number: int, line: LabelLine) -> ImportProblem:
+        """The refusal, with the first of the two lines looked up in the file."""
+        lines = read_records(self.path, label_line_of)
+        first = next(earlier for earlier, other in lines if other.cell == line.cell)
+        message = f"the same chat, criterion and rater stand on line {first} already"
+        return ImportProblem(str(self.path), number, "rater", message)
+
+    def _label(self, answer: _Answer, *, revision: int) -> Label:
+        chat_id, criterion_id, rater_id = answer.cell
+        return Label(
+            chat_id=chat_id,
+            criterion_id=criterion_id,
+            rater_id=rater_id,
+            version_id=(answer.version or answer.newest).id,
+            value=answer.value,
+            rationale=answer.rationale,
+            evidence=answer.evidence,
+            state=Label.State.SUBMITTED,
+            post_reveal=answer.post_reveal,
+            revision=revision,
+            source=self.source,
+            given_at=answer.given_at,
+        )
+
+    def _create(self, new: Sequence[tuple[_Answer, Label]]) -> None:
+        labels = [label for _, label in new]
+        Label.objects.bulk_create(labels)
+        self._record([(label, label.pk) for label in labels])
+
+    def _revise(self, revised: Sequence[tuple[_Answer, Label, int]]) -> None:
+        Label.objects.bulk_create(
+            [label for _, label, _ in revised],
+            update_conflicts=True,
+            unique_fields=["chat", "criterion", "rater"],
+            update_fields=_ANSWER,
+        )
+        self._record([(label, pk) for _, label, pk in revised])
+
+    def _record(self, labels: Sequence[tuple[Label, int]]) -> None:
+        LabelRevision.objects.bulk_create(
+            LabelRevision(
+                label_id=pk,
+                number=label.revision,
+                client_id=uuid.uuid4(),
+                value=label.value,
+                rationale=label.rationale,
+                evidence=label.evidence,
+                version_id=label.version_id,
+                state=label.state,
+                post_reveal=label.post_reveal,
+                created_at=label.given_at,
+            )
+            for label, pk in labels
+        )
+        self.chat_ids.update(label.chat_id for label, _ in labels)
+        self.criterion_ids.update(label.criterion_id for label, _ in labels)
+
+
+def _evidence(line: LabelLine, chat: ChatRef, contents: Mapping[int, str]) -> list[dict[str, Any]]:
+    for n, turn in enumerate(line.turns):
+        if turn > chat.message_count:
+            raise FieldProblem(f"turns[{n}]", f"the chat has {chat.message_count} messages, no number {turn}")
+    try:
+        return evidence_of(turns=line.turns, parts=line.evidence, contents=contents)
+    except EvidenceError as error:
+        raise FieldProblem("evidence", str(error)) from None

@@ -1,0 +1,130 @@
+"""Rubrics from files: criteria made, extended and given new versions."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from django.db import transaction
+from django.db.models import Max
+
+from labeling.core.importing import Fields, Ignored, ImportResult, read_document
+from labeling.core.problems import FieldProblem, shown
+from labeling.core.rubric import CriterionSpec, DimensionSpec, rubric_of, version_hash
+from labeling.models.labels import Adjudication, Label
+from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
+
+ArticlesSet = Callable[[Criterion, Sequence[str]], bool]
+
+
+def rubric_import(*, path: Path, articles_set: ArticlesSet) -> ImportResult:
+    """
+    Create the rubric of a file, or extend it; what the file does not name stays. The counts are of criteria.
+
+    `articles_set(criterion, keys)` stores which knowledge articles a criterion lists and says whether that
+    changed anything; it raises FieldProblem("knowledge[n]", …). Knowledge is no business of this app.
+
+    Raises ImportProblem: nothing is written then.
+    """
+    with transaction.atomic():
+        return read_document(path, lambda fields: _store(fields, path, articles_set))
+
+
+def _store(fields: Fields, path: Path, articles_set: ArticlesSet) -> ImportResult:
+    ignored = Ignored()
+    spec = rubric_of(fields, ignored)
+    rubric, _ = Rubric.objects.get_or_create(name=spec.name)
+    dimensions = {dimension.key: _dimension(dimension) for dimension in spec.dimensions}
+    counts: Counter[str] = Counter()
+    for n, criterion in enumerate(spec.criteria):
+        try:
+            outcome = _criterion(criterion, rubric, dimensions[criterion.dimension], path.name, articles_set)
+        except FieldProblem as problem:
+            raise FieldProblem(f"criteria[{n}].{problem.field}", problem.message) from None
+        counts[outcome] += 1
+    return ImportResult(
+        created=counts["created"],
+        unchanged=counts["unchanged"],
+        updated=counts["updated"],
+        ignored=ignored.counts,
+    )
+
+
+def _dimension(spec: DimensionSpec) -> Dimension:
+    row, created = Dimension.objects.get_or_create(
+        key=spec.key, defaults={"name": spec.name, "position": _next_position(Dimension)}
+    )
+    if not created and row.name != spec.name:
+        row.name = spec.name
+        row.save(update_fields=["name"])
+    return row
+
+
+def _next_position(model: type[Dimension] | type[Criterion]) -> int:
+    highest = model._default_manager.aggregate(highest=Max("position"))["highest"]
+    return 0 if highest is None else int(highest) + 1
+
+
+def _criterion(
+    spec: CriterionSpec, rubric: Rubric, dimension: Dimension, source: str, articles_set: ArticlesSet
+) -> str:
+    """Store one criterion and say what became of it."""
+    wanted = {
+        "dimension": dimension,
+        "tier": spec.tier,
+        "critical": spec.critical,
+        "articles": Criterion.Articles.ALL if spec.reads_all_articles else Criterion.Articles.LISTED,
+        "state": spec.state or None,
+    }
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    row = Criterion.objects.select_related("rubric").filter(key=spec.key).first()
+    created = row is None
+    if row is None:
+        row = Criterion.objects.create(
+            key=spec.key, rubric=rubric, position=_next_position(Criterion), **wanted
+        )
+    elif row.rubric_id != rubric.pk:
+        raise FieldProblem("key", f"{shown(spec.key)} belongs to the rubric {shown(row.rubric.name)}")
+    changed = [_apply(row, wanted), _version(row, spec, source), articles_set(row, spec.knowledge or ())]
+    return "created" if created else "updated" if any(changed) else "unchanged"
+
+
+def _apply(row: Criterion, wanted: dict[str, object]) -> bool:
+    changed = [name for name, value in wanted.items() if getattr(row, name) != value]
+    for name in changed:
+        setattr(row, name, wanted[name])
+    if changed:
+        row.save(update_fields=changed)
+    return bool(changed)
+
+
+def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
+    """A new version where the text or the rule changed; what raters already answered keeps its meaning."""
+    newest = row.versions.order_by("number").last()
+    text = {
+        "question": spec.question,
+        "definition": spec.definition,
+        "passes_when": spec.passes_when,
+        "allow_na": spec.allow_na,
+    }
+    if newest is not None:
+        if all(getattr(newest, name) == value for name, value in text.items()):
+            return False
+        if newest.passes_when != spec.passes_when and _is_labelled(row):
+            raise FieldProblem("passes_when", f"cannot change: {row.key} has labels; make a new criterion")
+    CriterionVersion.objects.create(
+        criterion=row,
+        number=newest.number + 1 if newest else 1,
+        content_hash=version_hash(
+            question=spec.question,
+            definition=spec.definition,
+            passes_when=spec.passes_when,
+            allow_na=spec.allow_na,
+        ),
+        reason=f"Imported from {source}",
+        **text,
+    )
+    return True
+
+
+def _is_labelled(row: Criterion) -> bool:
+    return Label.objects.filter(criterion=row).exists() or Adjudication.objects.filter(criterion=row).exists()

@@ -1,0 +1,347 @@
+"""Template tags of every page: figures, chips, plots and foreign text made safe."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.contrib.messages import get_messages
+from django.template import Context
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from labeling.core import plots, safe_text
+
+register = template.Library()
+
+ANSWERS = {
+    "true": "True",
+    "false": "False",
+    "na": "Not applicable",
+    "not_applicable": "Not applicable",
+    "none": "Unlabelled",
+    "unlabelled": "Unlabelled",
+    "unresolved": "Unresolved",
+}
+VERDICT_STATES = {
+    "unparsed": "Unparsed",
+    "refused": "Refused",
+    "cut_off": "Cut off",
+    "too_long": "Too long",
+    "failed": "Failed",
+    "none": "No verdict",
+}
+STATUSES = {  # css class and words; running and finished runs use the same chip
+    "aligned": ("aligned", "Aligned"),
+    "not_aligned": ("not", "Not aligned"),
+    "not_enough_labels": ("few", "Not enough labels"),
+    "directional": ("dir", "Directional only"),
+    "running": ("on", "Running"),
+    "paused": ("few", "Paused"),
+    "cancelled": ("dir", "Cancelled"),
+    "done": ("on", "Done"),
+    "done_with_failures": ("not", "Done with failures"),
+}
+ROLES = {
+    "user": ("cust", "Customer"),
+    "assistant": ("bot", "Bot"),
+    "tool": ("tool", "Tool"),
+    "system": ("tool", "System"),
+}
+STATISTICS = {
+    "balanced_accuracy": "Balanced accuracy",
+    "tpr": "TPR, people said True",
+    "tnr": "TNR, people said False",
+    "gwet_ac1": "AC1",
+    "kappa": "Cohen κ",
+    "accuracy": "Accuracy",
+    "precision": "Precision",
+    "f1": "F1",
+    "mcc": "MCC",
+    "pabak": "PABAK",
+}
+
+
+def pick(holder: Any, name: str) -> Any:
+    """A key of a mapping or an attribute of an object; None where there is none."""
+    if isinstance(holder, Mapping):
+        return holder.get(name)
+    return getattr(holder, name, None)
+
+
+def pick_path(holder: Any, path: str) -> Any:
+    """`human.ceiling` → the ceiling inside the human part; None where a step is missing."""
+    for name in path.split("."):
+        holder = pick(holder, name)
+    return holder
+
+
+def estimate(statistic: Any) -> plots.Estimate:
+    """A report's {"value", "low", "high"}, a plain number or None as an estimate."""
+    if statistic is None or isinstance(statistic, int | float):
+        return plots.Estimate(statistic)
+    return plots.Estimate(pick(statistic, "value"), pick(statistic, "low"), pick(statistic, "high"))
+
+
+# ---------- figures ----------
+
+
+@register.filter
+def number(value: float | str | None, reason: str = "") -> SafeString:
+    """Two decimals with a true minus sign; an undefined value is a dash that says why."""
+    if value is None or isinstance(value, str):  # NB: a template hands "" for a name it cannot find
+        return format_html('<span class="dim" title="{}">–</span>', reason or "Undefined")
+    return mark_safe(f"{value:.2f}".replace("-", "−"))  # noqa: S308 - digits only
+
+
+@register.filter
+def interval(statistic: Any) -> str:
+    """The 95% interval in figures; empty where there is none."""
+    given = estimate(statistic or None)
+    if given.low is None or given.high is None:
+        return ""
+    return f"{number(given.low)}–{number(given.high)}"
+
+
+@register.filter
+def percent(value: float | str | None) -> SafeString:
+    """A share as whole percent."""
+    if value is None or isinstance(value, str):
+        return number(None)
+    return mark_safe(f"{100 * value:.0f}%")  # noqa: S308 - digits only
+
+
+@register.filter
+def count(value: int | str | None, style: str = "") -> SafeString:
+    """A count with thousands separated; None is a dash; `quiet` dims a zero."""
+    if value is None or isinstance(value, str):
+        return number(None, "Not counted")
+    if style == "quiet" and not value:
+        return mark_safe('<span class="dim">0</span>')
+    return mark_safe(f"{value:,}")  # noqa: S308 - digits only
+
+
+@register.filter
+def readable(key: Any) -> str:
+    """`answer_correctness` → Answer correctness."""
+    text = str(key).replace("_", " ")
+    return text[:1].upper() + text[1:]
+
+
+@register.filter
+def label_of(thing: Any) -> str:
+    """The name of a dimension, tier or criterion, else its key made readable."""
+    return str(pick(thing, "name") or readable(pick(thing, "key") or pick(thing, "tier") or ""))
+
+
+@register.filter
+def moment(value: datetime | str | None, style: str = "%-d %b %Y, %H:%M") -> str:
+    """A time, or its ISO text, in words; a text that is no time stays as it is."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return str(value)
+    return value.strftime(style) if value else ""
+
+
+@register.simple_tag
+def stat(holder: Any, path: str) -> SafeString:
+    """A statistic's value; its title is the interval, or why value or interval are missing."""
+    statistic = pick_path(holder, path)
+    given = estimate(statistic)
+    reason = pick(pick(holder, "undefined"), path) or ""
+    if given.value is None:
+        return number(None, reason or "Not computed here")
+    title = pick(statistic, "flag") or reason
+    if given.low is not None:
+        title = title or f"95% interval {interval(statistic)}"
+    if not title:
+        return number(given.value)
+    return format_html('<span title="{}">{}</span>', title, number(given.value))
+
+
+# ---------- chips ----------
+
+
+def _answer(value: Any) -> str:
+    return "na" if value is None else str(value).lower() or "none"
+
+
+@register.filter("answer")
+def answer_in_words(value: Any) -> str:
+    """True, False or Not applicable, in words."""
+    return ANSWERS.get(_answer(value), str(value))
+
+
+@register.simple_tag
+def human_chip(value: Any) -> SafeString:
+    """What people answered: True, False, None (not applicable), or the name of a consensus state."""
+    answer = _answer(value)
+    if answer in {"unresolved", "none", "unlabelled"}:
+        return format_html('<span class="tag">{}</span>', ANSWERS[answer])
+    return format_html('<span class="p">{}</span>', ANSWERS.get(answer, answer))
+
+
+@register.simple_tag
+def judge_chip(value: Any, state: Any = "read") -> SafeString:
+    """What the judge answered, or why there is no verdict."""
+    if state and state != "read":
+        return format_html('<span class="tag">{}</span>', VERDICT_STATES.get(str(state), readable(state)))
+    answer = _answer(value)
+    if answer == "none":
+        return format_html('<span class="tag">{}</span>', VERDICT_STATES["none"])
+    return format_html('<span class="j">{}</span>', ANSWERS.get(answer, answer))
+
+
+@register.simple_tag
+def verdict_chip(verdict: Any) -> SafeString:
+    """The chip of a verdict {state, value}; None means there is none."""
+    if verdict is None or verdict == "":
+        return judge_chip(None, "none")
+    return judge_chip(pick(verdict, "value"), pick(verdict, "state") or "read")
+
+
+@register.simple_tag
+def outcome(value: Any, passes_when: bool) -> SafeString:
+    """What an answer means for the chatbot: ✓ Pass or ✕ Fail."""
+    answer = _answer(value)
+    if answer not in {"true", "false"}:
+        return format_html('<span class="dim" title="{}">–</span>', ANSWERS.get(answer, "No outcome"))
+    passed = (answer == "true") == passes_when
+    return mark_safe('<span class="ok">Pass</span>' if passed else '<span class="ko">Fail</span>')  # noqa: S308
+
+
+@register.simple_tag
+def status_chip(status: Any, tier: str = "") -> SafeString:
+    """The status of a criterion or a run; a subjective criterion is directional only."""
+    if not status:
+        return SafeString("")
+    css_class, words = STATUSES.get(
+        "directional" if tier == "subjective" else str(status), ("few", readable(status))
+    )
+    return format_html('<span class="status {}">{}</span>', css_class, words)
+
+
+# ---------- foreign text ----------
+
+
+@register.filter
+def visible(text: Any) -> SafeString:
+    """Plain text, escaped, with hidden characters shown."""
+    return mark_safe(safe_text.visible(str(text or "")))  # noqa: S308 - escaped there
+
+
+@register.filter
+def markdown(text: Any) -> SafeString:
+    """Markdown as sanitised HTML."""
+    return mark_safe(safe_text.markdown(str(text or "")))  # noqa: S308 - sanitised there
+
+
+@register.filter
+def turn_links(text: Any, messages: Iterable[Any] | None = None) -> SafeString:
+    """A rationale whose citations link to #m7; with the chat's messages its quotes are checked."""
+    turns = None
+    if messages:
+        turns = {int(pick(message, "n")): str(pick(message, "content") or "") for message in messages}
+    return mark_safe(safe_text.rationale(str(text or ""), turns))  # noqa: S308 - sanitised there
+
+
+@register.filter
+def cited_turns(steps: Sequence[Any] | None) -> set[int]:
+    """The turns that the last step, the one that decides, cites."""
+    return safe_text.cited_turns(str(pick(steps[-1], "text") or "")) if steps else set()
+
+
+@register.filter
+def picked_turns(labels: Iterable[Any] | None) -> set[int]:
+    """The turns that any rater gave as evidence."""
+    return {int(turn) for label in labels or () for turn in pick(label, "turns") or ()}
+
+
+# ---------- plots and parts ----------
+
+
+@register.inclusion_tag("parts/_lanes.html")
+def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
+    """A report row: TPR, TNR and balanced accuracy; without a judge, people among themselves."""
+    human = pick(criterion, "human")
+    if not judged:
+        drawn = _people_lanes(human)
+    else:
+        ceiling = estimate(pick(human, "ceiling")).value
+        drawn = (
+            plots.Lane("TPR", estimate(pick(criterion, "tpr"))),
+            plots.Lane("TNR", estimate(pick(criterion, "tnr"))),
+            plots.Lane("Balanced", estimate(pick(criterion, "balanced_accuracy")), big=True, ceiling=ceiling),
+        )
+    return {"lanes": drawn, "plot": plots.plot(drawn, goal=bool(judged))}
+
+
+def _people_lanes(human: Any) -> tuple[plots.Lane, ...]:
+    return (
+        plots.Lane("Agree", estimate(pick(human, "percent_agreement")), "people"),
+        plots.Lane("AC1", estimate(pick(human, "gwet_ac1")), "people"),
+        plots.Lane("Alpha", estimate(pick(human, "krippendorff_alpha")), "people", big=True),
+    )
+
+
+@register.inclusion_tag("parts/_plot.html")
+def interval_plot(holder: Any, name: str, who: plots.Who = "judge", goal: bool = False) -> dict[str, Any]:
+    """One statistic as a dot on a line."""
+    lane = plots.Lane(
+        STATISTICS.get(name, readable(name)),
+        estimate(pick(holder, name)),
+        who,
+        big=name == "balanced_accuracy",
+    )
+    return {"plot": plots.plot([lane], goal=goal)}
+
+
+@register.inclusion_tag("parts/_progress.html")
+def progress(done: int, total: int, failed: int = 0, mine: bool = False) -> dict[str, Any]:
+    """A bar true to scale: a rater's own work in blue, a run in ink with its failures in red."""
+    whole = max(total, 1)
+    return {
+        "done": done,
+        "total": total,
+        "failed": failed,
+        "mine": mine,
+        "done_width": f"{100 * min(done, whole) / whole:.2f}%",
+        "failed_width": f"{100 * min(failed, whole) / whole:.2f}%",
+    }
+
+
+@register.inclusion_tag("parts/_turn.html")
+def turn(message: Any, cited: Iterable[int] = (), picked: Iterable[int] = ()) -> dict[str, Any]:
+    """One message of a transcript; tool and system turns are folded to a line."""
+    css_class, role = ROLES.get(
+        str(pick(message, "role")), ("tool", readable(pick(message, "role") or "unknown"))
+    )
+    content, n = str(pick(message, "content") or ""), pick(message, "n")
+    return {
+        "n": n,
+        "content": content,
+        "blank": not content.strip(),
+        "summary": " ".join(content[:200].split()),
+        "created_at": pick(message, "created_at"),
+        "css_class": css_class,
+        "role": role,
+        "folded": css_class == "tool",
+        "cited": n in (cited or ()),
+        "picked": n in (picked or ()),
+    }
+
+
+@register.inclusion_tag("parts/_flashes.html", takes_context=True)
+def flashes(context: Context) -> dict[str, Any]:
+    """What the last action left to say; a tag, because a chat's pages call their transcript `messages`."""
+    request = context.get("request")
+    return {"flashes": get_messages(request) if request else ()}
+
+
+@register.simple_tag
+def estimates(holder: Any, paths: str) -> SafeString:
+    """Table cells of several statistics: the value, its interval below."""
+    cells = ((stat(holder, path), interval(pick_path(holder, path))) for path in paths.split())
+    return format_html_join("", '<td class="num">{}<small>{}</small></td>', cells)

@@ -1,0 +1,88 @@
+"""A rater's queue and the way to the next chat."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from labeling.access import permission_or_404
+from labeling.models.labels import LabelingJob
+from labeling.models.people import User
+from labeling.selectors.queue import Queue, QueueJob, RecentChat, queue_for
+from labeling.services.labelling import assignment_next
+from labeling.services.roles import rater_for
+
+
+@permission_or_404("labeling.label_chats")
+def queue(request: HttpRequest) -> HttpResponse:
+    """Own jobs, own progress, and one button to go on."""
+    own = queue_for(rater=rater_for(user=cast(User, request.user)))
+    context = {
+        "jobs": [_job(job) for job in own.jobs],
+        "resume": _resume(own.current) if own.current else None,
+        "headline": _headline(own),
+        "recent": [_recent(chat) for chat in own.recent],
+    }
+    return render(request, "labeling/queue.html", context)
+
+
+@permission_or_404("labeling.label_chats")
+@require_http_methods(["GET", "POST"])
+def next_chat(request: HttpRequest, job_id: int) -> HttpResponse:
+    """Lease the next chat of a job and open it; back to the queue when none is left."""
+    rater = rater_for(user=cast(User, request.user))
+    job = get_object_or_404(LabelingJob, pk=job_id, raters=rater)
+    assignment = assignment_next(rater=rater, job=job)
+    if assignment is None:
+        messages.info(request, f"Nothing left for you in {job.name}.")
+        return redirect("labeling:queue")
+    return redirect("labeling:rate", assignment.pk)
+
+
+def _job(job: QueueJob) -> dict[str, Any]:
+    return {
+        "name": job.name,
+        "rubric": job.rubric,
+        "criteria_count": job.criteria_count,
+        "calibration": job.calibration,
+        "due_at": job.due_at,
+        "done": job.done,
+        "total": job.total,
+        "minutes_left": job.minutes_left,
+        "state": "closed" if job.closed else "open",
+        "resume_url": _next_url(job) if job.left and not job.closed else "",
+    }
+
+
+def _resume(job: QueueJob) -> dict[str, Any]:
+    return {
+        "url": _next_url(job),
+        "position": job.number,
+        "title": job.chat,
+        "answered": job.answered,
+        "total": job.criteria_count,
+        "minutes_left": job.minutes_left,
+    }
+
+
+def _recent(chat: RecentChat) -> dict[str, Any]:
+    return {
+        "external_id": chat.external_id,
+        "topic": chat.topic,
+        "submitted_at": chat.submitted_at,
+        "url": reverse("labeling:rate", args=[chat.assignment]),
+    }
+
+
+def _next_url(job: QueueJob) -> str:
+    return reverse("labeling:next", args=[job.id])
+
+
+def _headline(own: Queue) -> str:
+    if own.current is None:
+        return ""
+    left = own.current.left
+    return f"{left:,} chat{'' if left == 1 else 's'} left in {own.current.name}"

@@ -1,0 +1,38 @@
+"""Says whether database, broker and endpoint answer, one line each."""
+
+from typing import Any
+
+from evaluation.core.health import Check
+from evaluation.gateway.embedded import EmbeddedModelError
+from evaluation.gateway.endpoints import EndpointError
+from evaluation.gateway.health import check_endpoint
+from evaluation.runner.plan import current_endpoint, endpoint_locator
+from labeling.core.problems import OutsideFailure
+from labeling.management.base import WorkbenchCommand
+from lace_site.health import check_broker, check_database
+
+
+class Command(WorkbenchCommand):
+    """Exit 4 when a part does not answer."""
+
+    help = __doc__
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        checks = {"database": check_database(), "broker": check_broker(), "endpoint": endpoint_check()}
+        lines = [
+            f"{name:<9} {'ok' if check.ok else 'FAILED':<7} {check.detail}" for name, check in checks.items()
+        ]
+        document = {name: {"ok": check.ok, "detail": check.detail} for name, check in checks.items()}
+        self.answer(document, "\n".join(lines))
+        down = [name for name, check in checks.items() if not check.ok]
+        if down:
+            raise OutsideFailure(f"no answer from {', '.join(down)}")
+
+
+def endpoint_check() -> Check:
+    """The endpoint that the settings name; settings that name none are a failed check."""
+    try:
+        endpoint = current_endpoint()
+    except (EndpointError, EmbeddedModelError) as error:
+        return Check(False, str(error))
+    return check_endpoint(endpoint, locate=endpoint_locator(endpoint))

@@ -1,0 +1,68 @@
+"""Serves the application with a worker until Ctrl-C."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+STOP_SECONDS = 10
+
+
+class Command(BaseCommand):
+    """Web server and worker as child processes; when one ends, so does the other."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+        parser.add_argument("--reload", action="store_true", help="restart on changed code (development)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        port = options["port"]
+        commands = [web_command(port=port, reload=options["reload"]), worker_command()]
+        # NB: Ctrl-C reaches the whole process group; SIGTERM only us, so it is passed on.
+        signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        children = [subprocess.Popen(command, cwd=settings.BASE_DIR) for command in commands]  # noqa: S603
+        self.stdout.write(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C ends it)")
+        try:
+            while all(child.poll() is None for child in children):
+                time.sleep(0.5)
+        except KeyboardInterrupt:
+            self.stdout.write("stopping")
+        finally:
+            stop(children)
+
+
+def web_command(*, port: int, reload: bool) -> list[str]:
+    """The web server: gunicorn with threads, or Django's own with reload."""
+    if reload:
+        return [sys.executable, "manage.py", "runserver", f"127.0.0.1:{port}"]
+    options = ["--worker-class", "gthread", "--workers", "2", "--threads", "4", "--timeout", "60"]
+    bind = ["--bind", f"127.0.0.1:{port}", "--log-level", "warning"]
+    return [sys.executable, "-m", "gunicorn", "lace_site.wsgi", *bind, *options]
+
+
+def worker_command() -> list[str]:
+    """One Celery worker for both queues."""
+    queues = ["-Q", "judge,default", "--concurrency", "2"]
+    return [sys.executable, "-m", "celery", "-A", "lace_site", "worker", "-l", "warning", *queues]
+
+
+def stop(children: list[subprocess.Popen[bytes]]) -> None:
+    """End the children kindly, then surely."""
+    for child in children:
+        with contextlib.suppress(ProcessLookupError):
+            child.terminate()
+    deadline = time.monotonic() + STOP_SECONDS
+    for child in children:
+        try:
+            child.wait(timeout=max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            child.kill()

@@ -1,0 +1,161 @@
+"""The corrected share of True: published cases, edge rules, coverage of planted shares."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alignment.core.agreement import Confusion
+from alignment.core.correction import (
+    CLIPPED,
+    NO_BETTER,
+    TOO_WIDE,
+    corrected_share,
+    lang_reiczigel,
+    ppi_share,
+    rogan_gladen,
+)
+from alignment.core.intervals import clopper_pearson
+
+confusions = st.builds(Confusion, *[st.integers(0, 60)] * 4)
+
+
+def test_rogan_gladen_equals_the_published_brucellosis_example() -> None:
+    # epiR, example of epi.prev: 23 of 150, Se .96, Sp .89 -> 5.1% (0 - 13).
+    interval = clopper_pearson(23, 150)
+    assert interval is not None
+    shares = [rogan_gladen(apparent=p, tpr=0.96, tnr=0.89) for p in (23 / 150, interval.low, interval.high)]
+    assert [share.value for share in shares if share] == pytest.approx([0.051, 0, 0.13], abs=0.0051)
+
+
+def test_a_judge_no_better_than_chance_has_no_corrected_share() -> None:
+    assert rogan_gladen(apparent=0.5, tpr=0.5, tnr=0.5) is None
+    assert rogan_gladen(apparent=0.5, tpr=0.3, tnr=0.5) is None
+    found = corrected_share(table=Confusion(20, 20, 20, 20), judge_true=50, judge_n=100)
+    assert (found.value, found.interval, found.reason) == (None, None, NO_BETTER)
+
+
+def test_a_share_below_zero_is_clipped_and_says_so() -> None:
+    # influentialpoints.com: with Sp = .95 no valid estimate when the apparent share is below .05.
+    share = rogan_gladen(apparent=0.03, tpr=0.9, tnr=0.95)
+    assert share is not None
+    assert (share.value, share.clipped) == (0.0, True)
+    assert share.raw == pytest.approx(-0.02352941176470589, abs=1e-12)
+    found = corrected_share(table=Confusion(90, 10, 10, 90), judge_true=5, judge_n=100)
+    assert (found.value, found.flag) == (0.0, CLIPPED)
+    assert found.interval is not None
+    assert found.interval.low == 0.0
+
+
+def test_lang_reiczigel_equals_the_derived_case() -> None:
+    # Lang & Reiczigel 2014, formula; coverage confirmed by simulation below.
+    found = lang_reiczigel(apparent=0.3, n=100, tpr=0.9, n_true=50, tnr=0.95, n_false=60)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((0.17107359983872256, 0.4196560712973209), abs=1e-9)
+
+
+def test_lang_reiczigel_gives_no_interval_for_a_judge_no_better_than_chance() -> None:
+    assert lang_reiczigel(apparent=0.3, n=100, tpr=0.4, n_true=50, tnr=0.5, n_false=60) is None
+
+
+def test_lang_reiczigel_covers_the_planted_share() -> None:
+    rng = np.random.default_rng(8)
+    held = 0
+    for _ in range(1000):
+        tp, tn = int(rng.binomial(85, 0.95)), int(rng.binomial(15, 0.80))
+        true = int(rng.binomial(1000, 0.85 * 0.95 + 0.15 * 0.20))
+        found = lang_reiczigel(apparent=true / 1000, n=1000, tpr=tp / 85, n_true=85, tnr=tn / 15, n_false=15)
+        assert found is not None
+        held += found.low <= 0.85 <= found.high
+    assert 0.93 <= held / 1000 <= 0.985
+
+
+def test_an_interval_wider_than_half_is_not_usable() -> None:
+    found = corrected_share(table=Confusion(6, 4, 3, 5), judge_true=50, judge_n=100)
+    assert found.value is not None
+    assert (found.interval, found.reason) == (None, TOO_WIDE)
+
+
+@pytest.mark.parametrize("table", [Confusion(5, 1, 0, 0), Confusion(0, 0, 1, 5), Confusion(0, 0, 0, 0)])
+def test_correction_needs_both_human_classes(table: Confusion) -> None:
+    found = corrected_share(table=table, judge_true=5, judge_n=10)
+    assert found.value is None
+    assert "True" in found.reason
+    assert "False" in found.reason
+
+
+def test_correction_needs_verdicts() -> None:
+    found = corrected_share(table=Confusion(5, 1, 1, 5), judge_true=0, judge_n=0)
+    assert (found.value, found.reason) == (None, "no verdict of True or False")
+
+
+@given(confusions, st.integers(0, 300), st.integers(0, 300))
+def test_corrected_share_stays_in_range_within_its_interval(table: Confusion, true: int, false: int) -> None:
+    found = corrected_share(table=table, judge_true=true, judge_n=true + false)
+    if found.value is None or found.interval is None:
+        assert found.reason
+    else:
+        assert 0 <= found.interval.low <= found.value <= found.interval.high <= 1
+        assert found.interval.high - found.interval.low <= 1
+
+
+def test_ppi_with_full_weight_equals_the_published_formula() -> None:
+    # Angelopoulos et al. 2023, variances over n as in ppi_py: Y 7 of 10, f 7 of 10 (6 in common), 16 of 20.
+    found = ppi_share(table=Confusion(6, 1, 1, 2), unlabelled_true=16, unlabelled_n=20, weight=1.0)
+    assert found.interval is not None
+    measured = (found.value, found.interval.low, found.interval.high)
+    assert measured == pytest.approx((0.8, 0.47203529613777717, 1.127964703862223), abs=1e-9)
+
+
+def test_ppi_without_weight_is_the_people_alone() -> None:
+    found = ppi_share(table=Confusion(60, 10, 5, 25), unlabelled_true=10, unlabelled_n=500, weight=0.0)
+    assert found.value == pytest.approx(0.7)
+    assert found.interval is not None
+    assert found.interval.high - 0.7 == pytest.approx(1.959964 * (0.7 * 0.3 / 100) ** 0.5, abs=1e-6)
+
+
+def test_ppi_ignores_a_judge_that_always_gives_one_answer() -> None:
+    found = ppi_share(table=Confusion(70, 0, 30, 0), unlabelled_true=500, unlabelled_n=500)
+    assert found.value == pytest.approx(0.7)
+
+
+def test_tuned_ppi_is_narrower_than_the_people_alone_and_covers_the_planted_share() -> None:
+    rng = np.random.default_rng(2)
+    held = narrower = 0
+    for _ in range(600):
+        tp, fn, fp, tn = rng.multinomial(200, [0.7 * 0.95, 0.7 * 0.05, 0.3 * 0.1, 0.3 * 0.9]).tolist()
+        table = Confusion(tp, fn, fp, tn)
+        true = int(rng.binomial(2000, 0.7 * 0.95 + 0.3 * 0.1))
+        tuned = ppi_share(table=table, unlabelled_true=true, unlabelled_n=2000).interval
+        alone = ppi_share(table=table, unlabelled_true=true, unlabelled_n=2000, weight=0.0).interval
+        assert tuned is not None
+        assert alone is not None
+        held += tuned.low <= 0.7 <= tuned.high
+        narrower += tuned.high - tuned.low < alone.high - alone.low
+    assert narrower == 600
+    assert 0.92 <= held / 600 <= 0.98
+
+
+def test_tuned_ppi_takes_the_weight_with_the_narrowest_interval() -> None:
+    table = Confusion(130, 10, 12, 48)
+
+    def width(weight: float | None) -> float:
+        found = ppi_share(table=table, unlabelled_true=142, unlabelled_n=200, weight=weight).interval
+        assert found is not None
+        return found.high - found.low
+
+    assert width(None) == pytest.approx(min(width(step / 100) for step in range(101)), rel=1e-4)
+
+
+def test_ppi_warns_of_few_labels_of_one_class() -> None:
+    table = Confusion(85, 5, 4, 6)
+    assert (
+        ppi_share(table=table, unlabelled_true=80, unlabelled_n=100).flag
+        == "few labels of one class: 10 of 20"
+    )
+    assert ppi_share(table=Confusion(60, 5, 4, 26), unlabelled_true=80, unlabelled_n=100).flag == ""
+
+
+def test_ppi_needs_labelled_and_unlabelled_chats() -> None:
+    assert ppi_share(table=Confusion(0, 0, 0, 0), unlabelled_true=1, unlabelled_n=2).value is None
+    assert ppi_share(table=Confusion(5, 1, 1, 5), unlabelled_true=0, unlabelled_n=0).value is None

@@ -1,0 +1,86 @@
+"""The status policy: what it takes to be called aligned, and the reasons in words."""
+
+from dataclasses import replace
+
+import pytest
+
+from alignment.core.agreement import Confusion
+from alignment.core.intervals import mover_mean, proportion
+from alignment.core.status import DIRECTIONAL, Decision, Status, StatusPolicy, decide_status
+
+
+def decide(table: Confusion, *, policy: StatusPolicy | None = None, tier: str = "simple") -> Decision:
+    tpr = proportion(table.tp, table.human_true, reason="no True")
+    tnr = proportion(table.tn, table.human_false, reason="no False")
+    return decide_status(
+        table=table,
+        tpr=tpr,
+        tnr=tnr,
+        balanced_accuracy=mover_mean(tpr, tnr),
+        policy=policy or StatusPolicy(),
+        tier=tier,
+    )
+
+
+def test_a_good_judge_with_enough_labels_is_aligned() -> None:
+    assert decide(Confusion(95, 5, 5, 95)) == Decision(Status.ALIGNED, ())
+
+
+def test_too_few_labels_of_a_class_decide_nothing_and_are_counted() -> None:
+    found = decide(Confusion(60, 2, 1, 11))
+    assert found == Decision(Status.NOT_ENOUGH_LABELS, ("not enough human False labels: 12 of 30",))
+    nothing = decide(Confusion(0, 0, 0, 0))
+    assert nothing.reasons == (
+        "not enough human True labels: 0 of 30",
+        "not enough human False labels: 0 of 30",
+    )
+
+
+@pytest.mark.parametrize(("false_labels", "status"), [(29, Status.NOT_ENOUGH_LABELS), (30, Status.ALIGNED)])
+def test_thirty_labels_of_a_class_are_enough(false_labels: int, status: Status) -> None:
+    assert decide(Confusion(100, 0, 0, false_labels)).status == status
+
+
+def test_a_low_rate_is_named_with_its_value_and_the_limit() -> None:
+    found = decide(Confusion(100, 0, 30, 70))
+    assert found.status == Status.NOT_ALIGNED
+    assert found.reasons == (
+        "TNR 0.700 is below 0.80",
+        "TNR's lower bound 0.604 is below 0.65",
+    )
+
+
+def test_a_high_rate_on_few_labels_misses_the_lower_bound() -> None:
+    # 25 of 30: .833 is above .80, its Wilson bound .664 above .65; 24 of 30: .800 with .627.
+    assert decide(Confusion(100, 0, 5, 25)).status == Status.ALIGNED
+    found = decide(Confusion(100, 0, 6, 24))
+    assert found == Decision(Status.NOT_ALIGNED, ("TNR's lower bound 0.627 is below 0.65",))
+
+
+def test_a_constant_judge_is_not_aligned() -> None:
+    found = decide(Confusion(500, 0, 40, 0))
+    assert found.status == Status.NOT_ALIGNED
+    assert "balanced accuracy's lower bound 0.496 is not above 0.50" in found.reasons
+
+
+def test_a_subjective_criterion_keeps_its_status_and_is_directional() -> None:
+    for table in (Confusion(95, 5, 5, 95), Confusion(50, 50, 50, 50), Confusion(3, 0, 0, 3)):
+        plain, subjective = decide(table), decide(table, tier="subjective")
+        assert subjective.status == plain.status
+        assert subjective.reasons == (*plain.reasons, DIRECTIONAL)
+
+
+def test_another_policy_decides_otherwise_and_carries_its_version() -> None:
+    strict = replace(StatusPolicy(), name="strict", version=2, minimum_rate=0.97)
+    assert decide(Confusion(95, 5, 5, 95), policy=strict).status == Status.NOT_ALIGNED
+    assert strict.label == "strict, version 2"
+    assert strict.as_json()["minimum_rate"] == 0.97
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("minimum_true", 0), ("minimum_false", -1), ("minimum_rate", 1.2), ("balanced_low_above", -0.1)],
+)
+def test_a_limit_out_of_range_is_refused_by_name(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=name):
+        StatusPolicy(**{name: value})  # type: ignore[arg-type]

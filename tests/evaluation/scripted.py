@@ -1,0 +1,96 @@
+"""A scripted model and small specimens for the tests of the core."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from evaluation.core.engines import judge_group
+from evaluation.core.grouping import default_roles
+from evaluation.core.types import (
+    Article,
+    Chat,
+    Criterion,
+    Engine,
+    GroupResult,
+    Message,
+    Model,
+    Reply,
+    Request,
+    Role,
+    Setup,
+)
+
+SECRET = b"a secret of the workspace"
+
+CHAT = Chat(
+    content_hash="c0ffee",
+    messages=(
+        Message(1, "user", "My card was declined, I need zebra-striped eggs."),
+        Message(2, "assistant", "Please ask your bank about it."),
+        Message(3, "tool", '{"status": "declined"}'),
+        Message(4, "user", "Useless."),
+    ),
+)
+
+POLITE = Criterion(
+    key="polite",
+    question="Was every bot message polite?",
+    definition="True when no message is rude.",
+    tier="simple",
+    passes_when=True,
+    allow_na=False,
+    prompt="",
+    articles=(),
+)
+WRONG_FACT = Criterion(
+    key="wrong_fact",
+    question="Did the bot state a wrong fact?",
+    definition="A checkable statement that the knowledge contradicts.",
+    tier="context",
+    passes_when=False,
+    allow_na=True,
+    prompt="",
+    articles=(Article("k1_payment", 3, "How shoppers pay", "Shoppers pay with a company card."),),
+)
+
+
+def answered(text: str) -> Reply:
+    return Reply("answered", text)
+
+
+def verdicts(**values: str) -> Reply:
+    """A reply with a VERDICTS block of these answers."""
+    lines = [f"{key}: {value}" for key, value in values.items()]
+    return answered("\n".join(["What the chat shows.", "VERDICTS", *lines]))
+
+
+@dataclass
+class Script(Model):
+    """Answers each role with its replies, in turn; every request is kept. The handle of a call is its number."""
+
+    replies: dict[Role, list[Reply]]
+    requests: list[Request] = field(default_factory=list)
+
+    async def complete(self, request: Request) -> Reply:
+        self.requests.append(request)
+        reply = self.replies[request.role].pop(0)
+        return Reply(reply.state, reply.text, reply.error, call=len(self.requests))
+
+    def asked(self, role: Role) -> list[Request]:
+        return [request for request in self.requests if request.role == role]
+
+    def prompt(self, role: Role, *, nth: int = 0) -> str:
+        return "\n\n".join(message.text for message in self.asked(role)[nth].messages)
+
+
+def setup_for(engine: Engine) -> Setup:
+    return Setup(engine=engine, roles=default_roles(engine=engine, kind="standard", endpoint="e", model="m"))
+
+
+def judged(
+    model: Model, *, engine: Engine, criteria: Sequence[Criterion] = (POLITE,), chat: Chat = CHAT
+) -> GroupResult:
+    """Run an engine to its end."""
+    return asyncio.run(
+        judge_group(chat=chat, criteria=criteria, setup=setup_for(engine), model=model, fence_secret=SECRET)
+    )

@@ -1,0 +1,80 @@
+"""Criteria share a call by rule, and every role starts with settings that fit its model."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from evaluation.core.grouping import (
+    ENGINE_ROLES,
+    Groupable,
+    Grouping,
+    ModelKind,
+    default_roles,
+    default_sampling,
+    group_criteria,
+)
+from evaluation.core.types import Engine
+
+RUBRIC = Path(__file__).parents[2] / "labeling" / "default_rubric.json"
+
+
+def shipped() -> list[Groupable]:
+    criteria = json.loads(RUBRIC.read_text(encoding="utf-8"))["criteria"]
+    return [Groupable(c["key"], c["dimension"], c["tier"], c.get("critical", False)) for c in criteria]
+
+
+@pytest.mark.parametrize("mode", get_args(Grouping))
+def test_every_criterion_is_in_exactly_one_group(mode: Grouping) -> None:
+    keys = [key for group in group_criteria(shipped(), mode=mode) for key in group]
+    assert sorted(keys) == sorted(c.key for c in shipped())
+
+
+def test_auto_asks_context_subjective_and_critical_criteria_alone() -> None:
+    by_key = {c.key: c for c in shipped()}
+    for group in group_criteria(shipped(), mode="auto"):
+        if len(group) > 1:
+            members = [by_key[key] for key in group]
+            assert {c.tier for c in members} == {"simple"}
+            assert not any(c.critical for c in members)
+            assert len({c.dimension for c in members}) == 1
+
+
+def test_auto_never_joins_more_than_four() -> None:
+    simple = [Groupable(f"k{i}", "d", "simple", False) for i in range(9)]
+    assert [len(group) for group in group_criteria(simple, mode="auto")] == [4, 4, 1]
+
+
+def test_other_modes_group_by_criterion_dimension_or_rubric() -> None:
+    assert len(group_criteria(shipped(), mode="criterion")) == 13
+    assert len(group_criteria(shipped(), mode="dimension")) == 5
+    assert len(group_criteria(shipped(), mode="rubric")) == 1
+
+
+@pytest.mark.parametrize("mode", get_args(Grouping))
+def test_no_criteria_give_no_groups(mode: Grouping) -> None:
+    assert group_criteria([], mode=mode) == ()
+
+
+@pytest.mark.parametrize("engine", get_args(Engine))
+@pytest.mark.parametrize("kind", get_args(ModelKind))
+def test_every_role_of_an_engine_has_settings(engine: Engine, kind: ModelKind) -> None:
+    roles = default_roles(engine=engine, kind=kind, endpoint="e", model="m")
+    assert set(roles) == set(ENGINE_ROLES[engine])
+    assert all(sampling.room(2) > sampling.room(1) > 0 for sampling in roles.values())
+
+
+def test_room_grows_with_the_criteria() -> None:
+    sampling = default_sampling(role="direct", kind="standard", endpoint="e", model="m")
+    assert (sampling.room(1), sampling.room(4)) == (650, 1700)
+
+
+def test_reasoning_models_get_no_temperature() -> None:
+    roles = default_roles(engine="debate", kind="reasoning", endpoint="e", model="m")
+    assert {sampling.temperature for sampling in roles.values()} == {None}
+
+
+def test_more_samples_ask_for_variety_but_never_of_the_formatter() -> None:
+    roles = default_roles(engine="direct", kind="standard", endpoint="e", model="m", samples=3)
+    assert (roles["direct"].temperature, roles["formatter"].temperature) == (0.7, 0.0)

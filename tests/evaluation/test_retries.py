@@ -1,0 +1,76 @@
+"""Which failures are worth another attempt, and how long to wait."""
+
+from typing import get_args
+
+import pytest
+
+from evaluation.gateway.replies import Kind, Outcome
+from evaluation.gateway.retries import (
+    LONGEST_RETRY_AFTER,
+    LONGEST_WAIT,
+    MAX_ATTEMPTS,
+    decide,
+    wait_before_next,
+)
+
+
+def actions(kind: Kind, *, status: int | None = None) -> list[str]:
+    """What is decided after attempts 1 to 4 that all end like this."""
+    outcome = Outcome(kind=kind, status=status)
+    return [decide(outcome=outcome, attempt=n, seed="s").action for n in range(1, MAX_ATTEMPTS + 1)]
+
+
+@pytest.mark.parametrize("kind", ["answered", "refused", "cut_off", "too_long"])
+def test_a_result_is_kept_and_never_asked_again(kind: Kind) -> None:
+    assert actions(kind) == ["keep"] * 4
+
+
+@pytest.mark.parametrize("kind", ["rate_limited", "server_error"])
+def test_what_was_not_billed_gets_four_attempts(kind: Kind) -> None:
+    assert actions(kind) == ["again", "again", "again", "give_up"]
+
+
+@pytest.mark.parametrize("kind", ["timeout", "empty", "not_json"])
+def test_what_may_have_been_billed_gets_two_attempts(kind: Kind) -> None:
+    assert actions(kind)[:2] == ["again", "give_up"]
+
+
+@pytest.mark.parametrize("kind", ["too_big", "bad_request"])
+def test_what_would_fail_again_is_given_up_at_once(kind: Kind) -> None:
+    assert actions(kind)[0] == "give_up"
+
+
+@pytest.mark.parametrize(("kind", "status"), [("auth", 401), ("redirect", 307), ("bad_request", 404)])
+def test_what_fails_every_call_stops_the_run_at_once(kind: Kind, status: int) -> None:
+    assert actions(kind, status=status)[0] == "stop"
+
+
+def test_an_endpoint_that_stays_unreachable_stops_the_run() -> None:
+    assert actions("connection") == ["again", "again", "again", "stop"]
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_no_kind_gets_a_fifth_attempt(kind: Kind) -> None:
+    assert decide(outcome=Outcome(kind=kind, status=None), attempt=MAX_ATTEMPTS, seed="s").action != "again"
+
+
+def test_waits_double_with_jitter_up_to_a_limit() -> None:
+    for attempt, longest in [(1, 0.5), (2, 1.0), (3, 2.0), (4, 4.0), (100, LONGEST_WAIT)]:
+        waits = [wait_before_next(attempt=attempt, seed=f"call {n}") for n in range(200)]
+        assert longest / 2 <= min(waits) <= max(waits) <= longest
+        assert max(waits) - min(waits) > longest * 0.4
+
+
+def test_the_same_seed_waits_the_same_time() -> None:
+    assert wait_before_next(attempt=2, seed="a") == wait_before_next(attempt=2, seed="a")
+    assert wait_before_next(attempt=2, seed="a") != wait_before_next(attempt=2, seed="b")
+
+
+@pytest.mark.parametrize("asked", [0.0, 7.0, LONGEST_RETRY_AFTER])
+def test_retry_after_is_obeyed_within_a_second(asked: float) -> None:
+    outcome = Outcome(kind="rate_limited", status=429, retry_after=asked)
+    assert asked <= decide(outcome=outcome, attempt=1, seed="s").wait <= asked + 1
+
+
+def test_an_hour_of_retry_after_is_cut_to_the_limit() -> None:
+    assert wait_before_next(attempt=1, seed="s", retry_after=3600) <= LONGEST_RETRY_AFTER + 1
