@@ -51,4 +51,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m bench
 
 clean:
-	rm -rf $(VENV) var staticfiles
+	rm -rf $(VENV) var

@@ -1,1 +1,1 @@
-"""LACE: prompts, judges, engines, the gateway to models, runs and verdicts; imports labeling, never its labels."""
+"""LACE: prompts, judges, engines, the gateway, runs and verdicts; imports labeling, never its labels."""

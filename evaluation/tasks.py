@@ -6,7 +6,7 @@ from evaluation.models.runs import Run
 from evaluation.runner.execute import run_execute
 
 
-@shared_task(name="evaluation.tasks.drain")
+@shared_task(name="evaluation.tasks.drain")  # type: ignore[untyped-decorator]  # celery has no types
 def drain(run_id: int) -> None:
     """Carry a run on; what is done already is not asked again."""
     run = Run.objects.select_related("judge").get(pk=run_id)

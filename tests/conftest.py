@@ -48,6 +48,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
+def base_url() -> None:
+    """In place of pytest-base-url's own fixture, which warns under pytest 9; tests use `live_server.url`."""
+
+
+@pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     """The system's Chromium; without one a named skip, on CI a failure."""
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)

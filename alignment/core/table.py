@@ -7,9 +7,8 @@ STATUS = {
     "aligned": "aligned",
     "not_aligned": "not aligned",
     "not_enough_labels": "not enough labels",
-    None: "–",
 }
-HEAD = f"{'criterion':<32} {'n':>5} {'True':>5} {'TPR':>5} {'TNR':>5} {'bal. accuracy':>19} {'AC1':>5} {'kappa':>6} {'humans':>7}  status"
+NAME = 30
 
 
 def report_table(report: Mapping[str, Any]) -> str:
@@ -18,27 +17,47 @@ def report_table(report: Mapping[str, Any]) -> str:
 
     `humans` is the human ceiling: a rater against the majority of the others, balanced accuracy.
     """
-    judge = report["judge"]
+    judge, criteria = report["judge"], report["criteria"]
+    split = f", split {report['split']}" if report["split"] else ""
     who = f"{judge['name']} against {report['against']}" if judge else "people alone"
-    head = f"{report['set'] or '–'}{', split ' + report['split'] if report['split'] else ''}: {report['chats']} chats, {who}"
-    lines = [head, HEAD, "-" * len(HEAD)]
-    lines += [_row(criterion) for criterion in report["criteria"]]
-    few = sum(criterion["status"] == "not_enough_labels" for criterion in report["criteria"])
+    row = _judged if judge else _people
+    head = HEAD_JUDGED if judge else HEAD_PEOPLE
+    lines = [f"{report['set'] or '–'}{split}: {report['chats']} chats, {who}", head, "-" * len(head)]
+    lines += [f"{criterion['key'][:NAME]:<{NAME}} {row(criterion)}" for criterion in criteria]
+    few = sum(criterion["status"] == "not_enough_labels" for criterion in criteria)
     if few:
         lines.append(
-            f"{few} of {len(report['criteria'])} criteria have fewer than 30 human True or 30 human False answers:"
+            f"{few} of {len(criteria)} criteria have too few human True or False answers: "
+            "nothing can be called aligned on them."
         )
-        lines.append("nothing can be called aligned on so few labels.")
     return "\n".join(lines)
 
 
-def _row(criterion: Mapping[str, Any]) -> str:
-    name = criterion["key"][:32]
+HEAD_JUDGED = (
+    f"{'criterion':<{NAME}} {'n':>5} {'True':>5} {'TPR':>5} {'TNR':>5} {'bal. accuracy':>18} "
+    f"{'AC1':>5} {'kappa':>6} {'humans':>6}  status"
+)
+HEAD_PEOPLE = (
+    f"{'criterion':<{NAME}} {'n':>5} {'True':>5} {'raters':>6} {'overlap':>7} {'agree':>5} "
+    f"{'alpha':>18} {'AC1':>5} {'humans':>6}"
+)
+
+
+def _judged(criterion: Mapping[str, Any]) -> str:
     return (
-        f"{name:<32} {criterion['n'] if criterion['n'] is not None else '–':>5} {_number(criterion.get('prevalence')):>5} "
-        f"{_number(criterion['tpr']):>5} {_number(criterion['tnr']):>5} {_interval(criterion['balanced_accuracy']):>19} "
-        f"{_number(criterion['gwet_ac1']):>5} {_number(criterion['kappa']):>6} {_number(criterion['human'].get('ceiling')):>7}  "
-        f"{STATUS[criterion['status']]}"
+        f"{criterion['n']:>5} {_number(criterion['prevalence']):>5} {_number(criterion['tpr']):>5} "
+        f"{_number(criterion['tnr']):>5} {_interval(criterion['balanced_accuracy']):>18} "
+        f"{_number(criterion['gwet_ac1']):>5} {_number(criterion['kappa']):>6} "
+        f"{_number(criterion['human']['ceiling']):>6}  {STATUS.get(criterion['status'], '–')}"
+    )
+
+
+def _people(criterion: Mapping[str, Any]) -> str:
+    human = criterion["human"]
+    return (
+        f"{criterion['n']:>5} {_number(criterion['prevalence']):>5} {human['raters']:>6} "
+        f"{human['overlap']:>7} {_number(human['percent_agreement']):>5} {_interval(human['krippendorff_alpha']):>18} "
+        f"{_number(human['gwet_ac1']):>5} {_number(human['ceiling']):>6}"
     )
 
 

@@ -13,7 +13,7 @@ class Report(models.Model):
     chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     against = models.CharField(max_length=140)
     split = models.CharField(max_length=8, blank=True, default="")
-    # sha256 of everything the body depends on: run and its state, set and its members, labels_seq and version of
+    # sha256 of all the body depends on: run and its state, set and its members, labels_seq and version of
     # each criterion, against, split, policy. It moves with every change of the human answers.
     pin = models.CharField(max_length=64)
     policy = models.PositiveIntegerField()

@@ -117,7 +117,7 @@ def _judge(scope: Scope, chats: Chats) -> dict[int, Codes]:
     codes = {
         row.pk: np.full(len(chats.external_ids), JudgeCode.NONE, dtype=np.int8) for row in scope.criteria
     }
-    rows = Verdict.objects.filter(run=scope.run, chat__in=scope.chat_ids)
+    rows = Verdict.objects.filter(run=scope.run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
     for chat, criterion, state, value in rows.values_list(
         "chat_id", "criterion_id", "state", "value"
     ).iterator(chunk_size=5000):

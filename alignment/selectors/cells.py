@@ -46,7 +46,7 @@ def chats_in(scope: Scope, key: str, cells: tuple[str, ...], user: User | Anonym
     for cell in cells:
         people, verdict = CELL_CODES[cell]
         hits |= (human == people) & (judge == verdict)
-    return visible([data.chat_ids[place] for place in np.flatnonzero(hits)], scope, user)
+    return visible([data.chat_ids[place] for place in np.flatnonzero(hits).tolist()], scope, user)
 
 
 def visible(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -> list[str]:

@@ -75,6 +75,7 @@ def _line(row: Criterion, rows: _Rows, run: Run, chat: Chat, query: str) -> dict
         "consensus": _consensus(consensus),
         "verdict": verdict,
         "outcome": judged if human is None else human,
+        "compared": human is not None and judged is not None,
         "differ": human is not None and judged is not None and human != judged,
         "url": f"{reverse('alignment:chat', args=[run.pk, chat.pk])}?criterion={row.key}{query}#focus",
     }
@@ -98,10 +99,7 @@ def _by_dimension(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _headline(lines: list[dict[str, Any]], differing: list[dict[str, Any]]) -> str:
-    compared = [
-        line for line in lines if line["consensus"]["state"] in ("true", "false") and line["verdict"] is not None
-    ]
-    compared = [line for line in compared if line["verdict"].value is not None]
+    compared = [line for line in lines if line["compared"]]
     agree = len(compared) - len(differing)
     text = f"People and judge agree on {agree} of {len(compared)} compared criteria"
     names = [line["criterion"]["name"].lower() for line in differing]
@@ -140,12 +138,13 @@ def _steps(verdict: Verdict | None, passes_when: bool, run: Run) -> list[dict[st
     if verdict is None:
         return []
     if verdict.unit_id is None:
-        return [{"role": "import", "title": run.judge.name, "model": "", "text": verdict.rationale, "argued": None}]
+        text = verdict.rationale
+        return [{"role": "import", "title": run.judge.name, "model": "", "text": text, "argued": None}]
     return [_step(step, passes_when) for step in _last_of_each(verdict_steps(verdict))]
 
 
 def _last_of_each(steps: tuple[Step, ...]) -> list[Step]:
-    """A role that was asked twice (its answer was cut off) shows its last answer; the formatter is no step."""
+    """A role asked twice (its answer was cut off) shows its last answer; the formatter is no step."""
     return list({step.role: step for step in steps if step.role != "formatter"}.values())
 
 
@@ -153,7 +152,8 @@ def _step(step: Step, passes_when: bool) -> dict[str, Any]:
     argued = None
     if step.role in ("customer", "support"):
         argued = passes_when if step.role == "support" else not passes_when
-    return {"role": step.role, "title": step.title, "model": step.model, "text": step.text, "argued": argued}
+    shown = {"role": step.role, "title": step.title, "model": step.model, "text": step.text}
+    return shown | {"argued": argued}
 
 
 def _knowledge(run: Run, criterion_id: int) -> list[dict[str, Any]]:

@@ -60,7 +60,8 @@ def headline(criteria: list[dict[str, Any]], *, judged: bool) -> str:
     total = len(criteria)
     if not judged:
         overlap = sum(1 for row in criteria if row["human"]["overlap"])
-        return f"People's labels alone, without a judge: {overlap} of {total} criteria have chats with two raters or more."
+        told = f"{overlap} of {total} criteria have chats with two raters or more."
+        return f"People's labels alone, without a judge: {told}"
     aligned = sum(row["status"] == "aligned" for row in criteria)
     parts_from = sum(row["status"] == "not_aligned" for row in criteria)
     few = total - aligned - parts_from

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,9 +63,7 @@ RUNS = (
 def demo_ensure() -> ChatSet:
     """Make the demo workspace or complete it; what is there already stays as it is."""
     knowledge_import(folder=DEMO / "knowledge")
-    rubric_import(
-        path=RUBRIC, articles_set=lambda criterion, keys: criterion_articles_set(criterion=criterion, keys=keys)
-    )
+    rubric_import(path=RUBRIC, articles_set=articles_set)
     chats_import(path=DEMO / "chats.jsonl", set_name=SET, origin=Chat.Origin.DEMO)
     chat_set = ChatSet.objects.select_related("rubric").get(name=SET)
     champions_ensure(criteria=list(chat_set.rubric.criteria.all()))
@@ -72,6 +71,11 @@ def demo_ensure() -> ChatSet:
     adjudications_import(path=DEMO / "adjudications.jsonl")
     verdicts_import(path=DEMO / "verdicts.jsonl", set_name=SET, demo=True)
     return chat_set
+
+
+def articles_set(criterion: Criterion, keys: Sequence[str]) -> bool:
+    """The rubric is labeling's, the articles that it names are evaluation's."""
+    return criterion_articles_set(criterion=criterion, keys=keys)
 
 
 @transaction.atomic
@@ -95,7 +99,7 @@ def _account(role: Role, password: str) -> User:
 
 
 def demo_password() -> str:
-    """The demo accounts' password, made once for this machine (var/demo_password, readable by its owner only)."""
+    """The demo accounts' password, made once into var/demo_password (readable by its owner only)."""
     path = settings.VAR_DIR / "demo_password"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

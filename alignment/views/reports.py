@@ -76,10 +76,11 @@ def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
     row = get_object_or_404(chats, pk=chat_id, pk__in=run.run_chats.values("chat_id"))
     scope = scope_or_404(request, run.chat_set, run)
     query = scope_query(scope)
-    context = chat_page(run=run, chat=row, key=request.GET.get("criterion", ""), query=query.replace("?", "&", 1))
+    more = query.replace("?", "&", 1)
+    context = chat_page(run=run, chat=row, key=request.GET.get("criterion", ""), query=more)
     key = context["focus"]["criterion"]["key"]
     split = scope.members.filter(chat=row).values_list("split", flat=True).first()
-    links = _neighbours(request, scope, key, row.external_id, query.replace("?", "&", 1))
+    links = _neighbours(request, scope, key, row.external_id, more)
     report_url = reverse("alignment:report_run", args=[run.pk]) + query
     extra = {"split": split, "report_url": report_url, "notices": notices(scope, [])}
     return render(request, "alignment/chat.html", context | links | extra)
@@ -105,15 +106,15 @@ def _neighbours(request: HttpRequest, scope: Scope, key: str, external_id: str, 
     """Links to the previous and the next disagreement on this criterion, in the set's order."""
     if scope.run is None or scope.against == "each-rater":
         return {}
-    order = {name: place for place, name in enumerate(scope.members.values_list("chat__external_id", flat=True))}
+    names = scope.members.values_list("chat__external_id", flat=True)
+    order = {name: place for place, name in enumerate(names)}
     here = order.get(external_id, -1)
     differing = chats_in(scope, key, ("fn", "fp"), request.user)
     before = [name for name in differing if order[name] < here]
     after = [name for name in differing if order[name] > here]
     found = {"prev_url": before[-1:], "next_url": after[:1]}
-    ids = dict(
-        Chat.objects.filter(external_id__in=[*before[-1:], *after[:1]]).values_list("external_id", "pk")
-    )
+    chats = Chat.objects.filter(external_id__in=[*before[-1:], *after[:1]])
+    ids = dict(chats.values_list("external_id", "pk"))
     return {
         name: f"{reverse('alignment:chat', args=[scope.run.pk, ids[names[0]]])}?criterion={key}{query}"
         for name, names in found.items()

@@ -111,7 +111,7 @@ def formatter_schema(criteria: Sequence[Criterion], *, size: Size) -> dict[str, 
     The explanation comes first, so that the sentence is copied before the value is chosen. Compact size
     bounds it, as a very small model would fill its whole room; hosted endpoints need not know `maxLength`.
     """
-    explanation = {"type": "string"} | ({"maxLength": 160} if size == "compact" else {})
+    explanation = {"type": "string"} | ({"maxLength": 120} if size == "compact" else {})
     verdicts = {}
     for criterion in criteria:
         words = ["true", "false", *(["not_applicable"] if criterion.allow_na else []), "unclear"]

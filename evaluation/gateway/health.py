@@ -12,7 +12,7 @@ SECONDS = 5.0
 
 
 def check_endpoint(endpoint: Endpoint, *, locate: Callable[[], str] | None) -> Check:
-    """One GET of the endpoint's model list; any answer but a refused key or a server error is a sign of life."""
+    """One GET of the model list; any answer but a refused key or a server error is a sign of life."""
     try:
         base_url = locate() if locate else endpoint.base_url
         headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}

@@ -24,7 +24,7 @@ CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run would ask, if every answer can be read by rule; completion tokens are the limit asked for."""
+    """What a run would ask if every answer can be read by rule; completion tokens are the limit."""
 
     chats: int
     units: int

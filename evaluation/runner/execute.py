@@ -1,6 +1,7 @@
 """Carries a run to its end, from wherever it stands."""
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
@@ -59,10 +60,11 @@ def run_reopen(run: Run) -> Run:
     return run
 
 
-def _cost(run: Run) -> object:
+def _cost(run: Run) -> Decimal | None:
     """What this run paid, or None when any of its calls has no known price."""
     paid = UnitCall.objects.filter(unit__run=run, reused=False).values("call")
     sums = ModelCall.objects.filter(pk__in=paid).aggregate(
         cost=Sum("cost_usd"), unknown=Count("id", filter=Q(cost_usd__isnull=True))
     )
-    return None if sums["unknown"] else sums["cost"]
+    total: Decimal | None = sums["cost"]
+    return None if sums["unknown"] else total

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 
-from evaluation.core.types import Article, Criterion, Sampling, Setup
+from evaluation.core.types import Article, Criterion, Sampling, Setup, Tier
 from evaluation.gateway.embedded import ensure_running
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.gateway.prices import Price, read_prices
@@ -81,7 +81,7 @@ def _criterion(prompt: JudgePrompt, articles: tuple[Article, ...]) -> Criterion:
         key=prompt.criterion.key,
         question=version.question,
         definition=version.definition,
-        tier=prompt.criterion.tier,
+        tier=cast("Tier", prompt.criterion.tier),
         passes_when=version.passes_when,
         allow_na=version.allow_na,
         prompt=prompt.prompt_version.text,

@@ -34,11 +34,15 @@ def lease_begin() -> WorkerLease:
     now = timezone.now()
     return WorkerLease.objects.create(
         token=uuid.uuid4(),
-        worker=socket.gethostname()[:120],
+        worker=_host(),
         pid=os.getpid(),
         beat_at=now,
         expires_at=now + LEASE,
     )
+
+
+def _host() -> str:
+    return socket.gethostname()[:120]
 
 
 def lease_beat(lease_id: int) -> None:
@@ -65,7 +69,7 @@ def _is_dead(lease: WorkerLease) -> bool:
     """Silent for a whole lease, or a process of this machine that is gone."""
     if lease.expires_at < timezone.now():
         return True
-    if lease.worker != socket.gethostname()[:120]:
+    if lease.worker != _host():
         return False
     try:
         os.kill(lease.pid, 0)
@@ -96,7 +100,7 @@ def core_chat(row: ChatRow) -> Chat:
 def unit_finish(
     *, run_id: int, lease_id: int, work: Work, result: GroupResult, criterion_ids: dict[str, int]
 ) -> bool:
-    """Save verdicts, calls and the unit's end together; False if the lease was lost meanwhile (nothing saved)."""
+    """Save verdicts, calls and the unit's end together; False, and nothing saved, if the lease was lost."""
     failed = [verdict for verdict in result.verdicts if verdict.state == "failed"]
     finished = Unit.objects.filter(pk=work.unit_id, lease_id=lease_id, state=Unit.State.LEASED).update(
         state=Unit.State.FAILED if failed else Unit.State.DONE,

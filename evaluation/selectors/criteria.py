@@ -46,7 +46,7 @@ def prompt_versions(criterion: Criterion) -> list[PromptRow]:
 
 
 def articles_of(criteria: list[Criterion]) -> dict[int, list[ArticleVersion]]:
-    """The newest version of each article that a criterion reads, by criterion id, ordered by key; two queries."""
+    """The newest version of each article that a criterion reads, by criterion id, ordered by key."""
     newest: dict[int, ArticleVersion] = {}
     for version in ArticleVersion.objects.select_related("article").order_by("number"):
         newest[version.article_id] = version

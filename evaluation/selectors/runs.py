@@ -34,6 +34,7 @@ class RunRow:
     failed: int
     verdicts: int
     unparsed: int
+    no_verdict: int
     calls: int
     reused: int
     prompt_tokens: int
@@ -42,6 +43,7 @@ class RunRow:
     created_at: datetime
     finished_at: datetime | None
     url: str
+    report_url: str
     notices: tuple[str, ...]
 
     @property
@@ -61,10 +63,14 @@ def run_rows(runs: Sequence[Run]) -> list[RunRow]:
         row["run"]: row
         for row in Verdict.objects.filter(run__in=[run.pk for run in runs])
         .values("run")
-        .annotate(all=Count("id"), unparsed=Count("id", filter=Q(state=Verdict.State.UNPARSED)))
+        .annotate(
+            all=Count("id"),
+            unparsed=Count("id", filter=Q(state=Verdict.State.UNPARSED)),
+            no_verdict=Count("id", filter=~Q(state=Verdict.State.READ)),
+        )
         .order_by()
     }
-    return [_row(run, counts.get(run.pk, {"all": 0, "unparsed": 0})) for run in runs]
+    return [_row(run, counts.get(run.pk, {"all": 0, "unparsed": 0, "no_verdict": 0})) for run in runs]
 
 
 def run_notices(run: Run) -> tuple[str, ...]:
@@ -95,6 +101,7 @@ def _row(run: Run, count: dict[str, Any]) -> RunRow:
         failed=run.units_failed,
         verdicts=count["all"],
         unparsed=count["unparsed"],
+        no_verdict=count["no_verdict"],
         calls=run.calls,
         reused=run.reused,
         prompt_tokens=run.prompt_tokens,
@@ -103,6 +110,7 @@ def _row(run: Run, count: dict[str, Any]) -> RunRow:
         created_at=run.created_at,
         finished_at=run.finished_at,
         url=reverse("evaluation:run_detail", args=[run.pk]),
+        report_url=reverse("alignment:report_run", args=[run.pk]),
         notices=run_notices(run),
     )
 

@@ -104,8 +104,7 @@ def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
 def _groups(choice: JudgeChoice, criteria: Sequence[Criterion]) -> list[tuple[types.Engine, tuple[str, ...]]]:
     """Engine and criterion keys of each group, in order. `auto` never mixes engines in a group."""
     engines = {
-        row.key: TIER_ENGINES[row.tier] if choice.engine == "auto" else cast("types.Engine", choice.engine)
-        for row in criteria
+        row.key: TIER_ENGINES[row.tier] if choice.engine == "auto" else choice.engine for row in criteria
     }
     found: list[tuple[types.Engine, tuple[str, ...]]] = []
     for engine in get_args(types.Engine):
@@ -140,7 +139,7 @@ def _config(
             {"engine": engine, "criteria": [_criterion_entry(by_key[key], ingredients) for key in keys]}
             for engine, keys in groups
         ],
-        # A very small model reads short prompts best, and the chat first: its criteria then share that prefix.
+        # A very small model reads short prompts best; with the chat first its criteria share that prefix.
         "size": "compact" if endpoint.embedded else "full",
         "layout": "chat_first" if endpoint.embedded else "criteria_first",
         "role_in": "user",

@@ -24,7 +24,7 @@ class RunRefused(InputProblem):
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
-    """What a run covers: criteria (none = all of the set's rubric), a split ('' = all), the first `limit` chats."""
+    """What a run covers: criteria (none = the whole rubric), a split ('' = all), the first `limit` chats."""
 
     criteria: Sequence[str] = ()
     split: str = ""

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from evaluation.selectors.criteria import criterion_rows, prompt_versions
+from evaluation.selectors.criteria import articles_of, criterion_rows, prompt_versions
 from labeling.access import permission_or_404
 from labeling.models.rubric import Criterion
 
@@ -22,5 +22,6 @@ def criterion_detail(request: HttpRequest, key: str) -> HttpResponse:
         "criterion": criterion,
         "version": criterion.versions.latest("number"),
         "prompts": prompt_versions(criterion),
+        "articles": articles_of([criterion])[criterion.pk],
     }
     return render(request, "evaluation/criterion_detail.html", context)

@@ -1,4 +1,4 @@
-"""Labelling jobs, labels with their history, adjudications, consensus. The judge's side may not import this file."""
+"""Labelling jobs, labels with their history, adjudications, consensus; closed to the judge's side."""
 
 from django.db import models
 from django.db.models import Q
@@ -186,7 +186,7 @@ class Adjudication(models.Model):
 
 
 class Consensus(models.Model):
-    """What the submitted labels on (chat, criterion) amount to; written in the transaction that changes them."""
+    """What the submitted labels on (chat, criterion) amount to; written in the labels' own transaction."""
 
     class State(models.TextChoices):
         TRUE = "true", "True"

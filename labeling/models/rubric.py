@@ -60,7 +60,7 @@ class Criterion(models.Model):
     position = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=8, choices=State.choices, default=State.ACTIVE)
     articles = models.CharField(max_length=6, choices=Articles.choices, default=Articles.LISTED)
-    # Raised in every transaction that changes the criterion's human answers: reports see staleness without a scan.
+    # Raised by every transaction that changes the human answers: reports see staleness without a scan.
     labels_seq = models.BigIntegerField(default=0)
 
     class Meta:

@@ -24,7 +24,7 @@ def consensus_refresh(*, criterion_ids: Collection[int], chat_ids: Collection[in
     """
     if not criterion_ids or not chat_ids:
         return
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         criteria = list(
             Criterion.objects.select_for_update()
             .filter(pk__in=set(criterion_ids))

@@ -31,6 +31,7 @@ from labeling.services.answers import (
 from labeling.services.consensus import consensus_refresh
 
 LINES_AT_ONCE = 5000
+ROWS_AT_ONCE = 1000
 FEW_RATERS = 100  # below, naming the raters in the query spares more rows than it costs
 _ANSWER = (
     "value",
@@ -179,18 +180,21 @@ class _LabelsImport:
 
     def _known(self, answers: Sequence[_Answer]) -> dict[Cell, Label]:
         """The labels that are there on these cells, of this file's earlier lines too."""
-        if not answers:
-            return {}
-        chats, criteria, raters = (set(ids) for ids in zip(*(answer.cell for answer in answers), strict=True))
-        found: dict[Cell, Label] = {}
-        for batch in in_batches(sorted(chats), 1000):
-            labels = Label.objects.select_for_update(of=("self",)).filter(
-                chat_id__in=batch, criterion_id__in=criteria
-            )
+        cells = {answer.cell for answer in answers}
+        found: list[int] = []
+        for batch in in_batches(sorted({chat for chat, _, _ in cells}), ROWS_AT_ONCE):
+            labels = Label.objects.filter(chat_id__in=batch, criterion_id__in={cell[1] for cell in cells})
+            raters = {cell[2] for cell in cells}
             if len(raters) <= FEW_RATERS:
                 labels = labels.filter(rater_id__in=raters)
-            found.update({(row.chat_id, row.criterion_id, row.rater_id): row for row in labels})
-        return found
+            # In a shuffled file most of a chunk's chats have labels by others: look at their keys only.
+            rows = labels.values_list("pk", "chat_id", "criterion_id", "rater_id").order_by()
+            found += [pk for pk, *cell in rows.iterator() if tuple(cell) in cells]
+        return {
+            (label.chat_id, label.criterion_id, label.rater_id): label
+            for batch in in_batches(found, ROWS_AT_ONCE)
+            for label in Label.objects.select_for_update(of=("self",)).filter(pk__in=batch)
+        }
 
     def _check_once(self, answer: _Answer, label: Label) -> None:
         """Refuse a second line on a label: one that an earlier chunk made, or spoke of."""

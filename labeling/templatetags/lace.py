@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.contrib.messages import get_messages
 from django.template import Context
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
@@ -142,6 +143,8 @@ def moment(value: datetime | str | None, style: str = "%-d %b %Y, %H:%M") -> str
             value = datetime.fromisoformat(value)
         except ValueError:
             return str(value)
+    if value and timezone.is_aware(value):
+        value = timezone.localtime(value)
     return value.strftime(style) if value else ""
 
 
@@ -262,28 +265,31 @@ def picked_turns(labels: Iterable[Any] | None) -> set[int]:
 # ---------- plots and parts ----------
 
 
+JUDGE_LANES = (("TPR", "tpr"), ("TNR", "tnr"), ("Balanced", "balanced_accuracy"))
+PEOPLE_LANES = (
+    ("Agree", "human.percent_agreement"),
+    ("AC1", "human.gwet_ac1"),
+    ("Alpha", "human.krippendorff_alpha"),
+)
+
+
 @register.inclusion_tag("parts/_lanes.html")
 def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
     """A report row: TPR, TNR and balanced accuracy; without a judge, people among themselves."""
-    human = pick(criterion, "human")
-    if not judged:
-        drawn = _people_lanes(human)
-    else:
-        ceiling = estimate(pick(human, "ceiling")).value
-        drawn = (
-            plots.Lane("TPR", estimate(pick(criterion, "tpr"))),
-            plots.Lane("TNR", estimate(pick(criterion, "tnr"))),
-            plots.Lane("Balanced", estimate(pick(criterion, "balanced_accuracy")), big=True, ceiling=ceiling),
+    named = JUDGE_LANES if judged else PEOPLE_LANES
+    ceiling = estimate(pick_path(criterion, "human.ceiling")).value if judged else None
+    drawn = [
+        plots.Lane(
+            name,
+            estimate(pick_path(criterion, path)),
+            who="judge" if judged else "people",
+            big=i == len(named),
+            ceiling=ceiling if i == len(named) else None,
         )
-    return {"lanes": drawn, "plot": plots.plot(drawn, goal=bool(judged))}
-
-
-def _people_lanes(human: Any) -> tuple[plots.Lane, ...]:
-    return (
-        plots.Lane("Agree", estimate(pick(human, "percent_agreement")), "people"),
-        plots.Lane("AC1", estimate(pick(human, "gwet_ac1")), "people"),
-        plots.Lane("Alpha", estimate(pick(human, "krippendorff_alpha")), "people", big=True),
-    )
+        for i, (name, path) in enumerate(named, start=1)
+    ]
+    figures = [(lane, stat(criterion, path)) for lane, (_, path) in zip(drawn, named, strict=True)]
+    return {"figures": figures, "plot": plots.plot(drawn, goal=bool(judged))}
 
 
 @register.inclusion_tag("parts/_plot.html")

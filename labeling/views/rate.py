@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import ensure_csrf_cookie
 
 from labeling.access import permission_or_404
 from labeling.models.labels import Assignment
@@ -21,6 +22,7 @@ from labeling.services.roles import rater_for
 
 @permission_or_404("labeling.label_chats")
 @never_cache
+@ensure_csrf_cookie
 def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
     """The own assignment; a chat that was given back or lost leads to the queue."""
     assignment = own_assignment(

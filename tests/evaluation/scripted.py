@@ -66,7 +66,7 @@ def verdicts(**values: str) -> Reply:
 
 @dataclass
 class Script(Model):
-    """Answers each role with its replies, in turn; every request is kept. The handle of a call is its number."""
+    """Answers each role with its replies, in turn; every request is kept. A call's handle is its number."""
 
     replies: dict[Role, list[Reply]]
     requests: list[Request] = field(default_factory=list)

@@ -171,12 +171,13 @@ def test_criterion_without_prompt_is_asked_by_question_and_definition() -> None:
     assert POLITE.definition in text
 
 
-def test_compact_holds_question_and_rules_but_no_more_of_the_prompt() -> None:
-    criterion = replace(WRONG_FACT, prompt=CO_STAR)
+def test_compact_asks_the_first_paragraph_of_the_objective_and_no_more_of_the_prompt() -> None:
+    criterion = replace(WRONG_FACT, prompt=CO_STAR.replace("Rude counts.", "Be brief.\n\nRude counts."))
     text = whole(build(setup=replace(SETUP, size="compact"), criteria=(criterion,)))
-    assert "Rude counts." in text
+    assert "Question: Was every bot message polite? Be brief." in text
     assert "company card" in text
-    for left_out in ("The bot sells baskets.", "Calm.", "Lead.", "120 words."):
+    assert "`wrong_fact: TRUE` or `wrong_fact: FALSE` or `wrong_fact: NOT_APPLICABLE`" in text
+    for left_out in ("Rude counts.", "The bot sells baskets.", "Calm.", "Lead.", "120 words."):
         assert left_out not in text
     assert len(text) < len(whole(build(criteria=(criterion,)))) / 2
 
@@ -255,8 +256,7 @@ def test_formatter_sees_rationale_and_keys_and_never_chat_definition_or_knowledg
     )
     text = whole(messages)
     assert "It was fine." in text
-    assert "- polite: true, false or unclear" in text
-    assert "- wrong_fact: true, false, not_applicable or unclear" in text
+    assert all(criterion.key in messages[1].text for criterion in (POLITE, WRONG_FACT))
     for hidden in (CHAT.messages[0].content, POLITE.definition, POLITE.question, "company card"):
         assert hidden not in text
     assert messages[1].text.count("<<") == 2
@@ -271,6 +271,22 @@ def test_template_hash_follows_every_fixed_text(monkeypatch: pytest.MonkeyPatch)
             assert template_hash.__wrapped__() != before
 
 
-def test_both_editions_have_the_same_texts_and_no_text_is_empty() -> None:
-    assert set(texts("full")) == set(texts("compact"))
-    assert all(text for size in get_args(Size) for text in texts(size).values())
+def test_formatter_is_told_which_conclusions_a_key_allows() -> None:
+    messages = formatter_messages(
+        rationale="r", criteria=(POLITE, WRONG_FACT), size="full", fence_secret=SECRET
+    )
+    assert "- polite: true, false or unclear" in messages[1].text
+    assert "- wrong_fact: true, false, not_applicable or unclear" in messages[1].text
+
+
+def test_template_hash_follows_wording_in_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = template_hash()
+    monkeypatch.setattr("evaluation.core.prompts.parts.allowed", lambda criterion: "anything")
+    assert template_hash.__wrapped__() != before
+
+
+@pytest.mark.parametrize("size", get_args(Size))
+def test_every_role_has_its_duty_in_both_editions_and_no_text_is_empty(size: Size) -> None:
+    assert set(get_args(Role)) <= set(texts(size))
+    assert all(texts(size).values())
+    assert set(texts("compact")) <= set(texts("full"))

@@ -3,6 +3,9 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+
+from django.utils import timezone
 
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, LabelingJob
@@ -102,3 +105,8 @@ def grow(desk: Desk, *, to: int) -> None:
     Consensus.objects.bulk_create(
         Consensus(chat=chat, criterion=desk.criteria[0], state="true", n_true=1) for _, chat in numbered[::2]
     )
+
+
+def expire(assignment: Assignment) -> None:
+    """Let the lease run out a minute ago."""
+    Assignment.objects.filter(pk=assignment.pk).update(lease_expires_at=timezone.now() - timedelta(minutes=1))

@@ -24,7 +24,7 @@ from labeling.services.labelling import (
     label_clear,
     label_save,
 )
-from tests.labeling.desk import Desk, answer_all, make_desk
+from tests.labeling.desk import Desk, answer_all, expire, make_desk
 
 T = TypeVar("T")
 
@@ -40,10 +40,6 @@ def at_once(work: Callable[[int], T], *, times: int) -> list[T]:
 
     with ThreadPoolExecutor(times) as pool:
         return list(pool.map(one, range(times)))
-
-
-def expire(assignment: Assignment) -> None:
-    Assignment.objects.filter(pk=assignment.pk).update(lease_expires_at=timezone.now() - timedelta(minutes=1))
 
 
 def save(desk: Desk, assignment: Assignment, value: bool | None = True, **given: object) -> None:

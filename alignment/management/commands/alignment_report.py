@@ -44,4 +44,3 @@ class Command(WorkbenchCommand):
         if chat_set is None:
             raise InputProblem(f"--set: there is no chat set {options['set']!r}")
         return Scope(chat_set, None, options["split"], options["against"])
-

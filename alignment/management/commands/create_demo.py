@@ -35,8 +35,16 @@ class Command(WorkbenchCommand):
         users = people_ensure(chat_set=chat_set, password=password)
         runs = self._evaluate(chat_set) if options["evaluate"] else []
         names = [user.get_username() for user in users]
-        lines = [*(self._told(run) for run in runs[:1]), f"Sign in as {', '.join(names)}; password {password}"]
-        document = {"set": chat_set.name, "users": names, "password": password, "runs": [run.pk for run in runs]}
+        lines = [
+            *(self._told(run) for run in runs[:1]),
+            f"Sign in as {', '.join(names)}; password {password}",
+        ]
+        document = {
+            "set": chat_set.name,
+            "users": names,
+            "password": password,
+            "runs": [run.pk for run in runs],
+        }
         self.answer(document, "\n\n".join(lines))
 
     def _evaluate(self, chat_set: ChatSet) -> list[Run]:

@@ -5,8 +5,16 @@ from collections.abc import Sequence
 from evaluation.core.marks import chat_block, text_block
 from evaluation.core.types import Chat, Criterion, PromptMessage, Role, Setup, Size
 
-from .parts import Advocate, criterion_part, in_prompt_order, keys_part, knowledge_parts, questions
-from .texts import texts
+from .parts import (
+    Advocate,
+    criteria_parts,
+    formatter_keys_part,
+    in_prompt_order,
+    keys_part,
+    knowledge_parts,
+    questions,
+)
+from .texts import some_texts, texts
 
 _BRIEF_MARKS = {"customer": "critic", "support": "defender"}
 
@@ -28,30 +36,20 @@ def reasoning_messages(
     draft or briefs; `again` asks anew for a brief that never came.
     """
     ordered = in_prompt_order(criteria, order_seed=setup.order_seed)
-    fixed = texts(setup.size)
-    about = (
-        *knowledge_parts(ordered, size=setup.size),
-        fixed["criteria"],
-        *(criterion_part(criterion, size=setup.size) for criterion in ordered),
-    )
-    criteria_first = setup.layout == "criteria_first"
-    start, how = (fixed["purpose"], fixed["data_rule"]), (fixed["rules"], fixed["answer_form"])
-    system = (*start, *about, *how) if criteria_first else (*start, *how)
-    duty = (fixed[role], fixed["again"]) if again else (fixed[role],)
+    size, in_user = setup.size, setup.role_in == "user"
+    about = (*knowledge_parts(ordered, size=size), *criteria_parts(ordered, size=size))
+    start, how = some_texts(size, "purpose", "data_rule"), some_texts(size, "rules", "answer_form")
+    before, after = (about, ()) if setup.layout == "criteria_first" else ((), about)
+    duty = some_texts(size, role, *(["again"] if again else []))
+    system = (*start, *before, *how, *(() if in_user else duty))
     user = (
-        *chat_parts(chat=chat, size=setup.size, fence_secret=fence_secret),
-        *(() if criteria_first else about),
+        *some_texts(size, "chat"),
+        chat_block(chat=chat, secret=fence_secret),
+        *after,
         *evidence,
-        *_ending(role=role, criteria=ordered, size=setup.size, duty=duty if setup.role_in == "user" else ()),
+        *_ending(role=role, criteria=ordered, size=size, duty=duty if in_user else ()),
     )
-    system = system if setup.role_in == "user" else (*system, *duty)
     return PromptMessage("system", system), PromptMessage("user", user)
-
-
-def chat_parts(*, chat: Chat, size: Size, fence_secret: bytes) -> tuple[str, ...]:
-    """Return the chat between its fences, introduced in full size (a very small model would copy it)."""
-    block = chat_block(chat=chat, secret=fence_secret)
-    return (block,) if size == "compact" else (texts(size)["chat"], block)
 
 
 def _ending(
@@ -60,7 +58,7 @@ def _ending(
     """Return what stands behind the data: duty, keys and a reminder of what the data is.
 
     A very small model goes on in the manner of what it read last: it gets the reminder first, and then one
-    paragraph of question, duty and the lines it is to fill.
+    paragraph of question, duty and keys.
     """
     keys, closing = keys_part(criteria, role=role, size=size), texts(size)["closing"]
     if size == "compact":
@@ -85,14 +83,10 @@ def formatter_messages(
     *, rationale: str, criteria: Sequence[Criterion], size: Size, fence_secret: bytes
 ) -> tuple[PromptMessage, PromptMessage]:
     """Return the formatter's messages: the reviewer's text and the keys, no chat, definition or brief."""
-    fixed = texts(size)
-    values = [
-        f"- {c.key}: true, false{', not_applicable' if c.allow_na else ''} or unclear" for c in criteria
-    ]
     user = (
-        fixed["rationale"],
+        *some_texts(size, "rationale"),
         text_block(kind="text", text=rationale, secret=fence_secret),
-        "\n".join([fixed["keys_formatter"], *values]),
-        fixed["closing"],
+        formatter_keys_part(criteria, size=size),
+        *some_texts(size, "closing_formatter"),
     )
-    return PromptMessage("system", (fixed["formatter"],)), PromptMessage("user", user)
+    return PromptMessage("system", some_texts(size, "formatter")), PromptMessage("user", user)

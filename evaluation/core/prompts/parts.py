@@ -41,12 +41,15 @@ def _article(article: Article, *, size: Size) -> str:
     return f"## Article `{article.key}`, version {article.version}: {article.title}\n{text}"
 
 
-def criterion_part(criterion: Criterion, *, size: Size) -> str:
-    """Return one criterion as the judge reads it: its whole prompt, in compact size its Objective alone."""
-    found = sections(criterion.prompt)
+def criteria_parts(criteria: Sequence[Criterion], *, size: Size) -> tuple[str, ...]:
+    """Return each criterion's whole prompt; in compact size nothing, as the question stands at the end."""
     if size == "compact":
-        objective, _ = fill_knowledge(found.get("objective", ""), knowledge="")
-        return objective or f"{criterion.question} {criterion.definition}"
+        return ()
+    return (texts(size)["criteria"], *(_criterion_part(criterion) for criterion in criteria))
+
+
+def _criterion_part(criterion: Criterion) -> str:
+    found = sections(criterion.prompt)
     named = f"Knowledge for this criterion: {_article_keys(criterion)}"
     lines = [f"## Criterion `{criterion.key}`", f"Allowed answers: {allowed(criterion)}."]
     if criterion.question not in found.get("objective", ""):
@@ -72,24 +75,33 @@ def allowed(criterion: Criterion) -> str:
     return "TRUE, FALSE or NOT_APPLICABLE" if criterion.allow_na else "TRUE or FALSE"
 
 
-def _with_meaning(criterion: Criterion) -> str:
-    return allowed(criterion).replace("TRUE", "TRUE (yes)").replace("FALSE", "FALSE (no)")
-
-
 def questions(criteria: Sequence[Criterion]) -> tuple[str, ...]:
-    """Return the bare questions, which a very small model has to read late."""
-    return tuple(f"Question: {criterion.question}" for criterion in criteria)
+    """Return what compact size asks: the first paragraph of each Objective, else the bare question.
+
+    Measured on a model of 135 million parameters: with the whole Objective its answers ran in circles.
+    """
+    return tuple(f"Question: {_first_paragraph(c) or c.question}" for c in criteria)
+
+
+def _first_paragraph(criterion: Criterion) -> str:
+    paragraph = sections(criterion.prompt).get("objective", "").split("\n\n")[0]
+    return " ".join(paragraph.split())
 
 
 def keys_part(criteria: Sequence[Criterion], *, role: Role, size: Size) -> str:
-    """Return the keys a role answers, with the allowed answers, or for an advocate the one to argue for."""
+    """Return the keys a role answers with their allowed answers; for an advocate, those to argue for."""
     if role == "customer" or role == "support":
         lines = [_argued_line(criterion, side=role) for criterion in criteria]
         return "\n".join([texts(size)["keys_brief"], *lines])
     intro = texts(size)["keys_verdicts"]
     if size == "compact":
-        return "\n".join([intro, "VERDICTS", *(f"{c.key}: {_with_meaning(c)}" for c in criteria)])
+        return f"{intro} {', '.join(map(_block_lines, criteria))}."
     return "\n".join([intro, *(f"- {c.key}: {allowed(c)}" for c in criteria)])
+
+
+def _block_lines(criterion: Criterion) -> str:
+    words = ["TRUE", "FALSE", *(["NOT_APPLICABLE"] if criterion.allow_na else [])]
+    return " or ".join(f"`{criterion.key}: {word}`" for word in words)
 
 
 def _argued_line(criterion: Criterion, *, side: Advocate) -> str:
@@ -97,3 +109,12 @@ def _argued_line(criterion: Criterion, *, side: Advocate) -> str:
     word, yes_no = ("TRUE", "yes") if value else ("FALSE", "no")
     may_escape = "; NOT_APPLICABLE is allowed" if criterion.allow_na else ""
     return f"- {criterion.key}: {word}, that is, {yes_no} to the question “{criterion.question}”{may_escape}"
+
+
+def formatter_keys_part(criteria: Sequence[Criterion], *, size: Size) -> str:
+    """Return the keys the formatter copies, with the conclusions they allow."""
+    intro = texts(size)["keys_formatter"]
+    if size == "compact":
+        return f"{intro} {', '.join(criterion.key for criterion in criteria)}"
+    lines = (f"- {c.key}: true, false{', not_applicable' if c.allow_na else ''} or unclear" for c in criteria)
+    return "\n".join([intro, *lines])

@@ -14,3 +14,8 @@ def texts(size: Size) -> Mapping[str, str]:
     """Return every fixed text of an edition by the name of its file."""
     files = sorted((_FOLDER / size).glob("*.md"))
     return {file.stem: file.read_text(encoding="utf-8").strip() for file in files}
+
+
+def some_texts(size: Size, *names: str) -> tuple[str, ...]:
+    """Return the named texts in this order; one that an edition does without is left out."""
+    return tuple(texts(size)[name] for name in names if name in texts(size))

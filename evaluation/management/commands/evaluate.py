@@ -155,8 +155,8 @@ def run_text(run: Run) -> str:
     body = run_json(run)
     cost = "cost unknown" if run.cost_usd is None else f"${run.cost_usd:.4f}"
     return (
-        f"run {run.pk} {run.get_state_display().lower()}: {body['verdicts']:,} verdicts, {body['unparsed']:,} unparsed, "
-        f"{run.calls:,} calls, {run.reused:,} reused, "
+        f"run {run.pk} {run.get_state_display().lower()}: {body['verdicts']:,} verdicts, "
+        f"{body['unparsed']:,} unparsed, {run.calls:,} calls, {run.reused:,} reused, "
         f"{run.prompt_tokens:,} + {run.completion_tokens:,} tokens, {cost}"
     )
 
@@ -172,9 +172,10 @@ def estimate_text(estimate: Estimate) -> str:
         "cost unknown (no price for this model)" if estimate.cost_usd is None else f"${estimate.cost_usd:.4f}"
     )
     return (
-        f"{estimate.chats:,} chats, {estimate.units:,} units: at most {estimate.calls:,} calls "
-        f"({estimate.reused:,} first calls are answered already), about {estimate.prompt_tokens:,} prompt tokens and "
-        f"up to {estimate.completion_tokens:,} completion tokens, {cost}"
+        f"{estimate.chats:,} chats, {estimate.units:,} units: {estimate.calls:,} calls and formatter calls "
+        "as needed "
+        f"({estimate.reused:,} are answered already), about {estimate.prompt_tokens:,} prompt tokens "
+        f"and up to {estimate.completion_tokens:,} completion tokens, {cost}"
     )
 
 

@@ -1,6 +1,7 @@
 // The rating screen: keys, answers, evidence. It starts from #rate-state; people's text is only ever set as text.
 
 import { Saving, call, reasons } from "./rate_saving.js";
+import { Picking, scrollChat, wireSearch } from "./rate_turns.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -47,12 +48,9 @@ function change(key, next, { history = true } = {}) {
     kept.undo = [...kept.undo, { key, before, after: next }].slice(-UNDO_STEPS);
     kept.redo = [];
   }
-  if (next.answered || before.answered) {
-    delete kept.loose[key];
-    saving.put(key, next);
-  } else {
-    kept.loose[key] = { rationale: next.rationale, evidence: next.evidence }; // saved together with the answer
-  }
+  delete kept.loose[key];
+  if (!next.answered) kept.loose[key] = { rationale: next.rationale, evidence: next.evidence }; // until there is an answer
+  if (next.answered || before.answered) saving.put(key, next);
   saving.keep();
   render(key);
 }
@@ -86,7 +84,7 @@ function render(key) {
   const comment = $("textarea", form);
   if (comment !== document.activeElement || !typing) comment.value = answer.rationale;
   $(".evidence", item).replaceChildren(...answer.evidence.map((part) => evidenceRow(key, part)));
-  if (key === opened) markTurns();
+  if (key === opened) picking.mark(answer.evidence);
   renderTotals();
 }
 
@@ -121,14 +119,6 @@ function evidenceRow(key, part) {
   return row;
 }
 
-function markTurns() {
-  const chosen = new Set(answers[opened]?.evidence.map((part) => part.message));
-  for (const turn of turns) {
-    turn.element.classList.toggle("picked", chosen.has(turn.n));
-    if (turn.box) turn.box.checked = chosen.has(turn.n);
-  }
-}
-
 let saidTimer = 0;
 function say(text) {
   const toast = $("#said");
@@ -146,7 +136,7 @@ function openKeys() {
 
 function open(key, { focus = true } = {}) {
   commitComment();
-  if (picking) endPicking();
+  picking.end();
   opened = key;
   for (const criterion of criteria) {
     const here = criterion.key === key;
@@ -154,7 +144,7 @@ function open(key, { focus = true } = {}) {
     criterion.row.hidden = here;
     criterion.row.setAttribute("aria-expanded", String(here));
   }
-  markTurns();
+  picking.mark(answers[key].evidence);
   if (!focus) return;
   const { form } = byKey.get(key);
   focusAnswer();
@@ -217,76 +207,21 @@ function commitComment() {
 
 // ---------- evidence ----------
 
-const turns = $$(".talk .turn").map((element) => ({ element, n: Number(element.id.slice(1)), box: null, text: "" }));
-let picking = false;
-
-function startPicking() {
-  if (saving.stopped || !turns.length) return;
-  picking = true;
-  for (const turn of turns) turn.box ??= pickBox(turn);
-  $("#main").classList.add("picking");
-  markTurns();
-  const first = turns.find((turn) => turn.box.checked) ?? turns.find((turn) => turn.element.getBoundingClientRect().top > 0) ?? turns[0];
-  goTo(first);
-  say("Pick turns: ↓ ↑ choose, Space picks, e ends");
-}
-
-function pickBox(turn) {
-  const label = document.createElement("label");
-  label.className = "pick";
-  const box = document.createElement("input");
-  box.type = "checkbox";
-  box.addEventListener("change", () => toggleTurn(turn.n, box.checked));
-  label.append(box, `Turn ${turn.n} is evidence`);
-  turn.element.append(label);
-  return box;
-}
-
-function toggleTurn(n, on) {
+const picking = new Picking((n, on) => {
   const others = answers[opened].evidence.filter((part) => part.message !== n);
   const evidence = on ? [...others, { message: n }].sort((a, b) => a.message - b.message) : others;
   change(opened, { ...answers[opened], evidence });
-}
+});
 
-function goTo(turn) {
-  turn.box.focus({ preventScroll: true });
-  turn.element.scrollIntoView({ block: "nearest" });
-}
-
-function stepTurn(step) {
-  const at = turns.findIndex((turn) => turn.box === document.activeElement);
-  goTo(turns[Math.min(Math.max(at + step, 0), turns.length - 1)]);
+function startPicking() {
+  if (saving.stopped) return;
+  picking.start(answers[opened].evidence);
+  say("Pick turns: ↓ ↑ choose, Space picks, e ends");
 }
 
 function endPicking() {
-  picking = false;
-  $("#main").classList.remove("picking");
+  picking.end();
   focusAnswer();
-}
-
-// ---------- search ----------
-
-let hits = [];
-let hit = -1;
-
-function search() {
-  const wanted = $("#search").value.trim().toLowerCase();
-  for (const turn of turns) turn.text ||= $(".body", turn.element).textContent.toLowerCase();
-  hits = wanted ? turns.filter((turn) => turn.text.includes(wanted)) : [];
-  for (const turn of turns) turn.element.classList.toggle("hit", hits.includes(turn));
-  $("#found").textContent = wanted ? `${hits.length} turn${hits.length === 1 ? "" : "s"}` : "";
-  hit = -1;
-  nextHit();
-}
-
-function nextHit() {
-  for (const turn of hits) turn.element.classList.remove("here");
-  if (!hits.length) return;
-  hit = (hit + 1) % hits.length;
-  const { element } = hits[hit];
-  element.classList.add("here");
-  element.querySelector("details")?.setAttribute("open", "");
-  element.scrollIntoView({ block: "center" });
 }
 
 // ---------- finishing ----------
@@ -365,10 +300,10 @@ const KEYS = {
   "?": () => $("#keys").showModal(),
 };
 const PICKING_KEYS = {
-  j: () => stepTurn(1),
-  k: () => stepTurn(-1),
-  arrowdown: () => stepTurn(1),
-  arrowup: () => stepTurn(-1),
+  j: () => picking.step(1),
+  k: () => picking.step(-1),
+  arrowdown: () => picking.step(1),
+  arrowup: () => picking.step(-1),
   enter: () => document.activeElement.click(),
   e: endPicking,
   escape: endPicking,
@@ -376,12 +311,6 @@ const PICKING_KEYS = {
 };
 const REPEATABLE = new Set(["j", "k", "arrowdown", "arrowup", "pagedown", "pageup"]);
 const TEXT_FIELD = "textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox])";
-
-function scrollChat(direction) {
-  const pane = $("#main");
-  const target = pane.scrollHeight > pane.clientHeight ? pane : document.scrollingElement;
-  target.scrollBy({ top: direction * target.clientHeight * 0.8 });
-}
 
 function commandFor(event) {
   const key = event.key.toLowerCase();
@@ -391,8 +320,8 @@ function commandFor(event) {
     return key === "z" ? (event.shiftKey ? redo : undo) : null;
   }
   if (event.shiftKey && /^[a-z]$/.test(key)) return key === "z" ? redo : null;
-  if (!picking && /^(arrow|page)/.test(key) && event.target.closest("#main")) return null; // scrolls the chat
-  return (picking ? PICKING_KEYS : KEYS)[key] ?? null;
+  if (!picking.active && /^(arrow|page)/.test(key) && event.target.closest("#main")) return null; // scrolls the chat
+  return (picking.active ? PICKING_KEYS : KEYS)[key] ?? null;
 }
 
 document.addEventListener("keydown", (event) => {
@@ -427,22 +356,10 @@ for (const { key, row, form } of criteria) {
     commitComment();
     focusAnswer();
   });
-  $(".pick-turns", form).addEventListener("click", () => (picking ? endPicking() : startPicking()));
+  $(".pick-turns", form).addEventListener("click", () => (picking.active ? endPicking() : startPicking()));
 }
 
-$(".search").hidden = false;
-$(".search").addEventListener("submit", (event) => event.preventDefault());
-$("#search").addEventListener("input", search);
-$("#search").addEventListener("keydown", (event) => {
-  if (event.isComposing) return;
-  if (event.key === "Enter") nextHit();
-  if (event.key !== "Escape") return;
-  event.preventDefault();
-  event.target.value = "";
-  search();
-  focusAnswer();
-});
-
+wireSearch(focusAnswer);
 $("#show-keys").addEventListener("click", KEYS["?"]);
 $("#submit")?.addEventListener("click", submit);
 $("#skip-chat")?.addEventListener("click", KEYS.s);

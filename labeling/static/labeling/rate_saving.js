@@ -38,6 +38,7 @@ export class Saving {
   kept = { pending: {}, loose: {}, undo: [], redo: [] };
   stopped = false;
   #store;
+  #done = false;
   #url;
   #versions;
   #on;
@@ -74,6 +75,7 @@ export class Saving {
   }
 
   keep() {
+    if (this.#done) return;
     try {
       localStorage.setItem(this.#store, JSON.stringify(this.kept));
     } catch {
@@ -81,8 +83,10 @@ export class Saving {
     }
   }
 
+  // Nothing is left to do for this chat.
   forget() {
-    this.kept = { pending: {}, loose: {}, undo: [], redo: [] };
+    Object.assign(this.kept, { pending: {}, loose: {}, undo: [], redo: [] });
+    this.#done = true;
     try {
       localStorage.removeItem(this.#store);
     } catch {

@@ -52,7 +52,7 @@ def web_command(*, port: int, reload: bool) -> list[str]:
 def worker_command() -> list[str]:
     """One Celery worker for both queues."""
     queues = ["-Q", "judge,default", "--concurrency", "2"]
-    return [sys.executable, "-m", "celery", "-A", "lace_site", "worker", "-l", "warning", *queues]
+    return [sys.executable, "-m", "celery", "-A", "lace_site", "-q", "worker", "-l", "warning", *queues]
 
 
 def stop(children: list[subprocess.Popen[bytes]]) -> None:

@@ -1,0 +1,427 @@
+"""The rating screen in a real browser: keyboard, autosave, undo, accessibility, CSP."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, Page, Route, expect
+from pytest_django.live_server_helper import LiveServer
+
+from labeling.models.labels import Assignment, Label, LabelRevision
+from labeling.models.people import User
+from labeling.services.labelling import assignment_next
+from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+KEYS = ("polite", "brief", "honest", "correct")  # the last one may be "not applicable"
+MOUSE_EVENTS = "mousedown mouseup mousemove pointerdown wheel".split()  # noqa: SIM905
+
+
+def sign_in(context: BrowserContext, live_server: LiveServer, user: User) -> None:
+    client = Client()
+    client.force_login(user)
+    name = settings.SESSION_COOKIE_NAME
+    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_server.url}])
+
+
+@pytest.fixture
+def desk(transactional_db: None) -> Desk:
+    return make_desk(chats=3, raters=2, keys=KEYS)
+
+
+@pytest.fixture
+def problems() -> list[str]:
+    """What the browser complained about: CSP violations, script errors, failed loads."""
+    return []
+
+
+@pytest.fixture
+def screen(
+    page: Page, context: BrowserContext, live_server: LiveServer, desk: Desk, problems: list[str]
+) -> Iterator[Page]:
+    """The first chat of the job, open and ready; afterwards the console must be clean."""
+    sign_in(context, live_server, user_of(desk.rater))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(live_server.url + reverse("labeling:next", args=[desk.job.pk]))
+    expect(page.locator("#save")).to_have_text("Saves as you answer")
+    yield page
+    assert problems == []
+
+
+def saved(page: Page) -> None:
+    expect(page.locator("#save")).to_have_text(re.compile(r"^Saved \d\d:\d\d$"))
+
+
+def question(page: Page) -> Any:
+    """The legend of the open criterion; there is always exactly one."""
+    return page.locator("form.open:not([hidden]) legend")
+
+
+def answers() -> dict[str, bool | None]:
+    return dict(Label.objects.filter(state__in=["draft", "submitted"]).values_list("criterion__key", "value"))
+
+
+# ---------- labelling by keyboard ----------
+
+
+def test_a_chat_is_labelled_submitted_and_followed_by_the_next_with_keys_alone(
+    screen: Page, desk: Desk
+) -> None:
+    screen.evaluate(
+        """kinds => {
+            window.mouse = 0;
+            kinds.forEach(kind => addEventListener(kind, () => window.mouse++, true));
+        }""",
+        MOUSE_EVENTS,
+    )
+    expect(question(screen)).to_have_text("Is polite so?")
+    expect(screen.locator("#submit")).to_be_disabled()
+    for key, following in (("t", "brief"), ("2", "honest"), ("1", "correct"), ("n", "correct")):
+        screen.keyboard.press(key)
+        expect(question(screen)).to_have_text(f"Is {following} so?")
+    expect(screen.locator("#why")).to_have_text("All answered")
+    saved(screen)
+    assert answers() == {"polite": True, "brief": False, "honest": True, "correct": None}
+    assert screen.evaluate("window.mouse") == 0
+    screen.keyboard.press("Control+Enter")
+    expect(screen.locator(".dock > span").first).to_have_text("2 of 3")
+    assert Assignment.objects.filter(rater=desk.rater, state="submitted").count() == 1
+    assert set(Label.objects.values_list("state", flat=True)) == {"submitted"}
+
+
+def test_forty_chats_worth_of_keys_need_no_mouse_and_end_in_the_queue(screen: Page, desk: Desk) -> None:
+    for _ in desk.chats:
+        for key in "tftt":
+            screen.keyboard.press(key)
+        expect(screen.locator("#why")).to_have_text("All answered")
+        before = screen.url
+        screen.keyboard.press("Control+Enter")
+        screen.wait_for_url(lambda url, left=before: url != left)
+    expect(screen.get_by_role("heading", level=1)).to_have_text("All done")
+    assert Assignment.objects.filter(rater=desk.rater, state="submitted").count() == 3
+
+
+def test_submitting_too_early_leads_to_the_open_criterion_and_says_why(screen: Page) -> None:
+    screen.keyboard.press("t")
+    screen.keyboard.press("k")
+    expect(question(screen)).to_have_text("Is polite so?")
+    screen.keyboard.press("Control+Enter")
+    expect(question(screen)).to_have_text("Is brief so?")
+    expect(screen.locator("#said")).to_have_text("1 of 4 answered, 3 open")
+    saved(screen)
+
+
+def test_not_applicable_has_no_key_where_the_criterion_always_applies(screen: Page) -> None:
+    screen.keyboard.press("n")
+    screen.keyboard.press("3")
+    expect(question(screen)).to_have_text("Is polite so?")
+    assert not Label.objects.exists()
+
+
+def test_arrows_and_j_k_move_between_criteria_and_answer_nothing(screen: Page) -> None:
+    for key, there in (
+        ("j", "brief"),
+        ("ArrowDown", "honest"),
+        ("ArrowUp", "brief"),
+        ("k", "polite"),
+        ("k", "correct"),
+    ):
+        screen.keyboard.press(key)
+        expect(question(screen)).to_have_text(f"Is {there} so?")
+    assert not Label.objects.exists()
+
+
+def test_keys_with_modifiers_held_keys_and_composing_do_nothing(screen: Page) -> None:
+    for key in ("Alt+t", "Control+f", "Meta+t", "Shift+T"):
+        screen.keyboard.press(key)
+    fire = """(options) => document.body.dispatchEvent(
+        new KeyboardEvent("keydown", {key: "t", bubbles: true, cancelable: true, ...options}))"""
+    screen.evaluate(fire, {"repeat": True})
+    screen.evaluate(fire, {"isComposing": True})
+    expect(question(screen)).to_have_text("Is polite so?")
+    screen.evaluate(fire, {})
+    expect(question(screen)).to_have_text("Is brief so?")
+    saved(screen)
+
+
+def test_the_mouse_works_too(screen: Page) -> None:
+    screen.get_by_role("button", name=re.compile("Honest")).click()
+    screen.get_by_label(re.compile("^False")).locator("visible=true").check(force=True)
+    expect(question(screen)).to_have_text("Is correct so?")
+    saved(screen)
+    assert answers() == {"honest": False}
+
+
+# ---------- comments, evidence ----------
+
+
+def test_letters_typed_into_the_comment_are_text_and_are_saved_with_the_answer(screen: Page) -> None:
+    screen.keyboard.press("c")
+    screen.keyboard.type("tfnusjk? not true /")
+    screen.keyboard.press("Control+Enter")
+    screen.keyboard.press("Escape")
+    assert not Label.objects.exists()
+    screen.keyboard.press("t")
+    saved(screen)
+    label = Label.objects.get()
+    assert (label.value, label.rationale) == (True, "tfnusjk? not true /")
+    screen.keyboard.press("k")
+    screen.keyboard.press("c")
+    with screen.expect_response("**/labels/polite/"):
+        screen.keyboard.type(" indeed")
+    saved(screen)
+    label.refresh_from_db()
+    assert (label.rationale, label.revision) == ("tfnusjk? not true / indeed", 2)
+
+
+def test_a_comment_before_the_answer_survives_a_reload(screen: Page) -> None:
+    screen.keyboard.press("c")
+    screen.keyboard.type("look again")
+    screen.keyboard.press("Escape")
+    screen.reload()
+    expect(screen.locator("textarea:visible")).to_have_value("look again")
+
+
+def test_turns_are_picked_as_evidence_with_keys(screen: Page) -> None:
+    screen.keyboard.press("e")
+    screen.keyboard.press("ArrowDown")
+    screen.keyboard.press("Space")
+    screen.keyboard.press("e")
+    screen.keyboard.press("f")
+    saved(screen)
+    assert Label.objects.get().evidence == [{"n": 2}]
+    screen.keyboard.press("k")
+    expect(screen.locator(".turn.picked")).to_have_id("m2")
+    expect(screen.locator(".ev:visible .t")).to_have_text("turn 2")
+    screen.locator(".ev:visible").get_by_role("button").press("Enter")
+    expect(screen.locator(".turn.picked")).to_have_count(0)
+    saved(screen)
+    assert Label.objects.get().evidence == []
+
+
+# ---------- undo ----------
+
+
+def test_undo_and_redo_go_twenty_steps_and_write_history(screen: Page) -> None:
+    for step in range(20):
+        screen.keyboard.press("t" if step % 2 else "f")
+        screen.keyboard.press("k")
+    expect(question(screen)).to_have_text("Is polite so?")
+    for _ in range(19):
+        screen.keyboard.press("u")
+    expect(screen.locator("input:checked:visible")).to_have_value("false")
+    screen.keyboard.press("Control+z")
+    expect(screen.locator("input:checked:visible")).to_have_count(0)
+    expect(screen.locator("#said")).to_contain_text("Undone")
+    screen.keyboard.press("Shift+Z")
+    expect(screen.locator("input:checked:visible")).to_have_value("false")
+    saved(screen)
+    assert answers() == {"polite": False}
+    assert LabelRevision.objects.count() == LabelRevision.objects.latest("number").number > 2
+
+
+def test_undo_survives_a_reload(screen: Page) -> None:
+    screen.keyboard.press("t")
+    saved(screen)
+    screen.reload()
+    screen.keyboard.press("u")
+    saved(screen)
+    assert answers() == {}
+    assert Label.objects.get().state == "cleared"
+
+
+# ---------- saving ----------
+
+
+def test_saved_answers_survive_a_reload(screen: Page) -> None:
+    screen.keyboard.press("t")
+    screen.keyboard.press("f")
+    saved(screen)
+    screen.reload()
+    expect(question(screen)).to_have_text("Is honest so?")
+    expect(screen.locator(".crit .ans:visible")).to_have_text(["True", "False", "open"])
+    expect(screen.locator("#why")).to_have_text("2 of 4 answered, 2 open")
+
+
+def test_answers_given_offline_are_kept_retried_and_survive_a_reload(
+    screen: Page, problems: list[str]
+) -> None:
+    refuse = "**/api/assignments/*/labels/**"
+    screen.route(refuse, lambda route: route.abort())
+    screen.keyboard.press("t")
+    screen.keyboard.press("f")
+    screen.keyboard.press("t")
+    expect(screen.locator("#save")).to_have_text("Offline, 3 kept here, retrying")
+    assert not Label.objects.exists()
+    screen.once("dialog", lambda dialog: dialog.accept())
+    screen.reload()
+    expect(screen.locator("#why")).to_have_text("3 of 4 answered, 1 open")
+    screen.unroute(refuse)
+    screen.evaluate("dispatchEvent(new Event('online'))")
+    saved(screen)
+    assert answers() == {"polite": True, "brief": False, "honest": True}
+    problems[:] = [text for text in problems if "ERR_FAILED" not in text]
+
+
+def test_leaving_with_unsaved_answers_warns(screen: Page, problems: list[str]) -> None:
+    screen.route("**/api/assignments/*/labels/**", lambda route: route.abort())
+    screen.keyboard.press("t")
+    expect(screen.locator("#save")).to_contain_text("Offline")
+    kinds: list[str] = []
+
+    def leave(dialog: Any) -> None:
+        kinds.append(dialog.type)
+        dialog.accept()
+
+    screen.on("dialog", leave)
+    screen.goto("about:blank")
+    assert kinds == ["beforeunload"]
+    problems[:] = [text for text in problems if "ERR_FAILED" not in text]
+
+
+def test_an_answer_whose_reply_got_lost_is_not_saved_twice(screen: Page, problems: list[str]) -> None:
+    replies = 0
+
+    def lose_first(route: Route) -> None:
+        nonlocal replies
+        replies += 1
+        if replies == 1:
+            route.fetch()  # the server gets it, the page never hears of it
+            route.abort()
+        else:
+            route.continue_()
+
+    screen.route("**/api/assignments/*/labels/**", lose_first)
+    screen.keyboard.press("t")
+    expect(screen.locator("#save")).to_contain_text("Offline")
+    saved(screen)
+    assert (Label.objects.count(), LabelRevision.objects.count()) == (1, 1)
+    problems[:] = [text for text in problems if "ERR_FAILED" not in text]
+
+
+def test_a_lost_lease_stops_the_work_and_keeps_the_answer_here(
+    screen: Page, desk: Desk, problems: list[str]
+) -> None:
+    screen.keyboard.press("t")
+    saved(screen)
+    Assignment.objects.filter(state="open").delete()
+    expire(Assignment.objects.get())
+    assert assignment_next(rater=desk.raters[1], job=desk.job) is not None
+    screen.keyboard.press("f")
+    expect(screen.get_by_role("alert").locator("visible=true")).to_contain_text("went to another rater")
+    expect(screen.locator("#save")).to_have_text("Not saved, 1 kept here")
+    expect(screen.locator("#submit")).to_be_disabled()
+    assert answers() == {"polite": True}
+    problems[:] = [text for text in problems if "409" not in text]
+
+
+# ---------- dialogs, search ----------
+
+
+def test_a_question_mark_shows_the_keys_and_keys_rest_while_it_is_open(screen: Page) -> None:
+    screen.keyboard.press("?")
+    dialog = screen.get_by_role("dialog", name="Keys")
+    expect(dialog).to_be_visible()
+    screen.keyboard.press("t")
+    screen.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(question(screen)).to_have_text("Is polite so?")
+    assert not Label.objects.exists()
+
+
+def test_skipping_asks_for_a_reason_and_brings_the_next_chat(screen: Page, problems: list[str]) -> None:
+    first = screen.url
+    screen.keyboard.press("s")
+    dialog = screen.get_by_role("dialog", name="Skip this chat")
+    dialog.get_by_label("Something else").check()
+    dialog.get_by_role("button", name="Skip and next").press("Enter")
+    expect(dialog.get_by_role("alert")).to_have_text("Say in a few words why.")
+    dialog.get_by_label("In your words").fill("two chats in one")
+    dialog.get_by_role("button", name="Skip and next").press("Enter")
+    screen.wait_for_url(lambda url: url != first)
+    expect(screen.locator("h1")).to_contain_text("chat-2")
+    assert Assignment.objects.get(state="skipped").skip_reason == "other: two chats in one"
+    problems[:] = [text for text in problems if "400" not in text]
+
+
+def test_search_finds_turns_and_leaves_the_answer_keys_alone(screen: Page) -> None:
+    screen.keyboard.press("/")
+    screen.keyboard.type("on its way")
+    expect(screen.locator("#found")).to_have_text("1 turn")
+    expect(screen.locator(".turn.hit")).to_have_id("m2")
+    screen.keyboard.press("Escape")
+    expect(screen.locator(".turn.hit")).to_have_count(0)
+    assert not Label.objects.exists()
+    screen.keyboard.press("t")
+    saved(screen)
+
+
+# ---------- a submitted chat ----------
+
+
+def test_a_submitted_chat_can_be_corrected_and_leads_back_to_the_queue(
+    screen: Page, live_server: LiveServer, desk: Desk
+) -> None:
+    assignment = Assignment.objects.get(state="leased")
+    answer_all(assignment)
+    screen.reload()
+    screen.keyboard.press("Control+Enter")
+    expect(screen.locator("h1")).to_contain_text("chat-2")
+    screen.goto(live_server.url + reverse("labeling:rate", args=[assignment.pk]))
+    screen.keyboard.press("f")
+    saved(screen)
+    assert Label.objects.get(criterion__key="polite").value is False
+    screen.keyboard.press("u")
+    saved(screen)
+    screen.keyboard.press("Control+Enter")
+    expect(screen.get_by_role("heading", level=1)).to_contain_text("left in October")
+    assert Label.objects.get(criterion__key="polite").value is True
+
+
+# ---------- for everybody ----------
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_nothing_serious_for_axe_and_no_sideways_scrolling(
+    screen: Page, theme: str, width: int, height: int
+) -> None:
+    screen.set_viewport_size({"width": width, "height": height})
+    screen.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    screen.keyboard.press("t")
+    screen.keyboard.press("e")
+    screen.keyboard.press("Space")
+    screen.keyboard.press("e")
+    for dialog in ("", "?", "s"):
+        if dialog:
+            screen.keyboard.press(dialog)
+            expect(screen.locator("dialog[open]")).to_be_visible()
+        found = Axe().run(screen).response["violations"]
+        bad = [
+            (rule["id"], rule["nodes"][0]["html"])
+            for rule in found
+            if rule["impact"] in {"serious", "critical"}
+        ]
+        assert bad == []
+        screen.keyboard.press("Escape")
+    assert screen.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_phone_can_answer_and_submit_by_touch(browser: Any, live_server: LiveServer, desk: Desk) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    sign_in(context, live_server, user_of(desk.rater))
+    phone = context.new_page()
+    phone.goto(live_server.url + reverse("labeling:next", args=[desk.job.pk]))
+    for _ in KEYS:
+        phone.locator("label:has(input[value=true]):visible").tap()
+    expect(phone.locator("#why")).to_contain_text("All answered")
+    phone.locator("#submit").tap()
+    expect(phone.locator("h1")).to_contain_text("chat-2")
+    context.close()
