@@ -39,7 +39,6 @@ class JobForm(forms.Form):
     overlap = forms.IntegerField(
         min_value=1,
         max_value=20,
-        initial=2,
         label="Labels a chat",
         help_text="How many raters answer the same chat, each without seeing the others.",
     )
@@ -54,4 +53,6 @@ class JobForm(forms.Form):
         asked = cast(CriterionChoice, self.fields["criteria"])
         asked.queryset = active
         asked.initial = active
-        cast(RaterChoice, self.fields["raters"]).queryset = labellers()
+        raters = cast(RaterChoice, self.fields["raters"])
+        raters.queryset = labellers()
+        self.fields["overlap"].initial = min(2, max(1, raters.queryset.count()))

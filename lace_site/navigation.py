@@ -1,9 +1,12 @@
 """The bar at the top: what each role may open."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+
+from labeling.models.people import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +28,14 @@ ENTRIES = (
 )
 
 
-def navigation(request: HttpRequest) -> dict[str, list[Item]]:
-    """Context processor: `nav`, the entries this user may open."""
+def navigation(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: `nav`, the entries this user may open, and `role`, their roles in words."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return {"nav": []}
+        return {"nav": [], "role": ""}
     here = request.resolver_match.view_name if request.resolver_match else ""
     return {
+        "role": ", ".join(Role(g.name).label.lower() for g in user.groups.all() if g.name in Role.values),
         "nav": [
             Item(label, reverse(route), here.startswith(prefix))
             for label, route, permission, prefix in ENTRIES

@@ -56,7 +56,8 @@ def _people(criterion: Mapping[str, Any]) -> str:
     human = criterion["human"]
     return (
         f"{criterion['n']:>5} {_number(criterion['prevalence']):>5} {human['raters']:>6} "
-        f"{human['overlap']:>7} {_number(human['percent_agreement']):>5} {_interval(human['krippendorff_alpha']):>18} "
+        f"{human['overlap']:>7} {_number(human['percent_agreement']):>5} "
+        f"{_interval(human['krippendorff_alpha']):>18} "
         f"{_number(human['gwet_ac1']):>5} {_number(human['ceiling']):>6}"
     )
 

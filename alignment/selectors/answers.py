@@ -1,11 +1,11 @@
 """The answers of people and judge as arrays, one position a chat."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef, Subquery
 
 from alignment.core.agreement import Confusion
 from alignment.core.report import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
@@ -51,7 +51,7 @@ def report_data(scope: Scope) -> ReportData:
     human, counts = _human(scope, chats)
     judge = _judge(scope, chats) if scope.run is not None else None
     passes, raters = _passes_when(scope.criteria), _rater_counts(scope)
-    tables = _rater_tables(scope, chats, judge) if scope.against == "each-rater" and judge is not None else {}
+    tables = _rater_tables(scope) if scope.against == "each-rater" and judge is not None else {}
     criteria = tuple(
         CriterionData(
             spec=_spec(row, passes[row.pk]),
@@ -106,7 +106,7 @@ def _one_rater(scope: Scope, chats: Chats) -> dict[int, Codes]:
         for row in scope.criteria
     }
     rows = list(_labels(scope).filter(rater__name=name).values_list("chat_id", "criterion_id", "value"))
-    if not rows:
+    if not rows and not _labels(replace(scope, only="")).filter(rater__name=name).exists():
         raise UnknownRater(f"no labels by the rater {name!r} on these chats")
     for chat, criterion, value in rows:
         codes[criterion][chats.position[chat]] = VALUE_CODES[value]
@@ -137,25 +137,37 @@ def raters_in(scope: Scope) -> list[Rater]:
     return list(Rater.objects.filter(pk__in=_labels(scope).values("rater_id")).order_by("name"))
 
 
+def rater_kinds(scope: Scope) -> set[str]:
+    """The kinds of those who gave a label here and are not simply people."""
+    others = Rater.objects.exclude(kind=Rater.Kind.PERSON).filter(
+        Exists(_labels(scope).filter(rater=OuterRef("pk")))
+    )
+    return set(others.values_list("kind", flat=True))
+
+
 def _rater_counts(scope: Scope) -> dict[int, int]:
     """Distinct raters by criterion id."""
     rows = _labels(scope).values("criterion").annotate(raters=Count("rater", distinct=True)).order_by()
     return {row["criterion"]: row["raters"] for row in rows}
 
 
-def _rater_tables(scope: Scope, chats: Chats, judge: dict[int, Codes]) -> dict[int, dict[str, Confusion]]:
-    """Each rater's 2×2 table against the judge, by criterion id and rater name."""
-    cells: dict[int, dict[str, list[int]]] = {}
-    rows = _labels(scope).filter(value__isnull=False)
-    for name, chat, criterion, value in rows.values_list(
-        "rater__name", "chat_id", "criterion_id", "value"
-    ).iterator(chunk_size=5000):
-        code = judge[criterion][chats.position[chat]]
-        if code in (JudgeCode.TRUE, JudgeCode.FALSE):
-            # tp, fn, fp, tn
-            table = cells.setdefault(criterion, {}).setdefault(name, [0, 0, 0, 0])
-            table[(0 if value else 2) + int(code != JudgeCode.TRUE)] += 1
-    return {
-        criterion: {name: Confusion(tp=n[0], fn=n[1], fp=n[2], tn=n[3]) for name, n in sorted(tables.items())}
-        for criterion, tables in cells.items()
-    }
+def _rater_tables(scope: Scope) -> dict[int, dict[str, Confusion]]:
+    """Each rater's 2×2 table against the judge, by criterion id and rater name; counted by the database."""
+    read = Verdict.objects.filter(run=scope.run, state=Verdict.State.READ)
+    said = read.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion")).values("value")
+    labels = _labels(scope).filter(value__isnull=False).annotate(said=Subquery(said))
+    pairs = labels.values_list("criterion_id", "rater__name", "value", "said").annotate(n=Count("pk"))
+    cells: dict[tuple[int, str], dict[tuple[bool, bool], int]] = {}
+    for criterion, name, value, judged, n in pairs.order_by():
+        if judged is not None:
+            cells.setdefault((criterion, name), {})[value, judged] = n
+    tables: dict[int, dict[str, Confusion]] = {}
+    for (criterion, name), found in sorted(cells.items()):
+        tables.setdefault(criterion, {})[name] = _table(found)
+    return tables
+
+
+def _table(pairs: Mapping[tuple[bool, bool], int]) -> Confusion:
+    """From the counts of (people, judge)."""
+    counted = {"tp": (True, True), "fn": (True, False), "fp": (False, True), "tn": (False, False)}
+    return Confusion(**{cell: pairs.get(pair, 0) for cell, pair in counted.items()})

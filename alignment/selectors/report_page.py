@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.text import capfirst
 
-from alignment.selectors.answers import raters_in
+from alignment.selectors.answers import rater_kinds, raters_in
+from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
 from evaluation.selectors.prompts import newest_versions
 from evaluation.selectors.runs import run_notices
@@ -30,22 +31,24 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
     return {
         "report": report | {"criteria": criteria},
         "groups": _groups(report, criteria),
-        "headline": headline(criteria, judged=report["judge"] is not None),
+        "policy_note": policy_note(),
+        "headline": headline(criteria, judged=report["judge"] is not None, chats=report["chats"]),
         "run": scope.run,
         "set": scope.chat_set,
-        "notices": notices(scope, raters),
+        "notices": notices(scope),
         "is_demo": is_demo(scope),
         "filters": _filters(scope, raters),
         "export_url": _export_url(scope),
     }
 
 
-def notices(scope: Scope, raters: list[Rater]) -> list[str]:
+def notices(scope: Scope) -> list[str]:
     """What has to be said of these labels and verdicts."""
     found = list(run_notices(scope.run)) if scope.run else []
-    if any(rater.kind == Rater.Kind.DEMO for rater in raters):
+    kinds = rater_kinds(scope)
+    if Rater.Kind.DEMO in kinds:
         found.append(DEMO_LABELS)
-    if any(rater.kind == Rater.Kind.AUTOMATIC for rater in raters):
+    if Rater.Kind.AUTOMATIC in kinds:
         found.append("some labels are automatic, not given by a person")
     return found
 
@@ -55,7 +58,7 @@ def is_demo(scope: Scope) -> bool:
     return Chat.objects.filter(pk__in=scope.chat_ids, origin=Chat.Origin.DEMO).exists()
 
 
-def headline(criteria: list[dict[str, Any]], *, judged: bool) -> str:
+def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str:
     """The answer in a sentence or two."""
     total = len(criteria)
     if not judged:
@@ -65,12 +68,27 @@ def headline(criteria: list[dict[str, Any]], *, judged: bool) -> str:
     aligned = sum(row["status"] == "aligned" for row in criteria)
     parts_from = sum(row["status"] == "not_aligned" for row in criteria)
     few = total - aligned - parts_from
+    if few == total and chats < 2 * POLICY.minimum_true:
+        needed = f"{POLICY.minimum_true} human True and {POLICY.minimum_false} human False answers"
+        why = f"each criterion needs {needed}, and there are {chats} chats."
+        return f"Nothing can be called aligned yet: {why}"
     sentences = [f"The judge is aligned with people on {aligned} of {total} criteria."]
     if parts_from:
         sentences.append(f"{parts_from} {'is' if parts_from == 1 else 'are'} not aligned.")
     if few:
         sentences.append(f"{few} {'has' if few == 1 else 'have'} too few labels to tell.")
     return " ".join(sentences)
+
+
+def policy_note() -> str:
+    """What "aligned" asks for, in a sentence."""
+    policy = POLICY
+    return (
+        f"Aligned: TPR and TNR at least {policy.minimum_rate:.2f}, both lower bounds at least "
+        f"{policy.minimum_rate_low:.2f}, and the lower bound of balanced accuracy above "
+        f"{policy.balanced_low_above:.2f}, with {policy.minimum_true} or more human True and "
+        f"{policy.minimum_false} or more human False answers ({policy.label})."
+    )
 
 
 def scope_query(scope: Scope) -> str:

@@ -79,7 +79,7 @@ def _pin(scope: Scope) -> str:
         scope.against,
         POLICY.version,
         SEED,
-        [[row.pk, row.labels_seq, row.tier, row.dimension_id] for row in criteria],
+        [[row.pk, row.labels_seq, row.tier, row.dimension.key, row.dimension.name] for row in criteria],
         sorted((row["criterion"], row["number__max"]) for row in versions.order_by()),
         list(scope.members.values_list("chat_id", flat=True)),
     ]

@@ -1,5 +1,7 @@
 """Alignment reports, their cells, and a run's chats."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -7,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
+from alignment.core.report import EACH_RATER
 from alignment.selectors.answers import UnknownRater
 from alignment.selectors.cells import CELL_CODES, cell_chats, chats_in
 from alignment.selectors.chat_page import chat_page
@@ -22,6 +25,19 @@ from labeling.models.rubric import Criterion
 PAGE = 50
 
 
+def unknown_rater_404(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Guard a view: a page against a rater who gave no label there does not exist."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except UnknownRater as error:
+            raise Http404 from error
+
+    return guarded
+
+
 @permission_or_404("labeling.see_judge")
 def report_list(request: HttpRequest) -> HttpResponse:
     """Every run and set that can be reported on."""
@@ -29,6 +45,7 @@ def report_list(request: HttpRequest) -> HttpResponse:
 
 
 @permission_or_404("labeling.see_judge")
+@unknown_rater_404
 def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """The alignment report of a run."""
     run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
@@ -36,19 +53,21 @@ def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
 
 
 @permission_or_404("labeling.see_judge")
+@unknown_rater_404
 def report_set(request: HttpRequest, set_id: int) -> HttpResponse:
     """People's agreement on a set, without a judge."""
     return _report(request, scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None))
 
 
 @permission_or_404("labeling.see_judge")
+@unknown_rater_404
 def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse:
     """The chats of one cell of a criterion's matrix."""
     run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
     criterion = get_object_or_404(Criterion, key=key)
-    if cell not in CELL_CODES:
-        raise Http404
     scope = scope_or_404(request, run.chat_set, run)
+    if cell not in CELL_CODES or scope.against == EACH_RATER:
+        raise Http404
     page = Paginator(chats_in(scope, key, (cell,), request.user), PAGE).get_page(request.GET.get("page"))
     query = scope_query(scope)
     context = {
@@ -63,12 +82,13 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
         "items": cell_chats(scope, key, cell, list(page), query.replace("?", "&", 1)),
         "run": run,
         "report_url": reverse("alignment:report_run", args=[run.pk]) + query,
-        "notices": notices(scope, []),
+        "notices": notices(scope),
     }
     return render(request, "alignment/cell.html", context)
 
 
 @permission_or_404("labeling.see_judge")
+@unknown_rater_404
 def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
     """One chat of a run: people's labels, the verdicts, and the whole rationale."""
     run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
@@ -82,7 +102,7 @@ def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
     split = scope.members.filter(chat=row).values_list("split", flat=True).first()
     links = _neighbours(request, scope, key, row.external_id, more)
     report_url = reverse("alignment:report_run", args=[run.pk]) + query
-    extra = {"split": split, "report_url": report_url, "notices": notices(scope, [])}
+    extra = {"split": split, "report_url": report_url, "notices": notices(scope)}
     return render(request, "alignment/chat.html", context | links | extra)
 
 
@@ -95,16 +115,12 @@ def scope_or_404(request: HttpRequest, chat_set: ChatSet | None, run: Run | None
 
 
 def _report(request: HttpRequest, scope: Scope) -> HttpResponse:
-    try:
-        report = alignment_report(scope)
-    except UnknownRater as error:
-        raise Http404 from error
-    return render(request, "alignment/report.html", report_page(report, scope))
+    return render(request, "alignment/report.html", report_page(alignment_report(scope), scope))
 
 
 def _neighbours(request: HttpRequest, scope: Scope, key: str, external_id: str, query: str) -> dict[str, Any]:
     """Links to the previous and the next disagreement on this criterion, in the set's order."""
-    if scope.run is None or scope.against == "each-rater":
+    if scope.run is None or scope.against == EACH_RATER:
         return {}
     names = scope.members.values_list("chat__external_id", flat=True)
     order = {name: place for place, name in enumerate(names)}

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +20,10 @@ STORED_STATES: dict[str, ReplyState] = {
 }
 
 
+TOKEN_COUNTS = ("prompt_tokens", "cached_tokens", "completion_tokens")
+MAX_COUNT = 2**31 - 1
+
+
 @dataclass(frozen=True, slots=True)
 class CallUsed:
     """The handle a reply carries: which stored call it is and whether it was paid for before."""
@@ -30,11 +34,10 @@ class CallUsed:
 
 @dataclass(frozen=True, slots=True)
 class OpenedCall:
-    """A call to be sent now (its attempt's id and number), or one that is answered already (reply set)."""
+    """A call to be sent now (its attempt's id), or one that is answered already (reply set)."""
 
     call_id: int
     attempt_id: int = 0
-    number: int = 0
     reply: Reply | None = None
 
 
@@ -74,19 +77,24 @@ def call_open(request: Request, *, key: str, sample: int, run_id: int, unit_id: 
         return OpenedCall(call.pk, reply=stored_reply(call))
     if call is None:
         call = _call_create(request, key=key, sample=sample)
-    number = call.attempts.count() + 1
     _mark_lost(call, unit_id=unit_id)
-    attempt = Attempt.objects.create(
-        call=call, run_id=run_id, unit_id=unit_id, number=number, sent_at=timezone.now()
-    )
-    return OpenedCall(call.pk, attempt_id=attempt.pk, number=number)
+    return OpenedCall(call.pk, attempt_id=attempt_begin(call.pk, run_id=run_id, unit_id=unit_id))
 
 
-def attempt_again(call_id: int, *, number: int, run_id: int, unit_id: int) -> int:
-    """Record one more request of a call; returns its id."""
+def attempt_begin(call_id: int, *, run_id: int, unit_id: int) -> int:
+    """Record one more request of a call, before it leaves; returns its id."""
+    # Another run may be asking the same question: whoever holds the row gives the next number.
+    call = ModelCall.objects.select_for_update().get(pk=call_id)
+    number = call.attempts.count() + 1
     return Attempt.objects.create(
-        call_id=call_id, run_id=run_id, unit_id=unit_id, number=number, sent_at=timezone.now()
+        call=call, run_id=run_id, unit_id=unit_id, number=number, sent_at=timezone.now()
     ).pk
+
+
+def storable(outcome: Outcome) -> Outcome:
+    """The outcome without token counts that no column holds: a nonsense count is an unknown one."""
+    counts = {name: getattr(outcome, name) for name in TOKEN_COUNTS}
+    return replace(outcome, **{name: None for name, count in counts.items() if count and count > MAX_COUNT})
 
 
 def attempt_end(attempt_id: int, outcome: Outcome, *, cost: Decimal | None) -> None:
@@ -103,14 +111,17 @@ def attempt_end(attempt_id: int, outcome: Outcome, *, cost: Decimal | None) -> N
     )
 
 
-def call_answer(call_id: int, outcome: Outcome, *, state: ReplyState, cost: Decimal | None) -> None:
-    """Store the final outcome of a call. An answer that another process stored first stays."""
+def call_end(
+    call_id: int, attempt_id: int, outcome: Outcome, *, state: ReplyState, cost: Decimal | None
+) -> None:
+    """Record a call's last request and its outcome. An answer that another process stored first stays."""
+    attempt_end(attempt_id, outcome, cost=cost)
     ModelCall.objects.filter(pk=call_id).exclude(state__in=STORED_STATES).update(
         state=state,
         error=(outcome.error or "")[:300] if state == "failed" else "",
         reply=(outcome.text or "").replace("\x00", "\\0"),  # PostgreSQL text holds no NUL
         finish_reason=(outcome.finish_reason or "")[:40],
-        logprobs=outcome.logprobs,
+        logprobs=[asdict(token) for token in outcome.logprobs] if outcome.logprobs else None,
         prompt_tokens=outcome.prompt_tokens,
         cached_tokens=outcome.cached_tokens,
         completion_tokens=outcome.completion_tokens,

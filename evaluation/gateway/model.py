@@ -13,11 +13,12 @@ from evaluation.gateway.endpoints import OPENAI_BASE_URL, Endpoint
 from evaluation.gateway.ledger import (
     CallUsed,
     OpenedCall,
-    attempt_again,
+    attempt_begin,
     attempt_end,
-    call_answer,
+    call_end,
     call_key,
     call_open,
+    storable,
 )
 from evaluation.gateway.prices import Price, cost
 from evaluation.gateway.retries import decide
@@ -90,32 +91,28 @@ class GatewayModel:
             if opened.reply is not None:
                 return opened.reply
             outcome = await self._send(request, key, opened)
-            state = REPLY_STATES.get(outcome.kind, "failed")
-            price = self._cost(request, outcome)
-            store = partial(call_answer, opened.call_id, outcome, state=state, cost=price)
-            await gateway.database.do(store)
-        return Reply(state, outcome.text, outcome.error, CallUsed(opened.call_id, reused=False))
+        return Reply(
+            reply_state(outcome), outcome.text, outcome.error, CallUsed(opened.call_id, reused=False)
+        )
 
     async def _send(self, request: Request, key: str, opened: OpenedCall) -> Outcome:
         """Attempts until one is final; each is committed before it leaves and again when it ends."""
         gateway, attempt_id, tried = self.gateway, opened.attempt_id, 1
+        body = request_body(request, gateway.endpoint)
         while True:
-            outcome = await gateway.client.send(
-                request_body(request, gateway.endpoint), timeout=gateway.timeout
-            )
-            await gateway.database.do(
-                partial(attempt_end, attempt_id, outcome, cost=self._cost(request, outcome))
-            )
+            outcome = storable(await gateway.client.send(body, timeout=gateway.timeout))
+            price = self._cost(request, outcome)
             decision = decide(outcome=outcome, attempt=tried, seed=key)
+            if decision.action in ("keep", "give_up"):
+                state = reply_state(outcome)
+                store = partial(call_end, opened.call_id, attempt_id, outcome, state=state, cost=price)
+                await gateway.database.do(store)
+                return outcome
+            await gateway.database.do(partial(attempt_end, attempt_id, outcome, cost=price))
             if decision.action == "stop":
                 raise EndpointDown(f"{gateway.endpoint.id}: {outcome.error}")
-            if decision.action != "again":
-                return outcome
             await asyncio.sleep(decision.wait)
-            number = opened.number + tried
-            again = partial(
-                attempt_again, opened.call_id, number=number, run_id=self.run_id, unit_id=self.unit_id
-            )
+            again = partial(attempt_begin, opened.call_id, run_id=self.run_id, unit_id=self.unit_id)
             attempt_id, tried = await gateway.database.do(again), tried + 1
 
     def _cost(self, request: Request, outcome: Outcome) -> Decimal | None:
@@ -126,6 +123,11 @@ class GatewayModel:
             completion_tokens=outcome.completion_tokens,
             cached_tokens=outcome.cached_tokens,
         )
+
+
+def reply_state(outcome: Outcome) -> ReplyState:
+    """What an outcome is to an engine."""
+    return REPLY_STATES.get(outcome.kind, "failed")
 
 
 def request_body(request: Request, endpoint: Endpoint) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from functools import partial
 from evaluation.core.engines import judge_group
 from evaluation.core.types import Criterion, GroupResult, Setup
 from evaluation.gateway.client import EndpointClient
+from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.model import EndpointDown, Gateway, GatewayModel
 from evaluation.gateway.prices import Price
@@ -65,13 +66,16 @@ class _Progress:
 
 
 def drain(plan: Plan, *, on_unit: Callable[[bool], None]) -> str:
-    """Work until no unit of the run is open; returns '' or, when the endpoint is down, why (one line).
+    """Work until no unit of the run is open; returns '' or, when nobody can answer, why (one line).
 
     `on_unit(failed)` is called after each finished unit. Ctrl-C raises KeyboardInterrupt after what was
     finished is stored and the rest is given back.
     """
     with DatabaseThread() as database:
-        return asyncio.run(_drain(plan, database, on_unit))
+        try:
+            return asyncio.run(_drain(plan, database, on_unit))
+        except EmbeddedModelError as error:
+            return str(error)
 
 
 async def _drain(plan: Plan, database: DatabaseThread, on_unit: Callable[[bool], None]) -> str:
@@ -106,10 +110,14 @@ async def _beat(database: DatabaseThread, lease_id: int) -> None:
 async def _work(plan: Plan, gateway: Gateway, lease_id: int, progress: _Progress) -> None:
     """One feeder leases units a little ahead; as many slots as calls may be in flight take them."""
     queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=plan.max_in_flight)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_feed(plan, gateway.database, lease_id, queue, progress))
-        for _ in range(plan.max_in_flight):
-            group.create_task(_slot(plan, gateway, lease_id, queue, progress))
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_feed(plan, gateway.database, lease_id, queue, progress))
+            for _ in range(plan.max_in_flight):
+                group.create_task(_slot(plan, gateway, lease_id, queue, progress))
+    except ExceptionGroup as errors:
+        # The first one ended the others; who called knows it by its own class.
+        raise errors.exceptions[0] from None
 
 
 async def _feed(

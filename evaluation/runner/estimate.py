@@ -1,7 +1,7 @@
 """What a run would ask and cost, found by walking its plan without sending anything."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -24,7 +24,10 @@ CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run would ask if every answer can be read by rule; completion tokens are the limit."""
+    """What a run would ask if every answer can be read by rule; completion tokens are the limit.
+
+    `calls` would be sent; `reused` are answered already, or asked by another unit of the same run.
+    """
 
     chats: int
     units: int
@@ -51,7 +54,7 @@ class Estimate:
 class _Tally:
     """What was asked so far."""
 
-    calls: int = 0
+    asked: set[str] = field(default_factory=set)
     reused: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -60,7 +63,7 @@ class _Tally:
 
 @dataclass(slots=True)
 class _Walker:
-    """A Model that answers from the store, else with a readable block, and counts what it was asked."""
+    """A Model that answers from the store, else with prose and a readable block; it counts the questions."""
 
     sample: int
     keys: Sequence[str]
@@ -68,13 +71,16 @@ class _Walker:
     tally: _Tally
 
     async def complete(self, request: Request) -> Reply:
-        self.tally.calls += 1
-        stored = await sync_to_async(_stored)(call_key(request, sample=self.sample))
-        if stored is not None:
+        key = call_key(request, sample=self.sample)
+        stored = await sync_to_async(_stored)(key)
+        if stored is not None or key in self.tally.asked:
             self.tally.reused += 1
-            return stored
-        self._count(request)
-        return Reply("answered", "VERDICTS\n" + "\n".join(f"{key}: TRUE" for key in self.keys))
+        else:
+            self.tally.asked.add(key)
+            self._count(request)
+        return stored or Reply(
+            "answered", "Prose.\n\nVERDICTS\n" + "\n".join(f"{key}: TRUE" for key in self.keys)
+        )
 
     def _count(self, request: Request) -> None:
         tokens = sum(len(message.text) for message in request.messages) // CHARACTERS_PER_TOKEN
@@ -100,7 +106,7 @@ def run_estimate(run: Run) -> Estimate:
     return Estimate(
         chats=len(chats),
         units=run.units_total,
-        calls=tally.calls,
+        calls=len(tally.asked),
         reused=tally.reused,
         prompt_tokens=tally.prompt_tokens,
         completion_tokens=tally.completion_tokens,

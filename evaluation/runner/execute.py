@@ -2,23 +2,31 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
+from evaluation.models.runs import Attempt, ModelCall, Run, Unit, UnitCall, Verdict
 from evaluation.runner.drain import drain
 from evaluation.runner.plan import plan_load
 from evaluation.runner.units import units_release
+
+# What came back after a model had worked.
+PAID = (Attempt.Outcome.ANSWERED, Attempt.Outcome.REFUSED, Attempt.Outcome.CUT_OFF)
 
 
 def run_execute(run: Run, *, on_unit: Callable[[bool], None], max_in_flight: int | None = None) -> Run:
     """Work off a run's open units and settle its state; returns the refreshed run.
 
     done / done_with_failures when nothing is open, paused when the endpoint is down (`error` says why) or on
-    Ctrl-C (KeyboardInterrupt goes on to the caller). Raises what plan_load raises, before anything is sent.
+    Ctrl-C (KeyboardInterrupt goes on to the caller). A run that is done stays as it is. Raises what plan_load
+    raises, before anything is sent.
     """
+    if run.state == Run.State.DONE:
+        return run
     plan = plan_load(run, max_in_flight=max_in_flight)
     units_release(run)
     try:
@@ -31,7 +39,7 @@ def run_execute(run: Run, *, on_unit: Callable[[bool], None], max_in_flight: int
 
 
 def run_settle(run: Run, *, trouble: str) -> None:
-    """Write the state that the units amount to."""
+    """Write the state that the units amount to, and what the run asked and paid for."""
     units = run.units.aggregate(
         left=Count("id", filter=Q(state__in=[Unit.State.OPEN, Unit.State.LEASED])),
         failed=Count("id", filter=Q(state=Unit.State.FAILED)),
@@ -40,15 +48,23 @@ def run_settle(run: Run, *, trouble: str) -> None:
     if units["left"] == 0:
         run.state = Run.State.DONE_WITH_FAILURES if units["failed"] else Run.State.DONE
         run.finished_at = timezone.now()
+        trouble = _first_error(run)
     elif trouble:
         run.state = Run.State.PAUSED
     run.error = trouble
-    run.cost_usd = _cost(run)
-    run.save(update_fields=["state", "error", "finished_at", "cost_usd"])
+    paid = _paid(run)
+    for name, value in paid.items():
+        setattr(run, name, value)
+    run.save(update_fields=["state", "error", "finished_at", *paid])
 
 
 def run_reopen(run: Run) -> Run:
-    """Let a paused or failed run go on: failed units are open again and their failed verdicts are gone."""
+    """Let a paused or failed run go on: failed units are open again and their failed verdicts are gone.
+
+    A run that is done stays as it is.
+    """
+    if run.state == Run.State.DONE:
+        return run
     with transaction.atomic():
         failed = Unit.objects.filter(run=run, state=Unit.State.FAILED)
         Verdict.objects.filter(run=run, unit__in=failed).delete()
@@ -60,11 +76,31 @@ def run_reopen(run: Run) -> Run:
     return run
 
 
-def _cost(run: Run) -> Decimal | None:
-    """What this run paid, or None when any of its calls has no known price."""
-    paid = UnitCall.objects.filter(unit__run=run, reused=False).values("call")
-    sums = ModelCall.objects.filter(pk__in=paid).aggregate(
-        cost=Sum("cost_usd"), unknown=Count("id", filter=Q(cost_usd__isnull=True))
+def _first_error(run: Run) -> str:
+    """Why a unit failed, '' when none did."""
+    failed = run.units.filter(state=Unit.State.FAILED).order_by("finished_at", "id")
+    return failed.values_list("error", flat=True).first() or ""
+
+
+def _paid(run: Run) -> dict[str, Any]:
+    """Calls, tokens and cost by the record of every request; a resumed run has paid for its earlier part too.
+
+    The cost is None where the price of an answer is unknown; requests without an answer are not in it.
+    """
+    attempts = Attempt.objects.filter(run=run)
+    asked, uses = attempts.values("call"), UnitCall.objects.filter(unit__run=run)
+    sums = attempts.aggregate(
+        calls=Count("call", distinct=True),
+        prompt_tokens=Coalesce(Sum("prompt_tokens"), 0),
+        completion_tokens=Coalesce(Sum("completion_tokens"), 0),
+        cost=Coalesce(Sum("cost_usd"), Decimal(0)),
+        unpriced=Count("id", filter=Q(outcome__in=PAID, cost_usd__isnull=True)),
     )
-    total: Decimal | None = sums["cost"]
-    return None if sums["unknown"] else total
+    cached = ModelCall.objects.filter(pk__in=asked).aggregate(sum=Coalesce(Sum("cached_tokens"), 0))["sum"]
+    cost, unpriced = sums.pop("cost"), sums.pop("unpriced")
+    used_first = uses.filter(call__in=asked).values("call").distinct().count()
+    return sums | {
+        "cached_tokens": cached,
+        "cost_usd": None if unpriced else cost,
+        "reused": uses.count() - used_first,
+    }

@@ -52,8 +52,10 @@ def lease_beat(lease_id: int) -> None:
 
 
 def lease_end(lease_id: int) -> None:
-    """Give back what is unfinished and remove the heartbeat."""
-    Unit.objects.filter(lease_id=lease_id, state=Unit.State.LEASED).update(state=Unit.State.OPEN, lease=None)
+    """Give back what is unfinished, with its requests cut short, and remove the heartbeat."""
+    left = Unit.objects.filter(lease_id=lease_id, state=Unit.State.LEASED)
+    attempts_mark_lost(unit_ids=list(left.values_list("pk", flat=True)))
+    left.update(state=Unit.State.OPEN, lease=None)
     WorkerLease.objects.filter(pk=lease_id).delete()
 
 

@@ -124,7 +124,7 @@ def _config(
     ingredients: _Ingredients,
     snapshot: KnowledgeSnapshot | None,
 ) -> dict[str, Any]:
-    """Everything that reaches a model, as canonical JSON; what does not (concurrency, prices, set) stays out."""
+    """Everything that reaches a model; what does not (concurrency, prices, set) stays out."""
     reasoning, formatter = model_names(choice=choice, endpoint=endpoint)
     by_key = {row.key: row for row in ingredients.criteria}
     return {

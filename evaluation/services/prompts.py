@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evaluation.core.prompts import sections
 from evaluation.models.prompts import Promotion, PromptVersion
-from evaluation.selectors.prompts import champions
+from evaluation.selectors.prompts import champions, newest_versions
 from labeling.models.rubric import Criterion, CriterionVersion, Tier
 
 SHIPPED = Path(__file__).resolve().parent.parent / "prompts"
@@ -35,16 +35,32 @@ KNOWLEDGE_SLOT = " What is known about the business:\n\n{{knowledge}}"
 
 
 def champions_ensure(*, criteria: Collection[Criterion]) -> dict[int, PromptVersion]:
-    """The champion prompt of each criterion (by id); one without any gets version 1, shipped or generated."""
-    found = champions(criteria=criteria)
+    """The champion prompt of each criterion (by id); one that nobody wrote follows the rubric's text.
+
+    A criterion without any gets version 1, shipped or generated. When the criterion's text has changed, a
+    generated version, or one shipped for another question, is followed by a new one; an author's stays.
+    """
+    found, versions = champions(criteria=criteria), newest_versions(criteria=criteria)
     for criterion in criteria:
-        if criterion.pk not in found:
-            found[criterion.pk] = _first_version(criterion)
+        champion, version = found.get(criterion.pk), versions[criterion.pk]
+        if champion is None:
+            found[criterion.pk] = _version_add(criterion, version, number=1, reason="First version")
+        elif not _serves(champion, criterion, version):
+            number = PromptVersion.objects.filter(criterion=criterion).latest("number").number + 1
+            reason = f"Version {version.number} of the criterion's text"
+            found[criterion.pk] = _version_add(criterion, version, number=number, reason=reason)
     return found
 
 
-def _first_version(criterion: Criterion) -> PromptVersion:
-    version = criterion.versions.latest("number")
+def _serves(prompt: PromptVersion, criterion: Criterion, version: CriterionVersion) -> bool:
+    if prompt.origin == PromptVersion.Origin.GENERATED:
+        return prompt.text == generated_prompt(criterion, version)
+    return prompt.origin != PromptVersion.Origin.SHIPPED or _asks(prompt.text, version.question)
+
+
+def _version_add(
+    criterion: Criterion, version: CriterionVersion, *, number: int, reason: str
+) -> PromptVersion:
     shipped = SHIPPED / f"{criterion.key}.md"
     text = shipped.read_text(encoding="utf-8") if shipped.is_file() else ""
     if text and _asks(text, version.question):
@@ -53,15 +69,15 @@ def _first_version(criterion: Criterion) -> PromptVersion:
         origin, text = PromptVersion.Origin.GENERATED, generated_prompt(criterion, version)
     prompt, _ = PromptVersion.objects.get_or_create(
         criterion=criterion,
-        number=1,
+        number=number,
         defaults={
             "text": text,
             "content_hash": hashlib.sha256(text.encode()).hexdigest(),
             "origin": origin,
-            "reason": "First version",
+            "reason": reason,
         },
     )
-    Promotion.objects.create(criterion=criterion, version=prompt, reason="First version")
+    Promotion.objects.create(criterion=criterion, version=prompt, reason=reason)
     return prompt
 
 

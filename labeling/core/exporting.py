@@ -9,6 +9,9 @@ from typing import Any, TextIO
 
 from labeling.core.problems import InputProblem, OutsideFailure
 
+# JSON takes these as they are, but many readers take them for line ends.
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
 
 def json_line(data: Mapping[str, Any]) -> str:
     """
@@ -19,7 +22,7 @@ def json_line(data: Mapping[str, Any]) -> str:
     >>> json_line({"chat_id": "ä", "value": None})
     '{"chat_id": "ä", "value": null}'
     """
-    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    return json.dumps(data, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS)
 
 
 @contextmanager

@@ -96,6 +96,7 @@ class Label(models.Model):
     class State(models.TextChoices):
         DRAFT = "draft", "Draft"
         SUBMITTED = "submitted", "Submitted"
+        CLEARED = "cleared", "Withdrawn draft"
 
     class Source(models.TextChoices):
         SCREEN = "screen", "Screen"

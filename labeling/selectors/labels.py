@@ -12,8 +12,6 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 # The skip reason of a slot that went to somebody else because its lease ran out.
 EXPIRED = "lease expired"
-# The state of a withdrawn draft: neither draft nor submitted, so it counts nowhere.
-CLEARED = "cleared"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
-from labeling.models.labels import Assignment, Consensus, LabelingJob
+from labeling.models.labels import Assignment, Consensus, Label, LabelingJob
 from labeling.models.people import User
 
 
@@ -188,6 +188,14 @@ def job_rows(*, chat_set: ChatSet) -> list[JobRow]:
         )
         for job in jobs
     ]
+
+
+def demo_notices(*, chat_set: ChatSet) -> list[str]:
+    """What of a set was invented for the demo, to be said on its page."""
+    members = ChatSetMember.objects.filter(chat_set=chat_set)
+    chats = members.filter(chat__origin=Chat.Origin.DEMO).exists()
+    labels = Label.objects.filter(chat__in=members.values("chat"), source=Label.Source.DEMO).exists()
+    return ["chats written for this demo"] * chats + ["labels written for this demo"] * labels
 
 
 def labellers() -> QuerySet[User]:

@@ -165,9 +165,11 @@ class _ChatsImport:
     def result(self, *, split_asked: bool) -> ImportResult:
         notes = []
         if self.members is not None:
-            notes.append(f"set {shown(self.members.chat_set.name)}: {self.members.added:,} chats added")
+            notes.append(
+                f"chats added to the set {shown(self.members.chat_set.name)}: {self.members.added:,}"
+            )
             if split_asked and self.members.kept:
-                notes.append(f"{self.members.kept:,} chats were in it already and keep their split")
+                notes.append(f"chats that were in it already and keep their split: {self.members.kept:,}")
         return ImportResult(
             created=self.counts["created"],
             unchanged=self.counts["unchanged"],

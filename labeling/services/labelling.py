@@ -14,7 +14,6 @@ from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.selectors.labels import (
-    CLEARED,
     Answer,
     criteria_of,
     draft_revisions,
@@ -75,7 +74,7 @@ class _Change:
         """Whether the revision recorded this very change."""
         return (
             self.value == revision.value
-            and self.cleared == (revision.state == CLEARED)
+            and self.cleared == (revision.state == Label.State.CLEARED)
             and self.rationale == revision.rationale
             and self.evidence == revision.evidence
         )
@@ -186,7 +185,8 @@ def _record(
     at: datetime,
 ) -> LabelRevision:
     """Add the revision; the label itself changes too, unless a draft would take back what was submitted."""
-    state = CLEARED if change.cleared else Label.State.SUBMITTED if submitted else Label.State.DRAFT
+    state = Label.State.SUBMITTED if submitted else Label.State.DRAFT
+    state = Label.State.CLEARED if change.cleared else state
     answer = {
         "value": change.value,
         "rationale": change.rationale,

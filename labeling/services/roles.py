@@ -21,5 +21,14 @@ def roles_ensure() -> None:
 
 
 def rater_for(*, user: User) -> Rater:
-    """The rater behind an account, made on first use under the user name."""
-    return Rater.objects.get_or_create(user=user, defaults={"name": user.get_username()})[0]
+    """The rater behind an account, made on first use under the user name.
+
+    An imported rater of that name is somebody else until a lead says otherwise: the account's gets a number.
+    """
+    if (own := Rater.objects.filter(user=user).first()) is not None:
+        return own
+    name = user.get_username()[:100]
+    taken = Rater.objects.filter(name=name).exists()
+    return Rater.objects.get_or_create(
+        user=user, defaults={"name": f"{name} (account {user.pk})" if taken else name}
+    )[0]

@@ -13,7 +13,15 @@ from labeling.access import permission_or_404
 from labeling.forms import JobForm
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
-from labeling.selectors.sets import TopicRow, chat_rows, job_rows, set_members, set_rows, topic_rows
+from labeling.selectors.sets import (
+    TopicRow,
+    chat_rows,
+    demo_notices,
+    job_rows,
+    set_members,
+    set_rows,
+    topic_rows,
+)
 from labeling.services.jobs import job_open
 from labeling.services.roles import rater_for
 
@@ -76,6 +84,7 @@ def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
         "topic": topic,
         "split": split,
         "splits": Split.values,
+        "notices": demo_notices(chat_set=chat_set),
         "hides_holdout": not request.user.has_perm("labeling.see_holdout"),
     }
 

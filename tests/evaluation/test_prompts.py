@@ -24,8 +24,8 @@ from tests.evaluation.scripted import CHAT, POLITE, SECRET, WRONG_FACT, setup_fo
 REASONING: list[Role] = [role for role in get_args(Role) if role != "formatter"]
 SETUP = setup_for("debate")
 CO_STAR = (
-    "Before all.\n# Context\nThe bot sells baskets.\n{{knowledge}}\n# Objective\nWas every bot message polite?\n"
-    "Rude counts.\n## Boundary\nFirm is polite.\n# Style\nEvery message.\n# Tone\nCalm.\n# Audience\nLead.\n"
+    "Before all.\n# Context\nThe bot sells baskets.\n{{knowledge}}\n# Objective\n"
+    "Was every bot message polite?\nRude counts.\n## Boundary\nFirm is polite.\n# Style\nEvery message.\n# Tone\nCalm.\n# Audience\nLead.\n"
     "# Response\n120 words.\n## Examples\nNone."
 )
 
@@ -74,8 +74,9 @@ def test_same_input_gives_the_same_bytes(role: Role) -> None:
 
 def test_prompts_do_not_depend_on_the_process() -> None:
     code = (
-        "from tests.evaluation.test_prompts import *; import hashlib; "
-        "print(hashlib.sha256(''.join(whole(build(role)) for role in REASONING).encode()).hexdigest(), template_hash())"
+        "import hashlib; from tests.evaluation.test_prompts import *; "
+        "prompts = ''.join(whole(build(role)) for role in REASONING); "
+        "print(hashlib.sha256(prompts.encode()).hexdigest(), template_hash())"
     )
     runs = {
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -214,11 +215,14 @@ def test_advocates_argue_the_literal_answer_that_fails_or_passes() -> None:
 @pytest.mark.parametrize("size", get_args(Size))
 def test_advocates_are_told_the_literal_answer_and_never_which_side_is_bad(size: Size) -> None:
     setup = replace(SETUP, size=size)
-    customer, support = build("customer", setup=setup)[1].text, build("support", setup=setup)[1].text
-    assert "- polite: FALSE, that is, no" in customer
-    assert "- wrong_fact: TRUE, that is, yes" in customer
-    assert "- polite: TRUE, that is, yes" in support
-    assert "- wrong_fact: FALSE, that is, no" in support
+    yes, no = "TRUE, that is, yes", "FALSE, that is, no"
+    for criterion, failing, passing in ((POLITE, no, yes), (WRONG_FACT, yes, no)):
+        customer = build("customer", setup=setup, criteria=(criterion,))[1].text
+        support = build("support", setup=setup, criteria=(criterion,))[1].text
+        assert failing in customer
+        assert passing not in customer
+        assert passing in support
+        assert failing not in support
 
 
 @pytest.mark.parametrize("role", ["customer", "support"])
@@ -236,6 +240,13 @@ def test_no_reasoning_prompt_shows_or_asks_for_json(role: Role, size: Size) -> N
     text = whole(build(role, setup=replace(SETUP, size=size), criteria=(POLITE,)))
     assert '{"' not in text.replace('{"status": "declined"}', "")
     assert "json" not in text.casefold().replace("no json", "")
+
+
+def test_compact_keeps_drafts_and_briefs_away_from_the_question() -> None:
+    evidence = draft_parts(draft="the draft", size="compact", fence_secret=SECRET)
+    system, user = build("reflector", setup=replace(SETUP, size="compact"), evidence=evidence)
+    assert "draft| the draft" in system.text
+    assert "draft|" not in user.text
 
 
 def test_draft_is_introduced_as_a_colleagues_and_marked() -> None:

@@ -3,9 +3,9 @@
 import json
 import re
 import uuid
+from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -88,7 +88,7 @@ def labelled_by_another(desk: Desk) -> None:
     )
 
 
-def everything_said(desk: Desk, rater: Client, assignment_id: int, run: Run | None) -> list[HttpResponse]:
+def everything_said(desk: Desk, rater: Client, assignment_id: int, run: Run | None) -> list[Any]:
     """Every response a rater can get: pages, API, saves, refusals, and pages that are not theirs."""
     label = reverse("api_label", args=[assignment_id, "polite"])
     answer = {"client_id": str(uuid.UUID(int=assignment_id)), "value": True}
@@ -119,7 +119,7 @@ def everything_said(desk: Desk, rater: Client, assignment_id: int, run: Run | No
     return said
 
 
-def as_text(response: HttpResponse) -> str:
+def as_text(response: Any) -> str:
     headers = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
     return f"{response.status_code}\n{headers}\n{response.content.decode()}"
 

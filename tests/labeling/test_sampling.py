@@ -76,7 +76,7 @@ def test_undecided_chats_follow_the_strictest_split_of_their_group() -> None:
         Candidate("a", "x", 0, "train"),
         Candidate("b", "y", 1, "holdout"),
         Candidate("c", "z", 3),
-        Candidate("d", "w", 1 << 40),
+        Candidate("d", "w", 0xFFFF << 40),
     ]
     assert splits_of(group, {"dev": 1.0}) == {"c": "holdout", "d": "dev"}
 

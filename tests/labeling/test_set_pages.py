@@ -6,7 +6,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from labeling.models.labels import LabelingJob
+from labeling.models.chats import Chat
+from labeling.models.labels import Label, LabelingJob
 from labeling.models.people import Rater, Role, User
 from labeling.services.labelling import assignment_submit
 from tests.factories import make_chat, make_user
@@ -70,6 +71,17 @@ def test_the_chats_can_be_narrowed_by_topic_and_split(desk: Desk, lead_user: Use
         chats = client.get(f"{set_url(desk)}?{query}").context["chats"]
         assert [chat.external_id for chat in chats] == ["refund-1"]
     assert client.get(f"{set_url(desk)}?topic=nonsense&page=99").status_code == 200
+
+
+def test_what_was_written_for_the_demo_is_said_on_the_page(desk: Desk, lead_user: User) -> None:
+    page = signed_in(lead_user).get(set_url(desk)).content.decode()
+    assert "written for this demo" not in page
+    Chat.objects.update(origin="demo")
+    answer_all(desk.taken())
+    Label.objects.update(source="demo")
+    page = signed_in(lead_user).get(set_url(desk)).content.decode()
+    assert "Chats written for this demo" in page
+    assert "Labels written for this demo" in page
 
 
 def test_an_author_sees_numbers_of_the_holdout_but_none_of_its_chats(

@@ -100,9 +100,9 @@ def test_content_is_roles_and_texts_in_order_and_nothing_else() -> None:
 
 
 TEXT = (
-    "my parcel was due on monday and it has not come yet the courier says that nobody was at home but I waited "
+    "my parcel was due on monday and it has not come yet the courier says that nobody was in but I waited "
     "all day please find out where it is now and send it again to the office in the harbour street instead "
-    "thanks the bottle in the last order was broken too and nobody answered my mail about the refund for weeks "
+    "thanks the bottle in the last order was broken too and nobody answered my mail about the refund "
 )
 
 

@@ -41,12 +41,14 @@ def reasoning_messages(
     start, how = some_texts(size, "purpose", "data_rule"), some_texts(size, "rules", "answer_form")
     before, after = (about, ()) if setup.layout == "criteria_first" else ((), about)
     duty = some_texts(size, role, *(["again"] if again else []))
-    system = (*start, *before, *how, *(() if in_user else duty))
+    # A very small model copies what stands between the chat and its question.
+    early, late = (evidence, ()) if size == "compact" else ((), evidence)
+    system = (*start, *before, *early, *how, *(() if in_user else duty))
     user = (
         *some_texts(size, "chat"),
         chat_block(chat=chat, secret=fence_secret),
         *after,
-        *evidence,
+        *late,
         *_ending(role=role, criteria=ordered, size=size, duty=duty if in_user else ()),
     )
     return PromptMessage("system", system), PromptMessage("user", user)

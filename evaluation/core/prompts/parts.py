@@ -91,8 +91,7 @@ def _first_paragraph(criterion: Criterion) -> str:
 def keys_part(criteria: Sequence[Criterion], *, role: Role, size: Size) -> str:
     """Return the keys a role answers with their allowed answers; for an advocate, those to argue for."""
     if role == "customer" or role == "support":
-        lines = [_argued_line(criterion, side=role) for criterion in criteria]
-        return "\n".join([texts(size)["keys_brief"], *lines])
+        return _argued_part(criteria, side=role, size=size)
     intro = texts(size)["keys_verdicts"]
     if size == "compact":
         return f"{intro} {', '.join(map(_block_lines, criteria))}."
@@ -104,11 +103,21 @@ def _block_lines(criterion: Criterion) -> str:
     return " or ".join(f"`{criterion.key}: {word}`" for word in words)
 
 
-def _argued_line(criterion: Criterion, *, side: Advocate) -> str:
-    value = argued_answer(side=side, criterion=criterion)
-    word, yes_no = ("TRUE", "yes") if value else ("FALSE", "no")
+def _argued_part(criteria: Sequence[Criterion], *, side: Advocate, size: Size) -> str:
+    intro = texts(size)["keys_brief"]
+    answers = [(c, argued_answer(side=side, criterion=c)) for c in criteria]
+    if size == "compact":
+        return f"{intro} {', '.join(f'{_literal(answer)} to {c.key}' for c, answer in answers)}."
+    return "\n".join([intro, *(_argued_line(c, answer) for c, answer in answers)])
+
+
+def _argued_line(criterion: Criterion, answer: bool) -> str:
     may_escape = "; NOT_APPLICABLE is allowed" if criterion.allow_na else ""
-    return f"- {criterion.key}: {word}, that is, {yes_no} to the question “{criterion.question}”{may_escape}"
+    return f"- {criterion.key}: {_literal(answer)} to the question “{criterion.question}”{may_escape}"
+
+
+def _literal(answer: bool) -> str:
+    return "TRUE, that is, yes" if answer else "FALSE, that is, no"
 
 
 def formatter_keys_part(criteria: Sequence[Criterion], *, size: Size) -> str:

@@ -14,7 +14,7 @@ from evaluation.models.judges import Engine
 from evaluation.models.runs import Run, Verdict
 from evaluation.runner.estimate import Estimate, run_estimate
 from evaluation.runner.execute import run_execute, run_reopen
-from evaluation.runner.plan import current_endpoint
+from evaluation.runner.plan import current_endpoint, current_prices, plan_load
 from evaluation.services.judges import JudgeChoice, KnowledgeMode
 from evaluation.services.runs import RunChoice, run_start
 from labeling.core.problems import InputProblem
@@ -55,6 +55,7 @@ class Command(WorkbenchCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             endpoint = current_endpoint()
+            current_prices()  # a price file that cannot be read is refused before a run is planned
             if options["dry_run"]:
                 self._estimate(endpoint, options)
                 return
@@ -76,6 +77,7 @@ class Command(WorkbenchCommand):
         )
         if run is None:
             raise InputProblem(f"--resume: there is no run {options['resume']} that was evaluated here")
+        plan_load(run)  # settings that cannot go on with this run are refused before it is touched
         return run_reopen(run)
 
     def _estimate(self, endpoint: Endpoint, options: dict[str, Any]) -> None:
@@ -107,7 +109,9 @@ class Command(WorkbenchCommand):
         if run.state == Run.State.PAUSED:
             raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, run.error or "paused"))
         if run.state == Run.State.DONE_WITH_FAILURES:
-            raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, f"{run.units_failed} units failed"))
+            raise CommandExit(
+                ExitCode.OUTSIDE_FAILURE, resume_hint(run, f"{run.units_failed} units failed: {run.error}")
+            )
 
 
 def choices(endpoint: Endpoint, options: dict[str, Any]) -> tuple[ChatSet, JudgeChoice, RunChoice]:
@@ -173,9 +177,9 @@ def estimate_text(estimate: Estimate) -> str:
     )
     return (
         f"{estimate.chats:,} chats, {estimate.units:,} units: {estimate.calls:,} calls and formatter calls "
-        "as needed "
-        f"({estimate.reused:,} are answered already), about {estimate.prompt_tokens:,} prompt tokens "
-        f"and up to {estimate.completion_tokens:,} completion tokens, {cost}"
+        f"as needed ({estimate.reused:,} more are answered already), "
+        f"about {estimate.prompt_tokens:,} prompt tokens and up to {estimate.completion_tokens:,} "
+        f"completion tokens, {cost}"
     )
 
 

@@ -19,4 +19,3 @@ class Command(WorkbenchCommand):
             for row in rows
         ]
         self.answer({"runs": [run_json(row) for row in rows]}, "\n".join(lines) or "no runs yet")
-

@@ -215,13 +215,14 @@ const picking = new Picking((n, on) => {
 
 function startPicking() {
   if (saving.stopped) return;
+  $("#said").hidden = true;
   picking.start(answers[opened].evidence);
-  say("Pick turns: ↓ ↑ choose, Space picks, e ends");
 }
 
 function endPicking() {
   picking.end();
   focusAnswer();
+  byKey.get(opened).form.scrollIntoView({ block: "nearest" });
 }
 
 // ---------- finishing ----------
@@ -360,6 +361,7 @@ for (const { key, row, form } of criteria) {
 }
 
 wireSearch(focusAnswer);
+$("#picking button").addEventListener("click", endPicking);
 $("#show-keys").addEventListener("click", KEYS["?"]);
 $("#submit")?.addEventListener("click", submit);
 $("#skip-chat")?.addEventListener("click", KEYS.s);

@@ -1,6 +1,7 @@
 // The chat's turns on the rating screen: picking them as evidence, searching in them.
 
 const pane = document.querySelector("#main");
+const bar = document.querySelector("#picking");
 const turns = [...pane.querySelectorAll(".turn")].map((element) => ({ element, n: Number(element.id.slice(1)), box: null, text: "" }));
 
 // Scrolls the chat by most of a screen: the pane, or on a phone the page.
@@ -32,6 +33,7 @@ export class Picking {
     for (const turn of turns) turn.box ??= this.#box(turn);
     this.mark(evidence);
     pane.classList.add("picking");
+    bar.hidden = false;
     const inSight = turns.find(({ element }) => element.getBoundingClientRect().top > 0);
     this.#go(turns.find(({ box }) => box.checked) ?? inSight ?? turns[0]);
   }
@@ -39,6 +41,7 @@ export class Picking {
   end() {
     this.active = false;
     pane.classList.remove("picking");
+    bar.hidden = true;
   }
 
   step(by) {

@@ -1,0 +1,258 @@
+"""export: what comes out goes in again and is the same."""
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from evaluation.models.judges import Judge
+from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.core.exporting import replaced_file
+from labeling.core.problems import InputProblem
+from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
+from labeling.models.labels import Adjudication, Consensus, Label, LabelRevision
+from labeling.models.people import Rater
+from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
+from tests.files import (
+    chat,
+    criterion,
+    decision,
+    label,
+    refused,
+    rubric,
+    run,
+    verdict,
+    write_json,
+    write_jsonl,
+)
+
+RUBRIC = rubric(criterion(), criterion("refunded", allow_na=True), criterion("brief"))
+HARD = 'Ünïcode \u2028 \x85 "quotes" \\ 😀'
+CHATS = [
+    chat("c2", "Hi", "", HARD, topic="refund", split="holdout", experiment="e", variant="v")
+    | {
+        "started_at": "2026-11-01T10:00:00.123456+01:00",
+        "metadata": {"title": "T", "deep": {"n": [1, 2.5, None]}},
+    },
+    {"id": "c1", "messages": [{"role": "tool", "content": "{}", "created_at": "2026-11-01T10:00:00+01:00"}]},
+]
+PART = {"message": 3, "start": 0, "end": 7, "quote": "Ünïcode"}
+LABELS = [
+    label("c2", turns=[1, 3], evidence=[PART], rationale="r", created_at="2026-11-01T09:00:00Z", kind="demo"),
+    label("c2", rater="zoe", value=False, post_reveal=True),
+    label("c2", "refunded", value=None, version=1),
+    label("c1", rater="auto", kind="automatic"),
+]
+DECISIONS = [
+    decision("c2", "refunded", value=None),
+    decision("c1", value=False, created_at="2026-11-01T09:00:00Z"),
+]
+VERDICTS = [
+    verdict("c2", p_true=0.25, rationale="m3."),
+    verdict("c1", "refunded", state="unparsed", value=None),
+    verdict("c1", "polite", value=None),
+    verdict("c2", judge="judge-b", value=False),
+]
+
+
+def fill(folder: Path) -> None:
+    run("import_rubric", write_json(folder / "rubric.json", RUBRIC))
+    run("import_chats", write_jsonl(folder / "chats.jsonl", *CHATS), "--set", "calibration")
+    run("import_labels", write_jsonl(folder / "labels.jsonl", *LABELS))
+    run("import_adjudications", write_jsonl(folder / "adjudications.jsonl", *DECISIONS))
+    run("import_verdicts", write_jsonl(folder / "verdicts.jsonl", *VERDICTS), "--set", "calibration")
+
+
+def exported(what: str, *args: str, name: str = "calibration") -> list[dict[str, Any]]:
+    out = io.StringIO()
+    call_command("export", what, "--set", name, *args, stdout=out)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def written(what: str, folder: Path) -> Path:
+    path = folder / f"{what}.out.jsonl"
+    document = run("export", what, "--set", "calibration", "-o", path).document
+    assert document == {"exported": len(path.read_text(encoding="utf-8").split("\n")) - 1, "file": str(path)}
+    return path
+
+
+KINDS = ("chats", "labels", "adjudications", "verdicts")
+
+
+@pytest.mark.django_db
+def test_exports_imported_again_change_nothing(tmp_path: Path) -> None:
+    fill(tmp_path)
+    runs = list(Run.objects.order_by("pk").values_list("pk", flat=True))
+    for what in KINDS:
+        options = [] if what in ("labels", "adjudications") else ["--set", "calibration"]
+        answer = run(f"import_{what}", written(what, tmp_path), *options)
+        assert "ignored" not in answer.notes
+        if what == "verdicts":
+            assert sorted(row["id"] for row in answer.document["runs"]) == runs
+        else:
+            assert (answer.document["created"], answer.document["updated"]) == (0, 0)
+
+
+def clear() -> None:
+    """Empty the workspace, tables that point to others first."""
+    for model in (
+        *(Verdict, RunChat, Run, Judge, Consensus, Adjudication, LabelRevision, Label, Rater),
+        *(ChatSetMember, ChatSet, Chat, Topic, CriterionVersion, Criterion, Dimension, Rubric),
+    ):
+        model._default_manager.all().delete()
+
+
+@pytest.mark.django_db
+def test_exports_fill_an_empty_workspace_with_the_same(tmp_path: Path) -> None:
+    fill(tmp_path)
+    before = {what: exported(what) for what in KINDS}
+    files = {what: written(what, tmp_path) for what in KINDS}
+    clear()
+    assert Chat.objects.count() == Label.objects.count() == Run.objects.count() == 0
+    run("import_rubric", tmp_path / "rubric.json")
+    run("import_chats", files["chats"], "--set", "calibration")
+    for what in ("labels", "adjudications"):
+        run(f"import_{what}", files[what])
+    run("import_verdicts", files["verdicts"], "--set", "calibration")
+    assert {what: exported(what) for what in KINDS} == before
+
+
+@pytest.fixture
+def filled(tmp_path: Path, db: None) -> Path:
+    fill(tmp_path)
+    return tmp_path
+
+
+def test_chats_come_in_the_sets_order_with_their_splits(filled: Path) -> None:
+    first, second = exported("chats")
+    assert (first["id"], first["split"], first["started_at"]) == (
+        "c2",
+        "holdout",
+        "2026-11-01T09:00:00.123456Z",
+    )
+    assert first["messages"] == CHATS[0]["messages"]
+    assert (first["metadata"], first["variant"]) == (CHATS[0]["metadata"], "v")
+    assert second == {
+        "id": "c1",
+        "topic": "unknown",
+        "split": "dev",
+        "messages": [{"role": "tool", "content": "{}", "created_at": "2026-11-01T09:00:00Z"}],
+    }
+
+
+def test_labels_keep_version_evidence_kind_and_time(filled: Path) -> None:
+    found = exported("labels")
+    assert [(row["chat_id"], row["criterion"], row["rater"]) for row in found] == [
+        ("c2", "polite", "mara"),
+        ("c2", "polite", "zoe"),
+        ("c2", "refunded", "mara"),
+        ("c1", "polite", "auto"),
+    ]
+    first = found[0]
+    assert (first["turns"], first["evidence"], first["version"]) == ([1, 3], [PART], 1)
+    assert (first["kind"], first["created_at"]) == ("demo", "2026-11-01T09:00:00Z")
+    assert found[1]["post_reveal"] is True
+    assert "post_reveal" not in first
+    assert found[3]["kind"] == "automatic"
+
+
+def test_drafts_and_replaced_decisions_stay_behind(filled: Path) -> None:
+    Label.objects.filter(rater__name="zoe").update(state=Label.State.DRAFT)
+    assert len(exported("labels")) == 3
+    run("import_adjudications", write_jsonl(filled / "again.jsonl", decision("c1", value=True)))
+    assert Adjudication.objects.count() == 3
+    assert [row["value"] for row in exported("adjudications")] == [None, True]
+
+
+def test_a_set_exports_its_own_chats_and_criteria(filled: Path) -> None:
+    run("import_chats", write_jsonl(filled / "one.jsonl", CHATS[1]), "--set", "one", "--split", "train")
+    assert [(row["id"], row["split"]) for row in exported("chats", name="one")] == [("c1", "train")]
+    assert [row["rater"] for row in exported("labels", name="one")] == ["auto"]
+    assert exported("verdicts", name="one") == []
+    other = rubric(criterion("kind"), name="Other")
+    run("import_rubric", write_json(filled / "other.json", other))
+    run("import_labels", write_jsonl(filled / "more.jsonl", label("c1", "kind")))
+    assert "kind" not in {row["criterion"] for row in exported("labels")}
+
+
+def test_verdicts_are_of_each_judges_newest_run_unless_one_is_named(filled: Path) -> None:
+    older = Run.objects.get(judge__name="judge-a")
+    run(
+        "import_verdicts",
+        write_jsonl(filled / "new.jsonl", verdict("c2", value=False)),
+        "--set",
+        "calibration",
+    )
+    err = io.StringIO()
+    call_command("export", "verdicts", "--set", "calibration", stdout=io.StringIO(), stderr=err)
+    assert f"left out run {older.pk}: judge-a has a newer run" in err.getvalue()
+    assert {(row["judge"], row["value"]) for row in exported("verdicts")} == {
+        ("judge-a", False),
+        ("judge-b", False),
+    }
+    named = exported("verdicts", "--run", str(older.pk))
+    assert [(row["chat_id"], row["criterion"], row.get("state")) for row in named] == [
+        ("c2", "polite", None),
+        ("c1", "polite", None),
+        ("c1", "refunded", "unparsed"),
+    ]
+
+
+def test_a_wrong_set_run_or_place_is_refused(filled: Path) -> None:
+    assert "no set 'x'" in refused("export", "chats", "--set", "x")
+    assert "no run 999 of the set 'calibration'" in refused(
+        "export", "verdicts", "--set", "calibration", "--run", 999
+    )
+    assert "--run is for verdicts" in refused("export", "chats", "--set", "calibration", "--run", 1)
+    assert "invalid choice" in refused("export", "rubric", "--set", "calibration")
+    assert "is a folder" in refused("export", "chats", "--set", "calibration", "-o", filled)
+    assert "cannot be written" in refused(
+        "export", "chats", "--set", "calibration", "-o", filled / "no" / "file"
+    )
+
+
+def test_export_asks_as_often_for_forty_chats_as_for_two(
+    filled: Path, django_assert_num_queries: Any
+) -> None:
+    run(
+        "import_chats",
+        write_jsonl(filled / "m.jsonl", *(chat(f"m{n}") for n in range(38))),
+        "--set",
+        "calibration",
+    )
+    run("import_labels", write_jsonl(filled / "l.jsonl", *(label(f"m{n}") for n in range(38))))
+    assert ChatSetMember.objects.count() == 40
+    for what, queries in (("chats", 2), ("labels", 4), ("adjudications", 4)):
+        with django_assert_num_queries(queries):
+            exported(what)
+
+
+def test_a_failed_export_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("old", encoding="utf-8")
+    with pytest.raises(ZeroDivisionError), replaced_file(path) as file:
+        file.write("half")
+        raise ZeroDivisionError
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_device_is_written_straight() -> None:
+    with replaced_file(Path(os.devnull)) as file:
+        file.write("gone")
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_link_keeps_pointing_to_its_file(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "real")
+    with replaced_file(link) as file:
+        file.write("new")
+    assert link.is_symlink()
+    assert (tmp_path / "real").read_text(encoding="utf-8") == "new"
+    with pytest.raises(InputProblem, match="is a folder"), replaced_file(tmp_path):
+        pass
