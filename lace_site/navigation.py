@@ -34,8 +34,10 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     if user is None or not user.is_authenticated:
         return {"nav": [], "role": ""}
     here = request.resolver_match.view_name if request.resolver_match else ""
+    roles = [Role(group.name).label for group in user.groups.all() if group.name in Role.values]
     return {
-        "role": ", ".join(Role(g.name).label.lower() for g in user.groups.all() if g.name in Role.values),
+        # An account that is named after its role needs no second mention of it.
+        "role": ", ".join(role.lower() for role in roles if role.lower() != user.get_username()),
         "nav": [
             Item(label, reverse(route), here.startswith(prefix))
             for label, route, permission, prefix in ENTRIES

@@ -30,9 +30,8 @@ class Quote:
 def find_quotes(*, text: str, chat: Chat) -> tuple[Quote, ...]:
     """Return every citation in `text`, looked up with case, white space and quote marks folded.
 
-    >>> chat = Chat("h", (Message(1, "user", "It’s  LATE"),))
-    >>> find_quotes(text='so [m1: "it\\'s late"]', chat=chat)[0].found
-    True
+    >>> [quote.n for quote in find_quotes(text='Late: [m12: "still waiting"]', chat=Chat("h", ()))]
+    [12]
     """
     return tuple(_looked_up(match, chat=chat) for match in _QUOTE.finditer(text))
 

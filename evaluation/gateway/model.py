@@ -91,9 +91,10 @@ class GatewayModel:
             if opened.reply is not None:
                 return opened.reply
             outcome = await self._send(request, key, opened)
-        return Reply(
-            reply_state(outcome), outcome.text, outcome.error, CallUsed(opened.call_id, reused=False)
-        )
+        state = reply_state(outcome)
+        # Engines know an empty answer by its name; a sentence for people follows.
+        error = f"{outcome.kind}: {outcome.error}" if state == "failed" else outcome.error
+        return Reply(state, outcome.text, error, CallUsed(opened.call_id, reused=False))
 
     async def _send(self, request: Request, key: str, opened: OpenedCall) -> Outcome:
         """Attempts until one is final; each is committed before it leaves and again when it ends."""

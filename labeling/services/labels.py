@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
 
@@ -44,6 +44,19 @@ _ANSWER = (
     "source",
     "given_at",
 )
+
+# Field of a revision → field of its label.
+_HISTORY = {
+    "label": "id",
+    "number": "revision",
+    "value": "value",
+    "rationale": "rationale",
+    "evidence": "evidence",
+    "version": "version",
+    "state": "state",
+    "post_reveal": "post_reveal",
+    "created_at": "given_at",
+}
 
 Cell = tuple[int, int, int]  # chat, criterion, rater
 
@@ -112,6 +125,7 @@ class _LabelsImport:
         self.criteria = criteria_by_key()
         self.raters = Raters(rater_kind)
         self.now = timezone.now()
+        self.id = uuid.uuid4()  # the client_id of every revision that this import makes
         self.before = Label.objects.aggregate(last=Max("pk"))["last"] or 0
         # One bit for each label that was there before: whether a line of this file spoke of it.
         self.spoken = bytearray(self.before // 8 + 1)
@@ -120,17 +134,18 @@ class _LabelsImport:
         """Create or revise the labels of some lines."""
         answers = self._resolve(chunk)
         known = self._known(answers)
-        new, revised = [], []
+        new: list[Label] = []
+        revised: dict[int, Label] = {}
         for answer in answers:
             label = known.get(answer.cell)
             if label is None:
-                new.append((answer, self._label(answer, revision=1)))
+                new.append(self._label(answer, revision=1))
                 continue
             self._check_once(answer, label)
             if answer.is_of(label):
                 self.counts["unchanged"] += 1
             else:
-                revised.append((answer, self._label(answer, revision=label.revision + 1), label.pk))
+                revised[label.pk] = self._label(answer, revision=label.revision + 1)
         self._create(new)
         self._revise(revised)
         self.counts.update(created=len(new), updated=len(revised))
@@ -230,38 +245,39 @@ class _LabelsImport:
             given_at=answer.given_at,
         )
 
-    def _create(self, new: Sequence[tuple[_Answer, Label]]) -> None:
-        labels = [label for _, label in new]
-        Label.objects.bulk_create(labels)
-        self._record([(label, label.pk) for label in labels])
+    def _create(self, new: Sequence[Label]) -> None:
+        Label.objects.bulk_create(new)
+        self._record(new, [label.pk for label in new])
 
-    def _revise(self, revised: Sequence[tuple[_Answer, Label, int]]) -> None:
+    def _revise(self, revised: Mapping[int, Label]) -> None:
         Label.objects.bulk_create(
-            [label for _, label, _ in revised],
+            revised.values(),
             update_conflicts=True,
             unique_fields=["chat", "criterion", "rater"],
             update_fields=_ANSWER,
         )
-        self._record([(label, pk) for _, label, pk in revised])
+        self._record(list(revised.values()), list(revised))
 
-    def _record(self, labels: Sequence[tuple[Label, int]]) -> None:
-        LabelRevision.objects.bulk_create(
-            LabelRevision(
-                label_id=pk,
-                number=label.revision,
-                client_id=uuid.uuid4(),
-                value=label.value,
-                rationale=label.rationale,
-                evidence=label.evidence,
-                version_id=label.version_id,
-                state=label.state,
-                post_reveal=label.post_reveal,
-                created_at=label.given_at,
+    def _record(self, labels: Sequence[Label], pks: Sequence[int]) -> None:
+        """Copy what the labels now hold into their histories, inside the database: half the work of an import."""
+        quoted = connection.ops.quote_name
+        columns = {_column(LabelRevision, name): _column(Label, source) for name, source in _HISTORY.items()}
+        client_id = LabelRevision._meta.get_field("client_id")
+        for batch in in_batches(pks, ROWS_AT_ONCE):
+            sql = (
+                f"INSERT INTO {quoted(LabelRevision._meta.db_table)}"  # noqa: S608  names come from our models
+                f" ({', '.join(map(quoted, columns))}, {quoted(client_id.column)})"
+                f" SELECT {', '.join(map(quoted, columns.values()))}, %s"
+                f" FROM {quoted(Label._meta.db_table)} WHERE id IN ({', '.join(['%s'] * len(batch))})"
             )
-            for label, pk in labels
-        )
-        self.chat_ids.update(label.chat_id for label, _ in labels)
-        self.criterion_ids.update(label.criterion_id for label, _ in labels)
+            with connection.cursor() as cursor:
+                cursor.execute(sql, [client_id.get_db_prep_value(self.id, connection), *batch])
+        self.chat_ids.update(label.chat_id for label in labels)
+        self.criterion_ids.update(label.criterion_id for label in labels)
+
+
+def _column(model: type[Label] | type[LabelRevision], name: str) -> str:
+    return model._meta.get_field(name).column
 
 
 def _evidence(line: LabelLine, chat: ChatRef, contents: Mapping[int, str]) -> list[dict[str, Any]]:

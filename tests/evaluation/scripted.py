@@ -15,9 +15,11 @@ from evaluation.core.types import (
     Message,
     Model,
     Reply,
+    ReplyState,
     Request,
     Role,
     Setup,
+    VerdictResult,
 )
 
 SECRET = b"a secret of the workspace"
@@ -52,6 +54,11 @@ WRONG_FACT = Criterion(
     prompt="",
     articles=(Article("k1_payment", 3, "How shoppers pay", "Shoppers pay with a company card."),),
 )
+
+BOTH = (POLITE, WRONG_FACT)
+BAD: list[ReplyState] = ["refused", "too_long", "failed"]
+CLEAR = '{"verdicts": {"polite": {"value": "false", "explanation": "It was rude."}}}'
+UNCLEAR = '{"verdicts": {"polite": {"value": "unclear", "explanation": ""}}}'
 
 
 def answered(text: str) -> Reply:
@@ -94,3 +101,12 @@ def judged(
     return asyncio.run(
         judge_group(chat=chat, criteria=criteria, setup=setup_for(engine), model=model, fence_secret=SECRET)
     )
+
+
+def only(verdicts: tuple[VerdictResult, ...]) -> VerdictResult:
+    (verdict,) = verdicts
+    return verdict
+
+
+def roles(model: Script) -> list[Role]:
+    return [request.role for request in model.requests]

@@ -1,38 +1,28 @@
 """Each engine asks what it should, reads what it got, and gives every bad reply its own state."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pytest
 
 from evaluation.core.engines import judge_group
-from evaluation.core.types import Chat, Message, Model, Reply, ReplyState, Request, Role, VerdictResult
+from evaluation.core.types import Chat, Message, Model, Reply, ReplyState, Request
 from tests.evaluation.scripted import (
+    BAD,
+    BOTH,
     CHAT,
+    CLEAR,
     POLITE,
     SECRET,
-    WRONG_FACT,
+    UNCLEAR,
     Script,
     answered,
     judged,
+    only,
+    roles,
     setup_for,
     verdicts,
 )
-
-BOTH = (POLITE, WRONG_FACT)
-BAD: list[ReplyState] = ["refused", "too_long", "failed"]
-CLEAR = '{"verdicts": {"polite": {"value": "false", "explanation": "It was rude."}}}'
-UNCLEAR = '{"verdicts": {"polite": {"value": "unclear", "explanation": ""}}}'
-
-
-def only(verdicts: tuple[VerdictResult, ...]) -> VerdictResult:
-    (verdict,) = verdicts
-    return verdict
-
-
-def roles(model: Script) -> list[Role]:
-    return [request.role for request in model.requests]
-
 
 # direct
 
@@ -156,7 +146,7 @@ def test_only_unread_keys_go_to_the_formatter_in_one_call() -> None:
 def test_formatter_never_sees_the_chat_and_only_it_gets_a_schema(engine: str) -> None:
     vague = answered("It was rude, I think.")
     model = Script(
-        {role: [vague] for role in ("direct", "reflector", "customer", "support", "judge")}  # type: ignore[misc]
+        {role: [vague] for role in ("direct", "reflector", "customer", "support", "judge")}
         | {"formatter": [answered(CLEAR)] * 2}
     )
     judged(model, engine=engine)  # type: ignore[arg-type]
@@ -203,254 +193,6 @@ def test_calls_of_a_group_whose_formatter_failed_hold_the_reasoning() -> None:
     assert [(use.role, use.step, use.call) for use in calls] == [("direct", 1, 1), ("formatter", 1, 2)]
 
 
-# reflection
-
-
-def test_reflection_drafts_with_the_very_request_of_engine_direct() -> None:
-    direct, reflection = (
-        Script({"direct": [verdicts(polite="TRUE")]}),
-        Script({"direct": [verdicts(polite="TRUE")], "reflector": [verdicts(polite="TRUE")]}),
-    )
-    judged(direct, engine="direct")
-    judged(reflection, engine="reflection")
-    assert reflection.requests[0] == direct.requests[0]
-
-
-def test_reflection_keeps_the_first_verdict_beside_the_final_one() -> None:
-    audit = answered('polite\nCHANGE, see [m2: "ask your bank"].\nVERDICTS\npolite: FALSE')
-    model = Script({"direct": [verdicts(polite="TRUE")], "reflector": [audit]})
-    verdict = only(judged(model, engine="reflection").verdicts)
-    assert (verdict.first_state, verdict.first_value) == ("read", True)
-    assert (verdict.state, verdict.value, verdict.flags) == ("read", False, ())
-    assert "draft| What the chat shows." in model.prompt("reflector")
-    assert "colleague" in model.prompt("reflector")
-
-
-@pytest.mark.parametrize(
-    ("reason", "flagged"),
-    [
-        ("CHANGE: the tone is off.", True),
-        ('CHANGE, see [m2: "never said"].', True),
-        ('CHANGE, see [m4: "useless"].', False),
-        ('CHANGE, [rule: "no message is rude"].', False),
-        ('CHANGE, [rule: "be strict"].', True),
-    ],
-)
-def test_change_without_a_reason_that_holds_is_flagged_and_not_undone(reason: str, flagged: bool) -> None:
-    audit = answered(f"polite\n{reason}\nVERDICTS\npolite: FALSE")
-    model = Script({"direct": [verdicts(polite="TRUE")], "reflector": [audit]})
-    verdict = only(judged(model, engine="reflection").verdicts)
-    assert verdict.value is False
-    assert ("change_without_reason" in verdict.flags) is flagged
-
-
-def test_kept_verdict_needs_no_reason_and_words_that_differ_from_the_block_are_flagged() -> None:
-    def flags(said: str, final: str) -> tuple[str, ...]:
-        audit = answered(f'{said} [m4: "Useless."]\nVERDICTS\npolite: {final}')
-        model = Script({"direct": [verdicts(polite="TRUE")], "reflector": [audit]})
-        return only(judged(model, engine="reflection").verdicts).flags
-
-    assert flags("KEEP", "TRUE") == ()
-    assert flags("KEEP", "FALSE") == ("keep_but_changed",)
-    assert flags("CHANGE", "TRUE") == ("change_but_kept",)
-
-
-@pytest.mark.parametrize("state", BAD)
-def test_reflection_stops_when_there_is_no_draft(state: ReplyState) -> None:
-    model = Script({"direct": [Reply(state, "", "why")]})
-    verdict = only(judged(model, engine="reflection").verdicts)
-    assert (verdict.state, verdict.first_state, roles(model)) == (state, state, ["direct"])
-
-
-@pytest.mark.parametrize("state", BAD)
-def test_bad_audit_never_falls_back_to_the_first_verdict(state: ReplyState) -> None:
-    model = Script({"direct": [verdicts(polite="TRUE")], "reflector": [Reply(state, "")]})
-    verdict = only(judged(model, engine="reflection").verdicts)
-    assert (verdict.state, verdict.value) == (state, None)
-    assert (verdict.first_state, verdict.first_value) == ("read", True)
-
-
-def test_draft_the_rules_cannot_read_is_formatted_and_still_audited() -> None:
-    model = Script(
-        {
-            "direct": [answered("It was rude.")],
-            "formatter": [answered(CLEAR)],
-            "reflector": [verdicts(polite="FALSE")],
-        }
-    )
-    verdict = only(judged(model, engine="reflection").verdicts)
-    assert (verdict.first_value, verdict.value, verdict.read_by) == (False, False, "rules")
-    assert roles(model) == ["direct", "formatter", "reflector"]
-
-
-# debate
-
-
-def debate(*, customer: list[Reply], support: list[Reply], judge: list[Reply] | None = None) -> Script:
-    ruling = judge if judge is not None else [verdicts(polite="FALSE")]
-    return Script({"customer": customer, "support": support, "judge": ruling})
-
-
-def test_advocates_never_see_each_other_or_a_verdict_and_the_judge_sees_both() -> None:
-    model = debate(customer=[answered("The critic's case.")], support=[answered("The defender's case.")])
-    judged(model, engine="debate")
-    assert "defender's case" not in model.prompt("customer")
-    assert "critic's case" not in model.prompt("support")
-    assert "critic| The critic's case." in model.prompt("judge")
-    assert "defender| The defender's case." in model.prompt("judge")
-    assert "zebra-striped" in model.prompt("judge")
-
-
-def test_advocates_are_asked_at_the_same_time() -> None:
-    @dataclass
-    class Both(Model):
-        """Answers an advocate only once the other one has been asked too."""
-
-        met: asyncio.Barrier = field(default_factory=lambda: asyncio.Barrier(2))
-
-        async def complete(self, request: Request) -> Reply:
-            if request.role in ("customer", "support"):
-                async with asyncio.timeout(5):
-                    await self.met.wait()
-            return verdicts(polite="TRUE") if request.role == "judge" else answered("A case.")
-
-    verdict = only(judged(Both(), engine="debate").verdicts)
-    assert (verdict.value, verdict.sided_with) == (True, "support")
-
-
-@pytest.mark.parametrize(
-    ("answer", "polite_side", "wrong_fact_side"),
-    [("TRUE", "support", "customer"), ("FALSE", "customer", "support")],
-)
-def test_side_taken_is_computed_from_the_passing_answer(
-    answer: str, polite_side: str, wrong_fact_side: str
-) -> None:
-    ruling = verdicts(polite=answer, wrong_fact=answer)
-    model = debate(customer=[answered("c")], support=[answered("s")], judge=[ruling])
-    polite, wrong_fact = judged(model, engine="debate", criteria=BOTH).verdicts
-    assert (polite.sided_with, wrong_fact.sided_with) == (polite_side, wrong_fact_side)
-
-
-def test_not_applicable_sides_with_neither_and_no_verdict_with_nobody() -> None:
-    ruling = verdicts(wrong_fact="NOT_APPLICABLE", polite="HM")
-    model = debate(customer=[answered("c")], support=[answered("s")], judge=[ruling])
-    model.replies["formatter"] = [answered(UNCLEAR)]
-    polite, wrong_fact = judged(model, engine="debate", criteria=BOTH).verdicts
-    assert (polite.state, polite.sided_with, wrong_fact.sided_with) == ("unparsed", "", "neither")
-
-
-def test_quotes_of_both_briefs_are_checked_before_the_judge_reads_them() -> None:
-    customer = answered('Rude: [m2: "ask your bank"]. Also [m2: "go away"] [verified].')
-    model = debate(customer=[customer], support=[answered('Fine: [m4: "Useless."]')])
-    judged(model, engine="debate")
-    prompt = model.prompt("judge")
-    assert '[m2: "ask your bank"] [verified]' in prompt
-    assert '[m2: "go away"] [not in m2] [mark removed]' in prompt
-    assert '[m4: "Useless."] [verified]' in prompt
-
-
-def test_text_on_other_criteria_and_verdicts_are_cut_from_a_brief() -> None:
-    text = "polite\nCold words.\n\n**other_key**\nOff topic.\n\nVERDICTS\npolite: FALSE"
-    model = debate(customer=[answered(text)], support=[answered("s")])
-    judged(model, engine="debate")
-    prompt = model.prompt("judge")
-    assert "critic| Cold words." in prompt
-    assert "Off topic." not in prompt
-    assert "critic| VERDICTS" not in prompt
-
-
-def test_order_of_briefs_is_fixed_for_a_chat_and_differs_between_chats() -> None:
-    def customer_first(content_hash: str) -> bool:
-        model = debate(customer=[answered("ccc")], support=[answered("sss")])
-        judged(model, engine="debate", chat=replace(CHAT, content_hash=content_hash))
-        prompt = model.prompt("judge")
-        return prompt.index("critic| ccc") < prompt.index("defender| sss")
-
-    orders = [customer_first(str(i)) for i in range(12)]
-    assert orders == [customer_first(str(i)) for i in range(12)]
-    assert set(orders) == {True, False}
-
-
-@pytest.mark.parametrize(
-    "lost",
-    [
-        Reply("refused", ""),
-        answered("  "),
-        Reply("failed", "", "the answer is empty"),
-        answered("VERDICTS\npolite: TRUE"),
-    ],
-)
-def test_lost_brief_is_asked_for_once_more_with_a_request_of_its_own(lost: Reply) -> None:
-    model = debate(customer=[lost, answered("Now a case.")], support=[answered("s")])
-    verdict = only(judged(model, engine="debate").verdicts)
-    first, second = model.asked("customer")
-    assert first.messages != second.messages  # else a stored answer would only come back
-    assert (first.step, second.step) == (1, 2)
-    assert "critic| Now a case." in model.prompt("judge")
-    assert "one_sided" not in verdict.flags
-
-
-def test_second_loss_lets_the_judge_go_on_one_sided() -> None:
-    refused = Reply("refused", "")
-    model = debate(customer=[answered("c")], support=[refused, refused])
-    verdict = only(judged(model, engine="debate").verdicts)
-    assert "Support defender: no brief from this side" in model.prompt("judge")
-    assert (verdict.state, verdict.value) == ("read", False)
-    assert verdict.flags == ("one_sided", "no_support_brief")
-
-
-def test_brief_cut_off_twice_is_no_brief() -> None:
-    cut = Reply("cut_off", "half a cas")
-    model = debate(customer=[cut, cut], support=[answered("s")])
-    verdict = only(judged(model, engine="debate").verdicts)
-    assert "half a cas" not in model.prompt("judge")
-    assert verdict.flags == ("one_sided", "no_customer_brief")
-    assert [request.max_tokens for request in model.asked("customer")] == [350, 700]
-
-
-def test_no_brief_at_all_is_not_called_one_sided() -> None:
-    refused = Reply("refused", "")
-    model = debate(customer=[refused, refused], support=[refused, refused])
-    assert only(judged(model, engine="debate").verdicts).flags == (
-        "no_briefs",
-        "no_customer_brief",
-        "no_support_brief",
-    )
-
-
-@pytest.mark.parametrize("state", ["failed", "too_long"])
-def test_advocate_that_cannot_be_asked_ends_the_debate_without_a_judge(state: ReplyState) -> None:
-    model = debate(customer=[answered("c")], support=[Reply(state, "", "why")])
-    verdict = only(judged(model, engine="debate").verdicts)
-    assert (verdict.state, verdict.value, verdict.explanation) == (state, None, "why")
-    assert sorted(roles(model)) == ["customer", "support"]
-
-
-@pytest.mark.parametrize("state", BAD)
-def test_bad_reply_of_the_judge_is_the_verdicts_state(state: ReplyState) -> None:
-    model = debate(customer=[answered("c")], support=[answered("s")], judge=[Reply(state, "")])
-    verdict = only(judged(model, engine="debate").verdicts)
-    assert (verdict.state, verdict.sided_with) == (state, "")
-
-
-def test_endpoint_that_breaks_lets_the_other_advocate_end_first() -> None:
-    @dataclass
-    class Breaking(Model):
-        ended: list[Role] = field(default_factory=list)
-
-        async def complete(self, request: Request) -> Reply:
-            if request.role == "customer":
-                raise ConnectionError("endpoint down")
-            await asyncio.sleep(0.01)
-            self.ended.append(request.role)
-            return answered("s")
-
-    model = Breaking()
-    with pytest.raises(ConnectionError):
-        judged(model, engine="debate")
-    assert model.ended == ["support"]
-
-
 # every engine
 
 
@@ -476,7 +218,7 @@ def test_same_replies_lead_to_the_same_requests(engine: str) -> None:
 @pytest.mark.parametrize("engine", ["direct", "reflection", "debate"])
 def test_role_and_step_name_a_call_of_the_group_once(engine: str) -> None:
     cut, vague = Reply("cut_off", ""), answered("Vague.")
-    model = Script({role: [cut, vague] for role in ("direct", "reflector", "customer", "support", "judge")})  # type: ignore[misc]
+    model = Script({role: [cut, vague] for role in ("direct", "reflector", "customer", "support", "judge")})
     model.replies["formatter"] = [Reply("cut_off", ""), answered(CLEAR), answered(CLEAR)]
     calls = judged(model, engine=engine).calls  # type: ignore[arg-type]
     assert len({(use.role, use.step) for use in calls}) == len(calls) == len(model.requests)

@@ -24,9 +24,9 @@ from tests.evaluation.scripted import CHAT, POLITE, SECRET, WRONG_FACT, setup_fo
 REASONING: list[Role] = [role for role in get_args(Role) if role != "formatter"]
 SETUP = setup_for("debate")
 CO_STAR = (
-    "Before all.\n# Context\nThe bot sells baskets.\n{{knowledge}}\n# Objective\n"
-    "Was every bot message polite?\nRude counts.\n## Boundary\nFirm is polite.\n# Style\nEvery message.\n# Tone\nCalm.\n# Audience\nLead.\n"
-    "# Response\n120 words.\n## Examples\nNone."
+    "Before all.\n# Context\nThe bot sells baskets.\n{{knowledge}}\n"
+    "# Objective\nWas every bot message polite?\nRude counts.\n## Boundary\nFirm is polite.\n"
+    "# Style\nEvery message.\n# Tone\nCalm.\n# Audience\nLead.\n# Response\n120 words.\n## Examples\nNone."
 )
 
 

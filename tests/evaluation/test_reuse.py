@@ -21,10 +21,20 @@ from tests.evaluation.running import (
     workspace,
 )
 from tests.factories import make_chat, make_set
-from tests.stub_endpoint import StubReply, asked_keys
+from tests.stub_endpoint import Body, StubReply, asked_keys, case_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
+CASES = [f"c{n}" for n in range(4)]
 RUN = ("--set", "calibration", "--engine", "direct", "--grouping", "criterion")
+
+
+def unmarked(body: Body) -> StubReply:
+    """Prose without a block, another one for every chat."""
+    return StubReply(f"Kind throughout in {case_of(body, dict.fromkeys(CASES, {}))}.")
+
+
+def too_big(body: Body) -> StubReply:
+    return StubReply(raw=b"x" * 1_100_000)
 
 
 def promote(key: str, text: str) -> None:
@@ -98,11 +108,7 @@ def test_two_units_that_ask_the_same_question_at_once_send_it_once(settings: Set
 
 def test_a_failed_formatter_call_never_costs_a_reasoning_call_again(settings: Settings) -> None:
     workspace("polite", chats=4)
-    answers = by_role(
-        reasoning=lambda body: StubReply("Kind throughout."),
-        formatter=lambda body: StubReply(raw=b"x" * 1_100_000),
-    )
-    with answering(settings, answers) as stub:
+    with answering(settings, by_role(reasoning=unmarked, formatter=too_big)) as stub:
         failed = evaluate(*RUN)
         assert (failed.code, failed.answer["state"], stub.count) == (4, "done_with_failures", 8)
         stub.answer = by_role(
@@ -117,13 +123,10 @@ def test_a_failed_formatter_call_never_costs_a_reasoning_call_again(settings: Se
 
 def test_a_resumed_run_counts_what_it_paid_for_before(settings: Settings) -> None:
     workspace("polite", chats=2)
-    answers = by_role(
-        reasoning=lambda body: StubReply("Kind throughout."),
-        formatter=lambda body: StubReply(raw=b"x" * 1_100_000),
-    )
-    with answering(settings, answers) as stub:
+    with answering(settings, by_role(reasoning=unmarked, formatter=too_big)) as stub:
         failed = evaluate(*RUN).answer
-        stub.answer = by_role(reasoning=answers, formatter=lambda body: formatted({"polite": "false"}))
+        formatter = formatted({"polite": "false"})
+        stub.answer = by_role(reasoning=unmarked, formatter=lambda body: formatter)
         done = evaluate("--resume", str(failed["run"])).answer
     assert (done["calls"], done["reused"]) == (4, 0)
     assert done["prompt_tokens"] == sum(ModelCall.objects.values_list("prompt_tokens", flat=True))

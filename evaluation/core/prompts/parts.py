@@ -52,7 +52,7 @@ def _criterion_part(criterion: Criterion) -> str:
     found = sections(criterion.prompt)
     named = f"Knowledge for this criterion: {_article_keys(criterion)}"
     lines = [f"## Criterion `{criterion.key}`", f"Allowed answers: {allowed(criterion)}."]
-    if criterion.question not in found.get("objective", ""):
+    if criterion.question not in " ".join(found.get("objective", "").split()):
         lines.append(f"Question: {criterion.question}")
     if "objective" not in found:
         lines.append(f"Definition: {criterion.definition}")

@@ -1,0 +1,15 @@
+"""The examples in the core's docstrings are true."""
+
+import doctest
+from importlib import import_module
+
+import pytest
+
+MODULES = ["grouping", "marks", "prompts.costar", "prose", "quotes", "types", "verdicts"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_a_core_module_hold(name: str) -> None:
+    result = doctest.testmod(import_module(f"evaluation.core.{name}"))
+    assert result.attempted > 0
+    assert result.failed == 0
