@@ -47,10 +47,10 @@ RUNS = (
     DemoRun(
         "direct",
         (
-            "reasked_known_information",
+            "guessed_missing_detail",
+            "self_consistent",
             "customer_left_dissatisfied",
             "polite_professional",
-            "exposed_sensitive_data",
         ),
         chats=8,
     ),

@@ -12,7 +12,9 @@ from typing import Any
 
 MODEL_ALIAS = "smollm2-135m-instruct"
 CONTEXT_TOKENS = 8192
-THREADS = 2
+PROMPT_THREADS = 2
+# A second thread makes generation no faster (83 against 85 tokens a second) and waits for the first at each step.
+GENERATION_THREADS = 1
 # States of finished prompts kept in memory: returning to an earlier chat then costs only its new tokens.
 PROMPT_CACHE_MIB = 512
 
@@ -51,8 +53,8 @@ def _server(model: Path) -> Any:
     params.n_parallel = 1
     params.n_ctx = CONTEXT_TOKENS
     params.n_ubatch = 2048
-    params.cpuparams.n_threads = THREADS
-    params.cpuparams_batch.n_threads = THREADS
+    params.cpuparams.n_threads = GENERATION_THREADS
+    params.cpuparams_batch.n_threads = PROMPT_THREADS
     params.cache_ram_mib = PROMPT_CACHE_MIB
     return xllamacpp.Server(params)
 

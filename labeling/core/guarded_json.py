@@ -10,8 +10,10 @@ from labeling.core.problems import FieldProblem, shown
 
 MAX_DEPTH = 32
 MAX_DIGITS = 4300
+MAX_VALUES = 100_000  # a megabyte of "[]," becomes 20 MB of objects
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[][{},:]|\n|[^][{},:"\s]+')
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+_PIECE = re.compile(_STRING.pattern + r'|[][{},:]|\n|[^][{},:"\s]+')
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")  # raw ones are not JSON or not UTF-8
 
 
@@ -27,7 +29,8 @@ def guarded_loads(text: str) -> Any:
     ------
     FieldProblem
         not JSON, NaN or Infinity, a number out of range, an integer over 4,300 digits, the same key twice in
-        an object, nested deeper than 32, NUL or half a surrogate pair in a string (no database stores those).
+        an object, nested deeper than 32, over 100,000 values, NUL or half a surrogate pair in a string (no
+        database stores those).
 
     Examples
     --------
@@ -37,6 +40,8 @@ def guarded_loads(text: str) -> Any:
     Traceback (most recent call last):
     labeling.core.problems.FieldProblem: a: stands twice in one object
     """
+    if _separators(text) > MAX_VALUES and _separators(_STRING.sub("", text)) > MAX_VALUES:
+        raise FieldProblem("", f"holds more than {MAX_VALUES:,} values")
     try:
         value = _DECODER.decode(text)
     except RecursionError:
@@ -48,6 +53,10 @@ def guarded_loads(text: str) -> Any:
     if _ESCAPED.search(text):
         _check_text(value)
     return value
+
+
+def _separators(text: str) -> int:
+    return text.count(",") + text.count("[") + text.count("{")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

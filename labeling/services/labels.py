@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection, models, transaction
 from django.db.models import Max
 from django.utils import timezone
 
@@ -259,25 +259,26 @@ class _LabelsImport:
         self._record(list(revised.values()), list(revised))
 
     def _record(self, labels: Sequence[Label], pks: Sequence[int]) -> None:
-        """Copy what the labels now hold into their histories, inside the database: half the work of an import."""
-        quoted = connection.ops.quote_name
+        """Copy what the labels now hold into their histories, inside the database: saves half the time."""
         columns = {_column(LabelRevision, name): _column(Label, source) for name, source in _HISTORY.items()}
-        client_id = LabelRevision._meta.get_field("client_id")
+        client_id = models.UUIDField().get_db_prep_value(self.id, connection)
         for batch in in_batches(pks, ROWS_AT_ONCE):
             sql = (
-                f"INSERT INTO {quoted(LabelRevision._meta.db_table)}"  # noqa: S608  names come from our models
-                f" ({', '.join(map(quoted, columns))}, {quoted(client_id.column)})"
-                f" SELECT {', '.join(map(quoted, columns.values()))}, %s"
-                f" FROM {quoted(Label._meta.db_table)} WHERE id IN ({', '.join(['%s'] * len(batch))})"
+                f"INSERT INTO {LabelRevision._meta.db_table}"  # noqa: S608  names come from our models
+                f" ({', '.join(columns)}, {_column(LabelRevision, 'client_id')})"
+                f" SELECT {', '.join(columns.values())}, %s"
+                f" FROM {Label._meta.db_table} WHERE id IN ({', '.join(['%s'] * len(batch))})"
             )
             with connection.cursor() as cursor:
-                cursor.execute(sql, [client_id.get_db_prep_value(self.id, connection), *batch])
+                cursor.execute(sql, [client_id, *batch])
         self.chat_ids.update(label.chat_id for label in labels)
         self.criterion_ids.update(label.criterion_id for label in labels)
 
 
-def _column(model: type[Label] | type[LabelRevision], name: str) -> str:
-    return model._meta.get_field(name).column
+def _column(model: type[models.Model], name: str) -> str:
+    """The quoted column of a field."""
+    field = model._meta.get_field(name)
+    return connection.ops.quote_name(str(getattr(field, "column", name)))
 
 
 def _evidence(line: LabelLine, chat: ChatRef, contents: Mapping[int, str]) -> list[dict[str, Any]]:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from django.urls import reverse
 from django.utils import timezone
 
 from evaluation.models.judges import Judge
@@ -146,3 +148,30 @@ def _answer(compared: Compared, numbered: list[tuple[int, Chat]]) -> None:
             )
             for n, chat in numbered
         )
+
+
+def urls(compared: Compared) -> dict[str, str]:
+    """Each page, and the API, once."""
+    run = compared.run.pk
+    return {
+        "list": reverse("alignment:report_list"),
+        "report": reverse("alignment:report_run", args=[run]),
+        "set": reverse("alignment:report_set", args=[compared.chat_set.pk]),
+        "cell": reverse("alignment:cell", args=[run, "polite", "fn"]),
+        "chat": reverse("alignment:chat", args=[run, compared.chat(5).pk]) + "?criterion=polite",
+        "api_run": reverse("api_run_report", args=[run]),
+        "api_set": reverse("api_set_report", args=[compared.chat_set.pk]),
+    }
+
+
+def cell_url(compared: Compared, key: str, name: str, query: str = "") -> str:
+    return reverse("alignment:cell", args=[compared.run.pk, key, name]) + query
+
+
+def chat_url(compared: Compared, n: int, query: str = "?criterion=polite") -> str:
+    return reverse("alignment:chat", args=[compared.run.pk, compared.chat(n).pk]) + query
+
+
+def text_of(response: Any) -> str:
+    body: str = response.content.decode()
+    return body

@@ -30,7 +30,7 @@ RUN = ("--set", "calibration", "--engine", "direct", "--grouping", "criterion")
 
 def unmarked(body: Body) -> StubReply:
     """Prose without a block, another one for every chat."""
-    return StubReply(f"Kind throughout in {case_of(body, dict.fromkeys(CASES, {}))}.")
+    return StubReply(f"Kind throughout in {case_of(body, {key: {} for key in CASES})}.")
 
 
 def too_big(body: Body) -> StubReply:

@@ -111,6 +111,11 @@ def test_a_number_below_the_limit_of_python_is_refused_all_the_same(monkeypatch:
         sys.set_int_max_str_digits(before)
 
 
+def test_commas_and_brackets_in_texts_are_no_values() -> None:
+    text = '[],{}"\\\\' * 100_000
+    assert guarded_loads(json.dumps({"content": text})) == {"content": text}
+
+
 def test_escaped_pairs_are_ordinary_text() -> None:
     assert guarded_loads(r'{"a": "\ud83d\ude00"}') == {"a": "😀"}
 

@@ -1,0 +1,183 @@
+"""Whatever reaches a model changes the judge's fingerprint; nothing else does."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from evaluation.core import grouping
+from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
+from evaluation.models.judges import Judge
+from evaluation.models.prompts import CriterionArticle, KnowledgeArticle, Promotion, PromptVersion
+from evaluation.runner.plan import judge_groups
+from evaluation.services import judges
+from evaluation.services.judges import JudgeChoice, judge_ensure
+from evaluation.services.knowledge import knowledge_import
+from labeling.models.chats import ChatSet
+from labeling.models.rubric import Criterion, CriterionVersion
+from tests.evaluation.running import always, answering, evaluate, rubric_of, the_run
+from tests.factories import make_chat, make_criterion, make_set
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ENDPOINT = resolve_endpoint(base_url="http://localhost:8001/v1", api_key="")
+DIRECT = JudgeChoice(engine="direct", model="m-1")
+
+
+@pytest.fixture
+def criteria(tmp_path: Path) -> list[Criterion]:
+    """Two criteria of one dimension; the second reads an article."""
+    rubric = rubric_of("polite")
+    second = make_criterion("wrong_fact", rubric=rubric, tier="simple", passes_when=False)
+    write_article(tmp_path, "Shoppers pay by card.")
+    CriterionArticle.objects.create(criterion=second, article=KnowledgeArticle.objects.get())
+    return list(rubric.criteria.select_related("dimension"))
+
+
+def write_article(folder: Path, text: str) -> None:
+    (folder / "payment.md").write_text(f"# Payment\n\n{text}\n")
+    knowledge_import(folder=folder)
+
+
+def ensure(criteria: list[Criterion], choice: JudgeChoice = DIRECT, endpoint: Endpoint = ENDPOINT) -> Judge:
+    return judge_ensure(choice=choice, criteria=criteria, endpoint=endpoint)
+
+
+def new_text(criterion: Criterion, **changes: object) -> None:
+    """The next version of a criterion's text."""
+    newest = criterion.versions.latest("number")
+    fields = ("question", "definition", "passes_when", "allow_na")
+    text = {name: getattr(newest, name) for name in fields} | changes
+    CriterionVersion.objects.create(
+        criterion=criterion, number=newest.number + 1, content_hash=digest(repr(text)), **text
+    )
+
+
+def promote(criterion: Criterion, text: str) -> None:
+    prompt = PromptVersion.objects.create(criterion=criterion, number=2, text=text, content_hash=digest(text))
+    Promotion.objects.create(criterion=criterion, version=prompt)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+CHOICES = {
+    "engine": replace(DIRECT, engine="debate"),
+    "model": replace(DIRECT, model="m-2"),
+    "formatter": replace(DIRECT, formatter="m-3"),
+    "grouping": replace(DIRECT, grouping="criterion"),
+    "knowledge mode": replace(DIRECT, knowledge="none"),
+}
+TEXTS: dict[str, Callable[[Criterion], None]] = {
+    "prompt": lambda row: promote(row, "# Objective\nAnother way to ask."),
+    "question": lambda row: new_text(row, question="Was it really so?"),
+    "definition": lambda row: new_text(row, definition="True when it really was."),
+    "passes_when": lambda row: new_text(row, passes_when=False),
+    "allow_na": lambda row: new_text(row, allow_na=True),
+}
+VERSIONS = ("FENCE_VERSION", "READER_VERSION", "FORMATTER_SCHEMA_VERSION")
+
+
+def test_the_same_ingredients_are_the_same_judge(criteria: list[Criterion]) -> None:
+    first = ensure(criteria)
+    assert ensure(list(reversed(criteria))[::-1]) == first
+    assert Judge.objects.count() == 1
+    assert first.prompts.count() == 2
+    assert [len(group.criteria) for group in judge_groups(first, list(first.prompts.all())).values()] == [2]
+
+
+@pytest.mark.parametrize("part", list(CHOICES))
+def test_every_choice_that_reaches_a_model_changes_the_fingerprint(
+    criteria: list[Criterion], part: str
+) -> None:
+    assert ensure(criteria, CHOICES[part]).fingerprint != ensure(criteria).fingerprint
+
+
+@pytest.mark.parametrize("part", list(TEXTS))
+def test_every_text_that_reaches_a_model_changes_the_fingerprint(
+    criteria: list[Criterion], part: str
+) -> None:
+    before = ensure(criteria)
+    TEXTS[part](criteria[0])
+    after = ensure(criteria)
+    assert after.fingerprint != before.fingerprint
+    assert after.prompts.get(criterion=criteria[1]).prompt_version.number == 1
+
+
+def test_an_articles_text_changes_the_fingerprint(criteria: list[Criterion], tmp_path: Path) -> None:
+    before = ensure(criteria)
+    write_article(tmp_path, "Shoppers pay with a company card.")
+    after = ensure(criteria)
+    assert after.fingerprint != before.fingerprint
+    assert after.snapshot_id != before.snapshot_id
+    assert before.snapshot is not None
+    assert "by card" in before.snapshot.items.get().article_version.text
+
+
+def test_the_endpoint_changes_the_fingerprint_and_its_key_does_not(criteria: list[Criterion]) -> None:
+    before = ensure(criteria).fingerprint
+    elsewhere = resolve_endpoint(base_url="http://localhost:8002/v1", api_key="")
+    with_key = resolve_endpoint(base_url="http://LOCALHOST:8001/v1/", api_key="sk-another")
+    assert ensure(criteria, endpoint=elsewhere).fingerprint != before
+    assert ensure(criteria, endpoint=with_key).fingerprint == before
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_fence_reader_and_schema_versions_change_the_fingerprint(
+    criteria: list[Criterion], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    before = ensure(criteria).fingerprint
+    monkeypatch.setattr(judges, name, 99)
+    assert ensure(criteria).fingerprint != before
+
+
+def test_our_own_prompt_texts_change_the_fingerprint(
+    criteria: list[Criterion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = ensure(criteria).fingerprint
+    monkeypatch.setattr(judges, "template_hash", lambda: "another wording")
+    assert ensure(criteria).fingerprint != before
+
+
+@pytest.mark.parametrize("field", ["temperature", "max_tokens", "max_tokens_per_criterion", "top_p", "seed"])
+def test_sampling_settings_change_the_fingerprint(
+    criteria: list[Criterion], monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    before = ensure(criteria).fingerprint
+    monkeypatch.setattr(
+        judges,
+        "default_sampling",
+        lambda **given: replace(grouping.default_sampling(**given), **{field: 1}),
+    )
+    assert ensure(criteria).fingerprint != before
+
+
+def another_set() -> ChatSet:
+    chat_set = ChatSet.objects.select_related("rubric").get(name="calibration")
+    return make_set(chat_set.rubric, make_chat(), make_chat(), name="another", split="holdout")
+
+
+def test_concurrency_price_set_split_limit_and_replicate_do_not_change_it(
+    settings: Settings, tmp_path: Path
+) -> None:
+    make_set(rubric_of("polite"), make_chat(), make_chat())
+    another_set()
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps({"judge-model": {"input": 1, "output": 2}}))
+    args = ("--engine", "direct", "--set")
+    with answering(settings, always(True)):
+        evaluate(*args, "calibration")
+        evaluate(*args, "calibration", "--max-in-flight", "1")
+        evaluate(*args, "calibration", "--replicate", "3")
+        evaluate(*args, "calibration", "--split", "dev", "--limit", "1")
+        evaluate(*args, "another", "--split", "holdout")
+        settings.LACE_PRICES, settings.LACE_REQUEST_TIMEOUT, settings.LACE_MAX_IN_FLIGHT = str(prices), 7, 2
+        evaluate(*args, "another", "--replicate", "4")
+    assert the_run().cost_usd is not None
+    assert Judge.objects.count() == 1
+    assert Judge.objects.get().runs.count() == 6
