@@ -1,5 +1,6 @@
 """The demo workspace: chats, knowledge, labels and one judge's verdicts, all written for it and marked so."""
 
+import json
 import os
 import secrets
 from collections.abc import Sequence
@@ -64,7 +65,8 @@ def demo_ensure() -> ChatSet:
     """Make the demo workspace or complete it; what is there already stays as it is."""
     knowledge_import(folder=DEMO / "knowledge")
     rubric_import(path=RUBRIC, articles_set=articles_set)
-    chats_import(path=DEMO / "chats.jsonl", set_name=SET, origin=Chat.Origin.DEMO)
+    rubric = json.loads(RUBRIC.read_text(encoding="utf-8"))["name"]
+    chats_import(path=DEMO / "chats.jsonl", set_name=SET, rubric_name=rubric, origin=Chat.Origin.DEMO)
     chat_set = ChatSet.objects.select_related("rubric").get(name=SET)
     champions_ensure(criteria=list(chat_set.rubric.criteria.all()))
     labels_import(path=DEMO / "labels.jsonl", source=Label.Source.DEMO, rater_kind=Rater.Kind.DEMO)

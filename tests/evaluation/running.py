@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from django.db import connection
-from pytest_django.fixtures import Settings
+from pytest_django import Settings
 
 from evaluation.management.commands.evaluate import Command
 from evaluation.models.runs import Attempt, ModelCall, Run, Verdict

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_django.fixtures import Settings
+from pytest_django import Settings
 
 from evaluation.gateway import retries
 from evaluation.models.runs import Attempt, ModelCall, Verdict

@@ -10,7 +10,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.backends.signals import connection_created
 from django.utils import timezone
-from pytest_django.fixtures import Settings
+from pytest_django import Settings
 
 from labeling.models import labels
 from labeling.models.labels import Label

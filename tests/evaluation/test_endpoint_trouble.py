@@ -6,7 +6,7 @@ import socket
 
 import pytest
 from django.apps import apps
-from pytest_django.fixtures import Settings
+from pytest_django import Settings
 
 from evaluation.gateway import retries
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit

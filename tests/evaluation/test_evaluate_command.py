@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from pytest_django.fixtures import Settings
+from pytest_django import Settings
 
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion

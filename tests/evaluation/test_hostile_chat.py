@@ -1,7 +1,7 @@
 """Whatever a chat says, it cannot give a verdict; and the formatter never sees it."""
 
 import pytest
-from pytest_django.fixtures import Settings
+from pytest_django import Settings
 
 from tests.evaluation.running import (
     answering,

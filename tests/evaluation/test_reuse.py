@@ -3,7 +3,7 @@
 import hashlib
 
 import pytest
-from pytest_django.fixtures import Settings
+from pytest_django import Settings
 
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, UnitCall, Verdict
