@@ -1,11 +1,36 @@
 #!/usr/bin/env python
-"""Django's command line."""
+"""Django's command line, with exit codes to rely on: wrong usage is 2, never 1 by accident."""
 
 import os
 import sys
+from typing import NoReturn
 
-from django.core.management import execute_from_command_line
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import ManagementUtility, get_commands
+from django.core.management.base import BaseCommand
+
+
+class CommandLine(ManagementUtility):
+    """Django's own exits with 1 on an unknown command; 1 means "the answer is no" here."""
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        """The command of that name."""
+        if subcommand not in get_commands():
+            refuse(f"there is no command {subcommand!r} (see manage.py help)")
+        return super().fetch_command(subcommand)
+
+
+def refuse(message: str) -> NoReturn:
+    """One clear line, exit 2."""
+    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    sys.exit(2)
+
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lace_site.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        settings.INSTALLED_APPS  # noqa: B018  Django itself keeps a wrong setting to itself until much later
+        CommandLine(sys.argv).execute()
+    except ImproperlyConfigured as error:
+        refuse(str(error))

@@ -42,5 +42,5 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
             Item(label, reverse(route), here.startswith(prefix))
             for label, route, permission, prefix in ENTRIES
             if user.has_perm(permission)
-        ]
+        ],
     }

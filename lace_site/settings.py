@@ -4,6 +4,7 @@ import os
 import secrets
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
 from csp.constants import NONE, SELF
@@ -28,6 +29,26 @@ def positive(name: str, *, default: int) -> int:
     return int(value)
 
 
+def switch(name: str) -> bool:
+    """An environment variable that is on or off; off when it is not set."""
+    value = env.str(name, default="off").strip().lower()
+    if value in ("on", "true", "yes", "1"):
+        return True
+    if value in ("off", "false", "no", "0", ""):
+        return False
+    raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}")
+
+
+def time_zone() -> str:
+    """TIME_ZONE, which cuts the days."""
+    name = str(env.str("TIME_ZONE", default="UTC"))
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ImproperlyConfigured(f"TIME_ZONE names no time zone: {name!r}") from error
+    return name
+
+
 def secret_key() -> str:
     """SECRET_KEY, or one made once into var/secret_key (readable by its owner only)."""
     if given := env.str("SECRET_KEY", default=""):
@@ -45,6 +66,8 @@ def secret_key() -> str:
 def database() -> dict[str, Any]:
     """The default database; SQLite gets what eight writers need (WAL, IMMEDIATE, a patient timeout)."""
     config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'lace.sqlite3'}")
+    if config["ENGINE"] not in ("django.db.backends.sqlite3", "django.db.backends.postgresql"):
+        raise ImproperlyConfigured("DATABASE_URL must start with sqlite:// or postgres://")
     if config["ENGINE"] != "django.db.backends.sqlite3":
         return config | {"CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}
     path = Path(config["NAME"])
@@ -60,7 +83,7 @@ def database() -> dict[str, Any]:
 
 
 SECRET_KEY = secret_key()
-DEBUG = env.bool("DEBUG", default=False)
+DEBUG = switch("DEBUG")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": database()}
@@ -128,7 +151,7 @@ LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 
 LANGUAGE_CODE = "en"
-TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+TIME_ZONE = time_zone()
 USE_TZ = True
 
 STATIC_URL = "static/"
@@ -156,7 +179,7 @@ X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 # Behind TLS: HTTPS=on makes cookies secure and sends HSTS.
-if env.bool("HTTPS", default=False):
+if switch("HTTPS"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
     SECURE_HSTS_SECONDS = 31_536_000

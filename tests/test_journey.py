@@ -173,9 +173,25 @@ def test_a_rater_labels_by_keyboard_alone_and_a_lead_reads_the_report(
     expect(page.get_by_role("heading", level=1)).to_have_text("Reports")
     page.get_by_role("link", name=f"Run {before['run']}").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Alignment report")
-    on_time = page.locator("#c-on_time .matrix b")
-    counted = before["criteria"][0]["confusion"]
-    expect(on_time).to_have_text([str(counted[name]) for name in ("tp", "fn", "fp", "tn")])
-    raters = page.locator("#numbers ~ section, #numbers").get_by_role("row", name="On time")
-    expect(raters.last).to_contain_text("3")
+    table = before["criteria"][0]["confusion"]
+    cells = page.locator("#c-on_time .matrix b")
+    expect(cells).to_have_text([str(table[name]) for name in ("tp", "fn", "fp", "tn")])
+    expect(page.get_by_role("table", name="Judge against consensus")).to_contain_text("Not enough human True")
+    read_disagreement(page, before["disagreements"][0])
     assert problems == []
+
+
+def read_disagreement(page: Page, row: dict[str, Any]) -> None:
+    """Through the matrix to the chat: what people said, both briefs, and the Judge's whole rationale."""
+    missed = "missed by judge" if row["human"] else "raised by judge"
+    page.locator(f"#c-{row['criterion']}").get_by_role("link", name=missed).click()
+    page.locator("article.disc").first.get_by_role("link").click()
+    expect(page.locator(".facts")).to_contain_text(row["chat_id"])
+    expect(page.locator(".voices article").first).to_contain_text("m2 shows it")
+    steps = page.locator(".steps article")
+    expect(steps).to_have_count(3)
+    titles = ["Customer critic", "Support defender", "Judge"]
+    for place, title in enumerate(titles):
+        expect(steps.nth(place)).to_contain_text(title)
+    word = "TRUE" if row["judge"] else "FALSE"
+    expect(steps.last).to_contain_text(f"On {row['criterion']} the messages lead me to say {word}.")

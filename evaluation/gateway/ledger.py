@@ -20,8 +20,7 @@ STORED_STATES: dict[str, ReplyState] = {
 }
 
 
-TOKEN_COUNTS = ("prompt_tokens", "cached_tokens", "completion_tokens")
-MAX_COUNT = 2**31 - 1
+LARGEST_COUNT = 2**31 - 1  # what PostgreSQL's integer holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,12 @@ def attempt_begin(call_id: int, *, run_id: int, unit_id: int) -> int:
 
 def storable(outcome: Outcome) -> Outcome:
     """The outcome without token counts that no column holds: a nonsense count is an unknown one."""
-    counts = {name: getattr(outcome, name) for name in TOKEN_COUNTS}
-    return replace(outcome, **{name: None for name, count in counts.items() if count and count > MAX_COUNT})
+    return replace(
+        outcome,
+        prompt_tokens=_count(outcome.prompt_tokens),
+        cached_tokens=_count(outcome.cached_tokens),
+        completion_tokens=_count(outcome.completion_tokens),
+    )
 
 
 def attempt_end(attempt_id: int, outcome: Outcome, *, cost: Decimal | None) -> None:
@@ -154,6 +157,10 @@ def _call_create(request: Request, *, key: str, sample: int) -> ModelCall:
         },
     )
     return call
+
+
+def _count(count: int | None) -> int | None:
+    return None if count is None or count > LARGEST_COUNT else count
 
 
 def _mark_lost(call: ModelCall, *, unit_id: int) -> None:

@@ -38,16 +38,18 @@ def run_execute(run: Run, *, on_unit: Callable[[bool], None], max_in_flight: int
     return run
 
 
+@transaction.atomic
 def run_settle(run: Run, *, trouble: str) -> None:
     """Write the state that the units amount to, and what the run asked and paid for."""
+    # The lock keeps two workers that end together from writing an older state over a newer one.
+    run.refresh_from_db(from_queryset=Run.objects.select_for_update())
     units = run.units.aggregate(
         left=Count("id", filter=Q(state__in=[Unit.State.OPEN, Unit.State.LEASED])),
         failed=Count("id", filter=Q(state=Unit.State.FAILED)),
     )
-    run.refresh_from_db()
     if units["left"] == 0:
         run.state = Run.State.DONE_WITH_FAILURES if units["failed"] else Run.State.DONE
-        run.finished_at = timezone.now()
+        run.finished_at = run.finished_at or timezone.now()
         trouble = _first_error(run)
     elif trouble:
         run.state = Run.State.PAUSED

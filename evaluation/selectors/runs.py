@@ -59,8 +59,8 @@ def run_list() -> QuerySet[Run]:
 
 def run_rows(runs: Sequence[Run]) -> list[RunRow]:
     """Rows of these runs; two queries however many verdicts there are."""
-    counts = {
-        row["run"]: row
+    counts: dict[int, dict[str, Any]] = {
+        row["run"]: dict(row)
         for row in Verdict.objects.filter(run__in=[run.pk for run in runs])
         .values("run")
         .annotate(

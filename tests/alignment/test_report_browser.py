@@ -1,4 +1,4 @@
-"""A lead in a real browser: from the sign-in to a disagreeing chat; accessibility and CSP of every report page."""
+"""A lead in a real browser, from the sign-in to a disagreeing chat; accessibility and CSP of every page."""
 
 from collections.abc import Iterator
 

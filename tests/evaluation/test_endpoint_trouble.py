@@ -49,7 +49,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def troubled(reply: StubReply):
     """Answers for the first chats, then trouble."""
-    good, cases = always(True), {f"c{n}": {} for n in range(CHATS)}
+    good = always(True)
+    cases: dict[str, dict[str, bool | None]] = {f"c{n}": {} for n in range(CHATS)}
 
     def answer(body):
         return good(body) if int(case_of(body, cases)[1:]) < ANSWERED else reply
@@ -129,7 +130,9 @@ def test_the_key_is_in_no_output_no_log_and_no_table(
         settings.OPENAI_BASE_URL = f"http://{KEY}@127.0.0.1/v1"
         printed += evaluate(*RUN).err
         assert stub.seen[0].headers["Authorization"] == f"Bearer {KEY}"
-    rows = [str(list(model.objects.values())) for model in apps.get_app_config("evaluation").get_models()]
+    rows = [
+        str(list(model._default_manager.values())) for model in apps.get_app_config("evaluation").get_models()
+    ]
     assert Run.objects.count() == 2
     for text in (printed, caplog.text, *rows):
         assert KEY not in text

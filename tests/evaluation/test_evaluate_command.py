@@ -333,5 +333,5 @@ def test_every_verdict_leads_to_its_calls(settings: Settings) -> None:
     with answering(settings, always(True)):
         evaluate("--set", "calibration", "--engine", "debate")
     verdict = Verdict.objects.get()
-    uses = UnitCall.objects.filter(unit_id=verdict.unit_id).values_list("role", "step", "reused")
+    uses = UnitCall.objects.filter(unit=verdict.unit).values_list("role", "step", "reused")
     assert sorted(uses) == [("customer", 1, False), ("judge", 1, False), ("support", 1, False)]

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -149,10 +150,9 @@ def test_sampling_settings_change_the_fingerprint(
     criteria: list[Criterion], monkeypatch: pytest.MonkeyPatch, field: str
 ) -> None:
     before = ensure(criteria).fingerprint
+    changed: dict[str, Any] = {field: 1}
     monkeypatch.setattr(
-        judges,
-        "default_sampling",
-        lambda **given: replace(grouping.default_sampling(**given), **{field: 1}),
+        judges, "default_sampling", lambda **given: replace(grouping.default_sampling(**given), **changed)
     )
     assert ensure(criteria).fingerprint != before
 

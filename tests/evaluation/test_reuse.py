@@ -129,5 +129,5 @@ def test_a_resumed_run_counts_what_it_paid_for_before(settings: Settings) -> Non
         stub.answer = by_role(reasoning=unmarked, formatter=lambda body: formatter)
         done = evaluate("--resume", str(failed["run"])).answer
     assert (done["calls"], done["reused"]) == (4, 0)
-    assert done["prompt_tokens"] == sum(ModelCall.objects.values_list("prompt_tokens", flat=True))
+    assert done["prompt_tokens"] == sum(call.prompt_tokens or 0 for call in ModelCall.objects.all())
     assert done["prompt_tokens"] > failed["prompt_tokens"] > 0

@@ -1,6 +1,7 @@
 """The pages of runs and criteria: who may open them, what they say, and what they cost."""
 
 import hashlib
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -192,7 +193,7 @@ def test_run_page_shows_counts_cost_and_what_was_asked(
 def test_an_unknown_cost_is_shown_as_a_dash_and_trouble_in_words(
     client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
 ) -> None:
-    run = make_run(make_judge(rubric), chat_set, state="paused", error="HTTP 401: <b>no</b>")
+    run = make_run(make_judge(rubric), chat_set, state="paused", units_total=3, error="HTTP 401: <b>no</b>")
     client.force_login(lead_user)
     text = client.get(reverse("evaluation:run_detail", args=[run.pk])).content.decode()
     assert "no price known" in text
@@ -216,7 +217,7 @@ def test_only_a_running_run_asks_for_its_progress_again(
 
 @pytest.mark.parametrize(("config", "notice"), [(EMBEDDED, WEAK_JUDGE), ({"demo": True}, DEMO_VERDICTS)])
 def test_weak_and_invented_judges_are_named_as_such_on_list_and_page(
-    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet, config: dict, notice: str
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet, config: dict[str, Any], notice: str
 ) -> None:
     plain = make_run(make_judge(rubric), chat_set)
     client.force_login(lead_user)

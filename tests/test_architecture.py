@@ -1,0 +1,179 @@
+"""What a machine can hold of the house's rules: imports, sizes, sign-in and CSRF on every route, migrations."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
+
+from labeling.models.people import Role, User
+from tests.factories import make_user
+
+HOUSE = ("lace_site", "alignment", "evaluation", "labeling", "tests", "bench")
+APPS = ("labeling", "evaluation", "alignment")
+KINDS = {".py", ".html", ".css", ".js"}
+MOST_LINES, MOST_LINES_OF_A_FUNCTION = 400, 40
+
+# What a stranger may open; static files are served before any route is looked up.
+OPEN_ROUTES = {"login", "admin:login", "healthz", "readyz"}
+UNSAFE = ("post", "put", "patch", "delete")
+
+
+# ---------- the house ----------
+
+
+def sources(*kinds: str) -> Iterator[Path]:
+    """The house's own files; what others wrote (vendor) or a machine did (migrations) is left out."""
+    for folder in (*HOUSE, "templates"):
+        for path in sorted((settings.BASE_DIR / folder).rglob("*")):
+            if path.suffix in kinds and not {"vendor", "migrations"} & set(path.parts):
+                yield path
+
+
+def test_imports_go_one_way() -> None:
+    command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
+    done = subprocess.run(command, cwd=settings.BASE_DIR, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+def test_no_file_has_more_than_400_lines() -> None:
+    found = list(sources(*KINDS))
+    sizes = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in found}
+    assert len(sizes) > 100
+    assert {path: size for path, size in sizes.items() if size > MOST_LINES} == {}
+
+
+def test_no_function_has_more_than_40_lines() -> None:
+    long = []
+    for path in sources(".py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                docstring = ast.get_docstring(node, clean=False) or ""
+                lines = (node.end_lineno or 0) - node.lineno + 1 - len(docstring.splitlines())
+                if lines > MOST_LINES_OF_A_FUNCTION:
+                    long.append(f"{path.name}: {node.name}, {lines} lines")
+    assert long == []
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_core_needs_no_django(app: str) -> None:
+    script = (
+        "import importlib, pkgutil, sys\n"
+        f"core = importlib.import_module('{app}.core')\n"
+        "for module in pkgutil.walk_packages(core.__path__, core.__name__ + '.'):\n"
+        "    importlib.import_module(module.name)\n"
+        "print(sorted({'django', 'rest_framework', 'celery', 'openai'} & set(sys.modules)))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(
+        command, cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+@pytest.mark.django_db
+def test_the_migrations_are_complete() -> None:
+    call_command("makemigrations", check_changes=True, dry_run=True, verbosity=0)
+
+
+# ---------- routes ----------
+
+
+@dataclass(frozen=True)
+class Route:
+    """One pattern of the URLconf with an address that leads to it."""
+
+    name: str
+    url: str
+
+
+def _walk(patterns: list[URLPattern | URLResolver], prefix: str, space: str) -> Iterator[Route]:
+    for pattern in patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            inner = f"{space}{pattern.namespace}:" if pattern.namespace else space
+            yield from _walk(pattern.url_patterns, route, inner)
+        else:
+            url = "/" + _example(route)
+            assert resolve(url).func == pattern.callback, f"{url} leads past {route}"
+            yield Route(f"{space}{pattern.name}", url)
+
+
+def _example(route: str) -> str:
+    """An address for a route: 1 for numbers, a word for the rest, the first of named alternatives."""
+    route = re.sub(r"<int:\w+>", "1", route)
+    route = re.sub(r"<(?:\w+:)?\w+>(?!\w|\[|\.|\()", "1", route) if "(?P" not in route else route
+    route = re.sub(r"\(\?P<\w+>(\w+)[\w|]*\)", r"\1", route)
+    route = re.sub(r"\(\?P<\w+>\.\*\)", "anything", route)
+    return route.replace("^", "").replace("$", "")
+
+
+def all_routes() -> list[Route]:
+    return list(_walk(get_resolver().url_patterns, "", ""))
+
+
+@pytest.fixture
+def everybody(db: None) -> User:
+    """An account with every role and right, so that only the token is missing."""
+    user = make_user("everybody", *Role)
+    user.is_staff = user.is_superuser = True
+    user.save()
+    return user
+
+
+def test_the_urlconf_is_read_whole() -> None:
+    routes = all_routes()
+    names = {route.name for route in routes}
+    assert {"home", "logout", "labeling:rate", "evaluation:run_detail", "alignment:cell"} <= names
+    assert {"api_label", "api_run_report", "schema", "admin:index", *OPEN_ROUTES} <= names
+    assert len(routes) > 40
+
+
+@pytest.mark.django_db
+def test_every_route_asks_for_the_sign_in() -> None:
+    client, login = Client(), (reverse("login"), reverse("admin:login"))
+    for route in all_routes():
+        for method in ("get", *UNSAFE):
+            response = getattr(client, method)(route.url)
+            if response.status_code == 302:
+                assert response.headers["Location"].split("?")[0] in login, route
+            elif not (route.name in OPEN_ROUTES and method in ("get", "post")):
+                assert response.status_code in (401, 403, 404, 405), (method, route, response.status_code)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", sorted(OPEN_ROUTES))
+def test_the_open_routes_are_open_and_no_more_than_needed(name: str) -> None:
+    response = Client().get(reverse(name))
+    assert response.status_code == 200
+    assert "Sign out" not in response.content.decode()
+
+
+def test_every_unsafe_request_without_a_token_is_refused(everybody: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(everybody)
+    for route in all_routes():
+        for method in UNSAFE:
+            response = getattr(client, method)(route.url, content_type="application/json")
+            assert response.status_code == 403, (method, route, response.status_code)
+            assert "CSRF" in response.content.decode() or "form" in response.content.decode(), route
+
+
+def test_with_the_token_the_same_request_goes_through(everybody: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(everybody)
+    page = client.get(reverse("alignment:report_list"))
+    token = page.context["csrf_token"]
+    assert client.post(reverse("logout"), {"csrfmiddlewaretoken": str(token)}).status_code == 302
+    assert client.get(reverse("alignment:report_list")).status_code == 302

@@ -1,0 +1,46 @@
+"""A nonsense setting stops the start with the variable's name; a wrong command line exits 2, never 1."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LACE_MAX_IN_FLIGHT", "many"),
+        ("LACE_MAX_IN_FLIGHT", "0"),
+        ("LACE_REQUEST_TIMEOUT", "-1"),
+        ("TIME_ZONE", "Nowhere/Land"),
+        ("DEBUG", "maybe"),
+        ("DATABASE_URL", "mysql://localhost/x"),
+    ],
+)
+def test_a_nonsense_setting_stops_the_start_with_its_name(name: str, value: str) -> None:
+    done = manage("check", **{name: value})
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert name in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_unknown_command_is_wrong_usage() -> None:
+    done = manage("evaluat")
+    assert done.returncode == 2
+    assert "'evaluat'" in done.stderr
