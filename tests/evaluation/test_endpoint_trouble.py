@@ -3,13 +3,16 @@
 import json
 import logging
 import socket
+from typing import Any
 
 import pytest
 from django.apps import apps
+from django.db import OperationalError
 from pytest_django import Settings
 
 from evaluation.gateway import retries
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
+from evaluation.runner import drain
 from tests.evaluation.running import (
     KEY,
     always,
@@ -102,6 +105,26 @@ def test_a_few_units_that_fail_end_the_run_with_failures_and_their_reason(settin
     assert (ended.code, ended.answer["state"]) == (4, "done_with_failures")
     assert "2 units failed: " in ended.error
     assert "HTTP 500: the endpoint failed" in the_run().error
+
+
+def test_a_database_that_fails_is_an_outside_failure_and_the_answers_before_it_are_kept(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**given: Any) -> bool:
+        raise OperationalError("disk full")
+
+    workspace("polite", chats=3)
+    with answering(settings, always(True)) as stub:
+        monkeypatch.setattr(drain, "unit_finish", fail)
+        ended = evaluate(*RUN)
+        assert (ended.code, ended.error) == (4, "error: the database failed: disk full")
+        stored = ModelCall.objects.filter(state="answered").count()
+        assert stored >= 1
+        assert set(Unit.objects.values_list("state", flat=True)) == {"open"}
+        monkeypatch.undo()
+        before = stub.count
+        assert evaluate("--resume", str(the_run().pk)).answer["state"] == "done"
+        assert stub.count - before == 3 - stored
 
 
 def test_a_chat_over_the_models_context_is_too_long_and_never_cut(settings: Settings) -> None:
