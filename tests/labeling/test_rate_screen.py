@@ -1,71 +1,19 @@
-"""The rating screen in a real browser: keyboard, autosave, undo, accessibility, CSP."""
+"""The rating screen in a real browser: keyboard, keys dialog, search, accessibility, CSP."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.conf import settings
-from django.test import Client
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from labeling.models.labels import Assignment, Label, LabelRevision
-from labeling.models.people import User
-from labeling.services.labelling import assignment_next
-from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
+from labeling.models.labels import Assignment, Label
+from tests.labeling.desk import Desk, answer_all, user_of
+from tests.labeling.screen import KEYS, MOUSE_EVENTS, answers, question, saved, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-KEYS = ("polite", "brief", "honest", "correct")  # the last one may be "not applicable"
-MOUSE_EVENTS = "mousedown mouseup mousemove pointerdown wheel".split()  # noqa: SIM905
-
-
-def sign_in(context: BrowserContext, live_server: LiveServer, user: User) -> None:
-    client = Client()
-    client.force_login(user)
-    name = settings.SESSION_COOKIE_NAME
-    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_server.url}])
-
-
-@pytest.fixture
-def desk(transactional_db: None) -> Desk:
-    return make_desk(chats=3, raters=2, keys=KEYS)
-
-
-@pytest.fixture
-def problems() -> list[str]:
-    """What the browser complained about: CSP violations, script errors, failed loads."""
-    return []
-
-
-@pytest.fixture
-def screen(
-    page: Page, context: BrowserContext, live_server: LiveServer, desk: Desk, problems: list[str]
-) -> Iterator[Page]:
-    """The first chat of the job, open and ready; afterwards the console must be clean."""
-    sign_in(context, live_server, user_of(desk.rater))
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(live_server.url + reverse("labeling:next", args=[desk.job.pk]))
-    expect(page.locator("#save")).to_have_text("Saves as you answer")
-    yield page
-    assert problems == []
-
-
-def saved(page: Page) -> None:
-    expect(page.locator("#save")).to_have_text(re.compile(r"^Saved \d\d:\d\d$"))
-
-
-def question(page: Page) -> Any:
-    """The legend of the open criterion; there is always exactly one."""
-    return page.locator("form.open:not([hidden]) legend")
-
-
-def answers() -> dict[str, bool | None]:
-    return dict(Label.objects.filter(state__in=["draft", "submitted"]).values_list("criterion__key", "value"))
 
 
 # ---------- labelling by keyboard ----------
@@ -204,122 +152,6 @@ def test_turns_are_picked_as_evidence_with_keys(screen: Page) -> None:
     expect(screen.locator(".turn.picked")).to_have_count(0)
     saved(screen)
     assert Label.objects.get().evidence == []
-
-
-# ---------- undo ----------
-
-
-def test_undo_and_redo_go_twenty_steps_and_write_history(screen: Page) -> None:
-    for step in range(20):
-        screen.keyboard.press("t" if step % 2 else "f")
-        screen.keyboard.press("k")
-    expect(question(screen)).to_have_text("Is polite so?")
-    for _ in range(19):
-        screen.keyboard.press("u")
-    expect(screen.locator("input:checked:visible")).to_have_value("false")
-    screen.keyboard.press("Control+z")
-    expect(screen.locator("input:checked:visible")).to_have_count(0)
-    expect(screen.locator("#said")).to_contain_text("Undone")
-    screen.keyboard.press("Shift+Z")
-    expect(screen.locator("input:checked:visible")).to_have_value("false")
-    saved(screen)
-    assert answers() == {"polite": False}
-    assert LabelRevision.objects.count() == LabelRevision.objects.latest("number").number > 2
-
-
-def test_undo_survives_a_reload(screen: Page) -> None:
-    screen.keyboard.press("t")
-    saved(screen)
-    screen.reload()
-    screen.keyboard.press("u")
-    saved(screen)
-    assert answers() == {}
-    assert Label.objects.get().state == "cleared"
-
-
-# ---------- saving ----------
-
-
-def test_saved_answers_survive_a_reload(screen: Page) -> None:
-    screen.keyboard.press("t")
-    screen.keyboard.press("f")
-    saved(screen)
-    screen.reload()
-    expect(question(screen)).to_have_text("Is honest so?")
-    expect(screen.locator(".crit .ans:visible")).to_have_text(["True", "False", "open"])
-    expect(screen.locator("#why")).to_have_text("2 of 4 answered, 2 open")
-
-
-def test_answers_given_offline_are_kept_retried_and_survive_a_reload(
-    screen: Page, problems: list[str]
-) -> None:
-    refuse = "**/api/assignments/*/labels/**"
-    screen.route(refuse, lambda route: route.abort())
-    screen.keyboard.press("t")
-    screen.keyboard.press("f")
-    screen.keyboard.press("t")
-    expect(screen.locator("#save")).to_have_text("Offline, 3 kept here, retrying")
-    assert not Label.objects.exists()
-    screen.once("dialog", lambda dialog: dialog.accept())
-    screen.reload()
-    expect(screen.locator("#why")).to_have_text("3 of 4 answered, 1 open")
-    screen.unroute(refuse)
-    screen.evaluate("dispatchEvent(new Event('online'))")
-    saved(screen)
-    assert answers() == {"polite": True, "brief": False, "honest": True}
-    problems[:] = [text for text in problems if "ERR_FAILED" not in text]
-
-
-def test_leaving_with_unsaved_answers_warns(screen: Page, problems: list[str]) -> None:
-    screen.route("**/api/assignments/*/labels/**", lambda route: route.abort())
-    screen.keyboard.press("t")
-    expect(screen.locator("#save")).to_contain_text("Offline")
-    kinds: list[str] = []
-
-    def leave(dialog: Any) -> None:
-        kinds.append(dialog.type)
-        dialog.accept()
-
-    screen.on("dialog", leave)
-    screen.goto("about:blank")
-    assert kinds == ["beforeunload"]
-    problems[:] = [text for text in problems if "ERR_FAILED" not in text]
-
-
-def test_an_answer_whose_reply_got_lost_is_not_saved_twice(screen: Page, problems: list[str]) -> None:
-    replies = 0
-
-    def lose_first(route: Route) -> None:
-        nonlocal replies
-        replies += 1
-        if replies == 1:
-            route.fetch()  # the server gets it, the page never hears of it
-            route.abort()
-        else:
-            route.continue_()
-
-    screen.route("**/api/assignments/*/labels/**", lose_first)
-    screen.keyboard.press("t")
-    expect(screen.locator("#save")).to_contain_text("Offline")
-    saved(screen)
-    assert (Label.objects.count(), LabelRevision.objects.count()) == (1, 1)
-    problems[:] = [text for text in problems if "ERR_FAILED" not in text]
-
-
-def test_a_lost_lease_stops_the_work_and_keeps_the_answer_here(
-    screen: Page, desk: Desk, problems: list[str]
-) -> None:
-    screen.keyboard.press("t")
-    saved(screen)
-    Assignment.objects.filter(state="open").delete()
-    expire(Assignment.objects.get())
-    assert assignment_next(rater=desk.raters[1], job=desk.job) is not None
-    screen.keyboard.press("f")
-    expect(screen.get_by_role("alert").locator("visible=true")).to_contain_text("went to another rater")
-    expect(screen.locator("#save")).to_have_text("Not saved, 1 kept here")
-    expect(screen.locator("#submit")).to_be_disabled()
-    assert answers() == {"polite": True}
-    problems[:] = [text for text in problems if "409" not in text]
 
 
 # ---------- dialogs, search ----------

@@ -1,0 +1,36 @@
+"""Fixtures of the rating screen's browser tests."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from tests.labeling.desk import Desk, make_desk, user_of
+from tests.labeling.screen import KEYS, sign_in
+
+
+@pytest.fixture
+def desk(transactional_db: None) -> Desk:
+    return make_desk(chats=3, raters=2, keys=KEYS)
+
+
+@pytest.fixture
+def problems() -> list[str]:
+    """What the browser complained about: CSP violations, script errors, failed loads."""
+    return []
+
+
+@pytest.fixture
+def screen(
+    page: Page, context: BrowserContext, live_server: LiveServer, desk: Desk, problems: list[str]
+) -> Iterator[Page]:
+    """The first chat of the job, open and ready; afterwards the console must be clean."""
+    sign_in(context, live_server, user_of(desk.rater))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(live_server.url + reverse("labeling:next", args=[desk.job.pk]))
+    expect(page.locator("#save")).to_have_text("Saves as you answer")
+    yield page
+    assert problems == []

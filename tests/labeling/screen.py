@@ -1,0 +1,35 @@
+"""What the tests of the rating screen share: a signed-in browser on the first chat, and how to read it."""
+
+import re
+from typing import Any
+
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import BrowserContext, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from labeling.models.labels import Label
+from labeling.models.people import User
+
+KEYS = ("polite", "brief", "honest", "correct")  # the last one may be "not applicable"
+MOUSE_EVENTS = "mousedown mouseup mousemove pointerdown wheel".split()  # noqa: SIM905
+
+
+def sign_in(context: BrowserContext, live_server: LiveServer, user: User) -> None:
+    client = Client()
+    client.force_login(user)
+    name = settings.SESSION_COOKIE_NAME
+    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_server.url}])
+
+
+def saved(page: Page) -> None:
+    expect(page.locator("#save")).to_have_text(re.compile(r"^Saved \d\d:\d\d$"))
+
+
+def question(page: Page) -> Any:
+    """The legend of the open criterion; there is always exactly one."""
+    return page.locator("form.open:not([hidden]) legend")
+
+
+def answers() -> dict[str, bool | None]:
+    return dict(Label.objects.filter(state__in=["draft", "submitted"]).values_list("criterion__key", "value"))
