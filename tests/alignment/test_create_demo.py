@@ -111,8 +111,11 @@ def test_every_page_has_something_to_show(demo: dict[str, Any]) -> None:
     ]
     for url in pages:
         response = lead.get(url)
+        body = response.content.decode()
         assert response.status_code == 200
-        assert 'class="empty"' not in response.content.decode()
+        assert 'class="empty"' not in body
+        if not url.startswith("/criteria/") and url != reverse("labeling:set_list"):
+            assert "written for this demo" in body, url  # wherever labels or verdicts are
     rater = signed_in("rater", demo["password"])
     assert "Label the demo chats" in rater.get(reverse("labeling:queue")).content.decode()
     screen = rater.get(reverse("labeling:next", args=[LabelingJob.objects.get().pk]), follow=True)
