@@ -139,7 +139,7 @@ class AssignmentOutput(serializers.Serializer[Any]):
 
 
 class StateOutput(serializers.Serializer[Any]):
-    """What became of an assignment, and the page that leads to the next chat."""
+    """What became of an assignment, and the address that leases and opens the next chat when posted to."""
 
     id = serializers.IntegerField()
     state = serializers.CharField()

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evaluation.gateway import embedded_child
+from labeling.core.problems import InputProblem
 
 EMBEDDED_NOTICE = "demonstration model, a weak judge"
 EMBEDDED_MODEL = embedded_child.MODEL_ALIAS
@@ -32,7 +33,7 @@ class EmbeddedModelError(RuntimeError):
     """The embedded model's server did not start."""
 
 
-class EmbeddedModelMissing(EmbeddedModelError):
+class EmbeddedModelMissing(EmbeddedModelError, InputProblem):
     """The embedded model is not installed."""
 
     def __init__(self, package: str) -> None:

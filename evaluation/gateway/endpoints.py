@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
 from evaluation.gateway.embedded import model_sha256
+from labeling.core.problems import InputProblem
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class EndpointError(ValueError):
+class EndpointError(InputProblem, ValueError):
     """An address or a key that cannot be used; the message names the setting and never shows the key."""
 
 

@@ -33,11 +33,12 @@ class CallUsed:
 
 @dataclass(frozen=True, slots=True)
 class OpenedCall:
-    """A call to be sent now (its attempt's id), or one that is answered already (reply set)."""
+    """A call to be sent now (its attempt), answered already (reply), or on its way elsewhere (waiting)."""
 
     call_id: int
     attempt_id: int = 0
     reply: Reply | None = None
+    waiting: bool = False
 
 
 def text_hash(text: str) -> str:
@@ -77,7 +78,17 @@ def call_open(request: Request, *, key: str, sample: int, run_id: int, unit_id: 
     if call is None:
         call = _call_create(request, key=key, sample=sample)
     _mark_lost(call, unit_id=unit_id)
+    if _asked_elsewhere(call, unit_id=unit_id):
+        return OpenedCall(call.pk, waiting=True)
     return OpenedCall(call.pk, attempt_id=attempt_begin(call.pk, run_id=run_id, unit_id=unit_id))
+
+
+def _asked_elsewhere(call: ModelCall, *, unit_id: int) -> bool:
+    """Whether a live worker has this very question on its way for another unit; its answer will do."""
+    # The lock makes two that open the call at the same moment take turns, so that one of them sees the other.
+    ModelCall.objects.select_for_update().get(pk=call.pk)
+    asking = call.attempts.filter(ended_at__isnull=True, unit__lease__expires_at__gt=timezone.now())
+    return asking.exclude(unit_id=unit_id).exists()
 
 
 def attempt_begin(call_id: int, *, run_id: int, unit_id: int) -> int:

@@ -32,6 +32,10 @@ REPLY_STATES: dict[str, ReplyState] = {
 }
 
 
+# How often to look for an answer that another process is waiting for.
+ASKED_ELSEWHERE_SECONDS = 0.5
+
+
 class EndpointDown(Exception):
     """No call to this endpoint can succeed now; the message is one clear line."""
 
@@ -85,9 +89,9 @@ class GatewayModel:
         gateway = self.gateway
         ours = {"run_id": self.run_id, "unit_id": self.unit_id}
         async with gateway.slots:
-            opened = await gateway.database.do(
-                partial(call_open, request, key=key, sample=self.sample, **ours)
-            )
+            find = partial(call_open, request, key=key, sample=self.sample, **ours)
+            while (opened := await gateway.database.do(find)).waiting:
+                await asyncio.sleep(ASKED_ELSEWHERE_SECONDS)
             if opened.reply is not None:
                 return opened.reply
             outcome = await self._send(request, key, opened)

@@ -7,11 +7,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from labeling.core.problems import InputProblem
+
 _NAMES = {"input", "cached_input", "output"}
 _PER = Decimal(1_000_000)
 
 
-class PriceFileError(ValueError):
+class PriceFileError(InputProblem, ValueError):
     """A price file that cannot be used; the message names file, model and field."""
 
 

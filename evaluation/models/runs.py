@@ -40,7 +40,7 @@ class Run(models.Model):
     prompt_tokens = models.PositiveBigIntegerField(default=0)
     cached_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)
-    cost_usd = models.DecimalField(max_digits=14, decimal_places=6, null=True, blank=True)
+    cost_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
     started_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -163,7 +163,7 @@ class ModelCall(models.Model):
     prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
     cached_tokens = models.PositiveIntegerField(null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(null=True, blank=True)
-    cost_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    cost_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
     latency_ms = models.PositiveIntegerField(null=True, blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)
 
@@ -225,7 +225,7 @@ class Attempt(models.Model):
     error = models.CharField(max_length=300, blank=True, default="")
     prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(null=True, blank=True)
-    cost_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    cost_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
 
     class Meta:
         ordering = ["number"]

@@ -73,6 +73,9 @@ def _is_dead(lease: WorkerLease) -> bool:
         return True
     if lease.worker != _host():
         return False
+    # Asked before this process takes a lease: one under its pid is left over from a process before it.
+    if lease.pid == os.getpid():
+        return True
     try:
         os.kill(lease.pid, 0)
     except ProcessLookupError:

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 
 from labeling.core.importing import in_batches
-from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
+from labeling.models.chats import Chat, ChatSet
 from labeling.models.rubric import Criterion
 
 AT_ONCE = 1000
@@ -29,23 +29,9 @@ def chats_by_external_id(external_ids: Collection[str]) -> dict[str, ChatRef]:
     return found
 
 
-def chat_sets() -> QuerySet[ChatSet]:
-    """All sets by name, each with n_chats, n_train, n_dev, n_holdout; one query."""
-    splits = {f"n_{split}": Count("members", filter=Q(members__split=split)) for split in Split.values}
-    return (
-        ChatSet.objects.select_related("rubric").annotate(n_chats=Count("members"), **splits).order_by("name")
-    )
-
-
 def chat_set_named(name: str) -> ChatSet | None:
     """The set of that name."""
     return ChatSet.objects.select_related("rubric").filter(name=name).first()
-
-
-def members(chat_set: ChatSet, *, split: str = "") -> QuerySet[ChatSetMember]:
-    """The set's members in order with their chats, of one split or all."""
-    rows = ChatSetMember.objects.filter(chat_set=chat_set).select_related("chat__topic").order_by("position")
-    return rows.filter(split=split) if split else rows
 
 
 def criteria_of_set(chat_set: ChatSet) -> QuerySet[Criterion]:

@@ -79,36 +79,21 @@ def answers_of(*, assignment: Assignment, criteria: Sequence[Criterion]) -> dict
             criterion__in=keys,
             state=Label.State.SUBMITTED,
         ).select_related("version")
-        return {keys[label.criterion_id]: label_answer(label, keys[label.criterion_id]) for label in labels}
+        return {keys[row.criterion_id]: answer_in(row, keys[row.criterion_id]) for row in labels}
     revisions = draft_revisions(assignment=assignment, criterion_ids=keys).select_related("version", "label")
-    return {
-        keys[row.label.criterion_id]: revision_answer(row, keys[row.label.criterion_id]) for row in revisions
-    }
+    return {keys[row.label.criterion_id]: answer_in(row, keys[row.label.criterion_id]) for row in revisions}
 
 
-def label_answer(label: Label, key: str) -> Answer:
-    """The answer that a label holds."""
+def answer_in(row: Label | LabelRevision, key: str) -> Answer:
+    """The answer to the criterion `key` that a label, or one revision of it, holds."""
     return Answer(
         criterion=key,
-        value=label.value,
-        state=label.state,
-        version=label.version.number,
-        revision=label.revision,
-        rationale=label.rationale,
-        evidence=label.evidence,
-    )
-
-
-def revision_answer(revision: LabelRevision, key: str) -> Answer:
-    """The answer that a revision holds."""
-    return Answer(
-        criterion=key,
-        value=revision.value,
-        state=revision.state,
-        version=revision.version.number,
-        revision=revision.number,
-        rationale=revision.rationale,
-        evidence=revision.evidence,
+        value=row.value,
+        state=row.state,
+        version=row.version.number,
+        revision=row.revision if isinstance(row, Label) else row.number,
+        rationale=row.rationale,
+        evidence=row.evidence,
     )
 
 

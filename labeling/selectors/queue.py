@@ -30,9 +30,9 @@ class QueueJob:
     closed: bool
     done: int
     total: int
-    # The chat in work, if any, and how many of its criteria are answered.
+    # The chat in work, if any, its topic, and how many of its criteria are answered.
     assignment: int | None
-    chat: str
+    topic: str
     answered: int
     # At this rater's own pace over all chats; None until one is submitted.
     minutes_left: int | None
@@ -164,7 +164,7 @@ def _job(
         done=done,
         total=done + left,
         assignment=leased.pk if leased else None,
-        chat=leased.chat.title if leased else "",
+        topic=leased.chat.topic.name if leased else "",
         answered=sum((leased.chat_id, criterion) in drafts for criterion in asked) if leased else 0,
         minutes_left=None if pace is None else math.ceil(left * pace / MS_A_MINUTE),
     )

@@ -15,10 +15,10 @@ from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.selectors.labels import (
     Answer,
+    answer_in,
     criteria_of,
     draft_revisions,
     newest_version,
-    revision_answer,
 )
 from labeling.services.consensus import consensus_refresh
 from labeling.services.leases import (
@@ -150,7 +150,7 @@ def _apply(
     if (earlier := done.select_related("version").first()) is not None:
         if not change.is_of(earlier):
             raise Conflict("client_id_used")
-        return revision_answer(earlier, criterion.key)
+        return answer_in(earlier, criterion.key)
     check_held(row)
     label, _ = Label.objects.select_for_update().get_or_create(
         **where, defaults={"version": change.version, "revision": 0, "given_at": now}
@@ -171,7 +171,7 @@ def _apply(
         row.lease_expires_at = now + LEASE
     row.active_ms += active_ms
     row.save(update_fields=["lease_expires_at", "active_ms"])
-    return revision_answer(revision, criterion.key)
+    return answer_in(revision, criterion.key)
 
 
 def _record(

@@ -3,10 +3,11 @@
 from typing import Any, cast
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_POST
 
 from labeling.access import permission_or_404
 from labeling.models.labels import LabelingJob
@@ -29,8 +30,9 @@ def queue(request: HttpRequest) -> HttpResponse:
     return render(request, "labeling/queue.html", context)
 
 
+@login_required(redirect_field_name=None)  # signing in again comes back by GET, which this page has not
 @permission_or_404("labeling.label_chats")
-@require_http_methods(["GET", "POST"])
+@require_POST
 def next_chat(request: HttpRequest, job_id: int) -> HttpResponse:
     """Lease the next chat of a job and open it; back to the queue when none is left."""
     rater = rater_for(user=cast(User, request.user))
@@ -61,7 +63,7 @@ def _resume(job: QueueJob) -> dict[str, Any]:
     return {
         "url": _next_url(job),
         "position": job.number,
-        "title": job.chat,
+        "topic": job.topic,
         "answered": job.answered,
         "total": job.criteria_count,
         "minutes_left": job.minutes_left,

@@ -9,14 +9,15 @@ from alignment.core.table import report_table
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
 from alignment.services.demo import RUNS, DemoRun, demo_ensure, demo_password, demo_run_ensure, people_ensure
-from evaluation.gateway.embedded import EMBEDDED_NOTICE, EmbeddedModelError
-from evaluation.gateway.endpoints import Endpoint, EndpointError
+from evaluation.gateway.embedded import EMBEDDED_NOTICE
+from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.runs import Run
 from evaluation.runner.execute import run_execute, run_reopen
-from evaluation.runner.plan import current_endpoint
-from labeling.core.problems import InputProblem, OutsideFailure
+from evaluation.runner.plan import current_endpoint, current_prices
+from labeling.core.problems import OutsideFailure
 from labeling.management.base import WorkbenchCommand
 from labeling.models.chats import ChatSet
+from labeling.models.people import User
 
 FINISHED = (Run.State.DONE, Run.State.CANCELLED)
 
@@ -35,10 +36,7 @@ class Command(WorkbenchCommand):
         users = people_ensure(chat_set=chat_set, password=password)
         runs = self._evaluate(chat_set) if options["evaluate"] else []
         names = [user.get_username() for user in users]
-        lines = [
-            *(self._told(run) for run in runs[:1]),
-            f"Sign in as {', '.join(names)}; password {password}",
-        ]
+        lines = [*(self._told(run) for run in runs[:1]), sign_in_line(users, password)]
         document = {
             "set": chat_set.name,
             "users": names,
@@ -48,13 +46,11 @@ class Command(WorkbenchCommand):
         self.answer(document, "\n\n".join(lines))
 
     def _evaluate(self, chat_set: ChatSet) -> list[Run]:
-        try:
-            endpoint = current_endpoint()
-            runs = [demo_run_ensure(chat_set=chat_set, demo=demo, endpoint=endpoint) for demo in RUNS]
-            for demo, run in zip(RUNS, runs, strict=True):
-                self._execute(demo, run, endpoint)
-        except (EndpointError, EmbeddedModelError) as error:
-            raise InputProblem(str(error)) from error
+        endpoint = current_endpoint()
+        current_prices()  # a price file that cannot be read is refused before anything is planned
+        runs = [demo_run_ensure(chat_set=chat_set, demo=demo, endpoint=endpoint) for demo in RUNS]
+        for demo, run in zip(RUNS, runs, strict=True):
+            self._execute(demo, run, endpoint)
         return runs
 
     def _execute(self, demo: DemoRun, run: Run, endpoint: Endpoint) -> None:
@@ -72,3 +68,12 @@ class Command(WorkbenchCommand):
     def _told(self, run: Run) -> str:
         notice = f"\n({EMBEDDED_NOTICE})" if run.judge.embedded else ""
         return f"{report_table(alignment_report(Scope(run.chat_set, run)))}{notice}"
+
+
+def sign_in_line(users: list[User], password: str) -> str:
+    """Who can sign in with the demo's password; accounts that were there before may keep another."""
+    open_to = [user.get_username() for user in users if user.check_password(password)]
+    kept = [user.get_username() for user in users if user.get_username() not in open_to]
+    told = [f"Sign in as {', '.join(open_to)}; password {password}"] if open_to else []
+    told += [f"{', '.join(kept)}: the password that the account has already"] if kept else []
+    return "\n".join(told)

@@ -7,9 +7,7 @@ from django.db import transaction
 from tqdm import tqdm
 
 from evaluation.core.grouping import Grouping
-from evaluation.gateway.embedded import EmbeddedModelError
-from evaluation.gateway.endpoints import Endpoint, EndpointError
-from evaluation.gateway.prices import PriceFileError
+from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Engine
 from evaluation.models.runs import Run, Verdict
 from evaluation.runner.estimate import Estimate, run_estimate
@@ -20,6 +18,20 @@ from evaluation.services.runs import RunChoice, run_start
 from labeling.core.problems import InputProblem
 from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
 from labeling.models.chats import ChatSet, Split
+
+# What makes up a run's plan, with the values that stand for "not given".
+PLAN_OPTIONS: dict[str, Any] = {
+    "set": None,
+    "engine": None,
+    "criteria": "",
+    "split": "",
+    "limit": None,
+    "model": "",
+    "formatter": "",
+    "grouping": "auto",
+    "knowledge": "static",
+    "replicate": 0,
+}
 
 
 class Command(WorkbenchCommand):
@@ -53,16 +65,15 @@ class Command(WorkbenchCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            endpoint = current_endpoint()
-            current_prices()  # a price file that cannot be read is refused before a run is planned
-            if options["dry_run"]:
-                self._estimate(endpoint, options)
-                return
-            run = self._resumed(options) if options["resume"] else self._started(endpoint, options)
-            self._execute(run, options["max_in_flight"])
-        except (EndpointError, EmbeddedModelError, PriceFileError) as error:
-            raise InputProblem(str(error)) from error
+        endpoint = current_endpoint()
+        current_prices()  # a price file that cannot be read is refused before a run is planned
+        if options["resume"]:
+            refuse_plan_options(options)
+        if options["dry_run"]:
+            self._estimate(endpoint, options)
+            return
+        run = self._resumed(options) if options["resume"] else self._started(endpoint, options)
+        self._execute(run, options["max_in_flight"])
         self._finish(run)
 
     def _started(self, endpoint: Endpoint, options: dict[str, Any]) -> Run:
@@ -70,20 +81,16 @@ class Command(WorkbenchCommand):
         return run_start(chat_set=chat_set, judge=judge, run=run, endpoint=endpoint)
 
     def _resumed(self, options: dict[str, Any]) -> Run:
-        run = (
-            Run.objects.select_related("judge")
-            .filter(pk=options["resume"], purpose=Run.Purpose.EVALUATION)
-            .first()
-        )
-        if run is None:
-            raise InputProblem(f"--resume: there is no run {options['resume']} that was evaluated here")
+        run = run_named(options["resume"])
         plan_load(run)  # settings that cannot go on with this run are refused before it is touched
         return run_reopen(run)
 
     def _estimate(self, endpoint: Endpoint, options: dict[str, Any]) -> None:
-        chat_set, judge, run = choices(endpoint, options)
         with transaction.atomic():
-            planned = run_start(chat_set=chat_set, judge=judge, run=run, endpoint=endpoint)
+            if options["resume"]:
+                planned = run_reopen(run_named(options["resume"]))
+            else:
+                planned = self._started(endpoint, options)
             estimate = run_estimate(planned)
             transaction.set_rollback(True)
         self.answer(estimate.as_json(), estimate_text(estimate))
@@ -108,10 +115,36 @@ class Command(WorkbenchCommand):
         self.answer(run_json(run), run_text(run))
         if run.state == Run.State.PAUSED:
             raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, run.error or "paused"))
+        if run.state == Run.State.RUNNING:
+            why = f"{run.units_left} units are in work by another process"
+            raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, why))
         if run.state == Run.State.DONE_WITH_FAILURES:
             raise CommandExit(
                 ExitCode.OUTSIDE_FAILURE, resume_hint(run, f"{run.units_failed} units failed: {run.error}")
             )
+
+
+def run_named(run_id: int) -> Run:
+    """A run that was evaluated here; raises InputProblem for any other."""
+    runs = Run.objects.select_related("judge", "chat_set").filter(purpose=Run.Purpose.EVALUATION)
+    if (run := runs.filter(pk=run_id).first()) is None:
+        raise InputProblem(f"--resume: there is no run {run_id} that was evaluated here")
+    return run
+
+
+def refuse_plan_options(options: dict[str, Any]) -> None:
+    """A run that is taken up again keeps its plan: options that would change it are refused."""
+    for name, default in PLAN_OPTIONS.items():
+        if options[name] != default:
+            raise InputProblem(f"--{name} cannot be changed with --resume: the run keeps its plan")
+
+
+def chosen_keys(text: str) -> tuple[str, ...]:
+    """The criterion keys of --criteria; an option without a key is refused, not taken for every criterion."""
+    keys = tuple(key.strip() for key in text.split(",") if key.strip())
+    if text and not keys:
+        raise InputProblem(f"--criteria: {text!r} names no criterion")
+    return keys
 
 
 def choices(endpoint: Endpoint, options: dict[str, Any]) -> tuple[ChatSet, JudgeChoice, RunChoice]:
@@ -130,7 +163,7 @@ def choices(endpoint: Endpoint, options: dict[str, Any]) -> tuple[ChatSet, Judge
         knowledge=options["knowledge"],
     )
     run = RunChoice(
-        criteria=tuple(key.strip() for key in options["criteria"].split(",") if key.strip()),
+        criteria=chosen_keys(options["criteria"]),
         split=options["split"],
         limit=options["limit"],
         replicate=options["replicate"],

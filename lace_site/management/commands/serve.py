@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -10,12 +11,14 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+
+from labeling.core.problems import InputProblem, OutsideFailure
+from labeling.management.base import WorkbenchCommand
 
 STOP_SECONDS = 10
 
 
-class Command(BaseCommand):
+class Command(WorkbenchCommand):
     """Web server and worker as child processes; when one ends, so does the other."""
 
     help = __doc__
@@ -26,18 +29,32 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         port = options["port"]
+        if not 1 <= port <= 65535:
+            raise InputProblem(f"--port must be from 1 to 65535, not {port}")
         commands = [web_command(port=port, reload=options["reload"]), worker_command()]
         # NB: Ctrl-C reaches the whole process group; SIGTERM only us, so it is passed on.
         signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        refuse_busy(port)
         children = [subprocess.Popen(command, cwd=settings.BASE_DIR) for command in commands]  # noqa: S603
-        self.stdout.write(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C ends it)")
+        self.note(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C ends it)")
         try:
             while all(child.poll() is None for child in children):
                 time.sleep(0.5)
+            raise OutsideFailure("the web server or the worker ended by itself; its last lines say why")
         except KeyboardInterrupt:
-            self.stdout.write("stopping")
+            self.note("stopping")
         finally:
             stop(children)
+
+
+def refuse_busy(port: int) -> None:
+    """Raise OutsideFailure when somebody listens on the port already."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise OutsideFailure(f"port {port} cannot be used: {error.strerror}") from error
 
 
 def web_command(*, port: int, reload: bool) -> list[str]:
