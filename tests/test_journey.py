@@ -128,7 +128,7 @@ def open_job(page: Page) -> None:
 
 
 def tab_to(page: Page, name: str) -> None:
-    """Press Tab until the link of this name has the focus."""
+    """Press Tab until the link or button of this name has the focus."""
     for _ in range(30):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.textContent.trim()").startswith(name):

@@ -1,5 +1,7 @@
 """The rating screen: one chat, the job's criteria, the rater's own answers and nothing else."""
 
+import hmac
+from hashlib import sha256
 from itertools import groupby
 from typing import Any, cast
 
@@ -12,7 +14,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 
 from labeling.access import permission_or_404
 from labeling.models.labels import Assignment
-from labeling.models.people import Rater, User
+from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion
 from labeling.selectors.labels import Answer, answers_of, criteria_of, newest_version, own_assignment
 from labeling.selectors.queue import job_progress
@@ -65,7 +67,7 @@ def _state(assignment: Assignment, criteria: list[Criterion], answers: dict[str,
     """What the script starts from."""
     versions = {row.key: newest_version(row) for row in criteria}
     return {
-        "id": assignment.pk,
+        "store": _store(assignment),
         "submitted": assignment.state == Assignment.State.SUBMITTED,
         "urls": {
             "assignment": reverse("api_assignment", args=[assignment.pk]),
@@ -79,6 +81,15 @@ def _state(assignment: Assignment, criteria: list[Criterion], answers: dict[str,
         ],
         "answers": {key: _answer(answer) for key, answer in answers.items()},
     }
+
+
+def _store(assignment: Assignment) -> str:
+    """Names the rater's work on this chat in the browser's storage.
+
+    NB: not by the id alone: another database on the same host gives it to another chat.
+    """
+    lease = f"rate:{assignment.pk}:{assignment.rater_id}".encode()
+    return hmac.new(bytes(Workspace.current().fence_secret), lease, sha256).hexdigest()[:16]
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

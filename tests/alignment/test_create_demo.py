@@ -118,7 +118,7 @@ def test_every_page_has_something_to_show(demo: dict[str, Any]) -> None:
             assert "written for this demo" in body, url  # wherever labels or verdicts are
     rater = signed_in("rater", demo["password"])
     assert "Label the demo chats" in rater.get(reverse("labeling:queue")).content.decode()
-    screen = rater.get(reverse("labeling:next", args=[LabelingJob.objects.get().pk]), follow=True)
+    screen = rater.post(reverse("labeling:next", args=[LabelingJob.objects.get().pk]), follow=True)
     assert screen.status_code == 200
     assert screen.redirect_chain[-1][0].startswith("/rate/")
 

@@ -30,7 +30,7 @@ def screen(
     sign_in(context, live_server, user_of(desk.rater))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(live_server.url + reverse("labeling:next", args=[desk.job.pk]))
+    page.goto(live_server.url + reverse("labeling:rate", args=[desk.taken().pk]))
     expect(page.locator("#save")).to_have_text("Saves as you answer")
     yield page
     assert problems == []

@@ -80,7 +80,7 @@ def labelled_by_another(desk: Desk) -> None:
             by_name=f"{CANARY}-lead",
             created_at=timezone.now(),
         )
-        chat.metadata = {"score": f"{CANARY}-metadata"}
+        chat.metadata = {"score": f"{CANARY}-metadata", "title": f"{CANARY}-title"}
         chat.experiment, chat.variant = f"{CANARY}-experiment", f"{CANARY}-variant"
         chat.save()
     consensus_refresh(
@@ -95,7 +95,7 @@ def everything_said(desk: Desk, rater: Client, assignment_id: int, run: Run | No
     said = [
         rater.get("/", follow=True),
         rater.get(reverse("labeling:queue")),
-        rater.get(reverse("labeling:next", args=[desk.job.pk]), follow=True),
+        rater.post(reverse("labeling:next", args=[desk.job.pk]), follow=True),
         rater.get(reverse("labeling:rate", args=[assignment_id])),
         rater.get(reverse("api_queue")),
         rater.put(label, json.dumps(answer), content_type="application/json"),

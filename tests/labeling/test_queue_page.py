@@ -1,13 +1,16 @@
 """The rater's queue, the way to the next chat, and the rating page without its script."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Assignment
-from labeling.models.people import Role
+from labeling.models.people import Role, Workspace
 from labeling.selectors.queue import queue_for
 from labeling.services.labelling import assignment_skip, assignment_submit
 from tests.factories import make_chat, make_user
@@ -37,15 +40,38 @@ def test_the_queue_offers_the_first_chat_and_then_to_resume(desk: Desk, rater: C
     following = reverse("labeling:next", args=[desk.job.pk])
     page = rater.get(reverse("labeling:queue")).content.decode()
     assert "3 chats left in October" in page
-    assert f'href="{following}"' in page
+    assert page.count(f'method="post" action="{following}"') == 2  # at the top and beside the job
     assert "Start" in page
-    opened = rater.get(following)
+    opened = rater.post(following)
     assignment = Assignment.objects.get(state="leased")
     assert opened["Location"] == reverse("labeling:rate", args=[assignment.pk])
     answer_all(assignment)
     page = rater.get(reverse("labeling:queue")).content.decode()
     assert "with 2 of 2 answered" in page
     assert "Resume" in page
+
+
+def test_reading_takes_no_chat(desk: Desk, rater: Client) -> None:
+    """A prefetched, pasted or embedded address must not lease anything."""
+    following = reverse("labeling:next", args=[desk.job.pk])
+    for method in (rater.get, rater.head):
+        assert method(following).status_code == 405
+    assert not Assignment.objects.filter(state="leased").exists()
+
+
+def test_a_rater_is_told_topic_and_id_of_a_chat_and_not_its_title(desk: Desk, rater: Client) -> None:
+    topic = Topic.objects.create(key="order_cancel", name="order_cancel")
+    Chat.objects.update(topic=topic, metadata={"title": "The wrong order cancelled"})
+    submitted, leased = submit_next(desk), desk.taken()
+    queue = rater.get(reverse("labeling:queue")).content.decode()
+    assert "<strong>chat 2, Order cancel</strong>" in queue
+    assert '<th scope="row" class="mono">chat-1</th><td>Order cancel</td>' in queue
+    rate = rater.get(reverse("labeling:rate", args=[leased.pk])).content.decode()
+    assert '<h1>Order cancel <span class="dim xs">chat chat-2, 2 turns' in rate
+    assert "The wrong order cancelled" not in queue + rate
+    for row in (submitted, leased):
+        chat = rater.get(reverse("api_assignment", args=[row.pk])).json()["chat"]
+        assert (chat.keys(), chat["topic"]) == ({"id", "topic", "messages"}, "order_cancel")
 
 
 def test_a_submitted_chat_can_be_opened_again_from_the_queue(desk: Desk, rater: Client) -> None:
@@ -58,7 +84,7 @@ def test_a_submitted_chat_can_be_opened_again_from_the_queue(desk: Desk, rater: 
 def test_with_nothing_left_the_next_chat_is_the_queue_and_says_so(desk: Desk, rater: Client) -> None:
     while desk.job.assignments.filter(state="open").exists():
         submit_next(desk)
-    page = rater.get(reverse("labeling:next", args=[desk.job.pk]), follow=True)
+    page = rater.post(reverse("labeling:next", args=[desk.job.pk]), follow=True)
     assert page.redirect_chain[-1][0] == reverse("labeling:queue")
     assert "Nothing left for you in October." in page.content.decode()
     assert "All done" in page.content.decode()
@@ -131,7 +157,8 @@ def test_who_may_not_label_has_no_queue_and_no_rating_page(desk: Desk, role: Rol
         reverse("labeling:next", args=[desk.job.pk]),
         reverse("labeling:rate", args=[assignment.pk]),
     ):
-        assert client.get(url).status_code == 404, url
+        for response in (client.get(url), client.post(url)):
+            assert response.status_code == 404, url
 
 
 def test_the_rating_page_and_the_job_of_others_do_not_exist(desk: Desk) -> None:
@@ -139,12 +166,41 @@ def test_the_rating_page_and_the_job_of_others_do_not_exist(desk: Desk) -> None:
     stranger.force_login(user_of(desk.raters[1]))
     assert stranger.get(reverse("labeling:rate", args=[desk.taken().pk])).status_code == 404
     desk.job.raters.remove(desk.raters[1])
-    assert stranger.get(reverse("labeling:next", args=[desk.job.pk])).status_code == 404
+    assert stranger.post(reverse("labeling:next", args=[desk.job.pk])).status_code == 404
 
 
 def test_without_signing_in_every_page_leads_to_the_sign_in(desk: Desk) -> None:
     url = reverse("labeling:rate", args=[desk.taken().pk])
     assert Client().get(url)["Location"] == f"{reverse('login')}?next={url}"
+
+
+def test_who_was_signed_out_lands_on_a_page_that_can_be_read(desk: Desk) -> None:
+    signed_out = Client().post(reverse("labeling:next", args=[desk.job.pk]))
+    assert signed_out["Location"] == reverse("login")
+
+
+def stored_under(desk: Desk, assignment: Assignment) -> str:
+    """The name of the browser's storage for this chat."""
+    assert assignment.rater is not None
+    client = Client()
+    client.force_login(user_of(assignment.rater))
+    page = client.get(reverse("labeling:rate", args=[assignment.pk]))
+    secret = bytes(Workspace.current().fence_secret)
+    assert secret.hex() not in page.content.decode()
+    return str(page.context["state"]["store"])
+
+
+def test_what_a_browser_keeps_belongs_to_one_chat_one_rater_and_one_workspace(desk: Desk) -> None:
+    first, other = desk.taken(), desk.taken(desk.raters[1])
+    names = [stored_under(desk, first), stored_under(desk, other)]
+    assert stored_under(desk, first) == names[0]
+    Assignment.objects.filter(pk=first.pk).update(rater=desk.raters[1])
+    first.refresh_from_db()
+    names.append(stored_under(desk, first))
+    Workspace.objects.update(fence_secret=b"another database".ljust(32))
+    names.append(stored_under(desk, first))
+    assert len(set(names)) == 4
+    assert all(re.fullmatch("[0-9a-f]{16}", name) for name in names)
 
 
 def test_a_skipped_chat_leads_back_to_the_queue(desk: Desk, rater: Client) -> None:

@@ -1,11 +1,15 @@
 """The rating screen in a real browser: autosave, undo, offline answers, a lost lease."""
 
+import json
+import uuid
 from typing import Any
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import Page, Route, expect
 
 from labeling.models.labels import Assignment, Label, LabelRevision
+from labeling.models.people import Workspace
 from labeling.services.labelling import assignment_next
 from tests.labeling.desk import Desk, expire
 from tests.labeling.screen import answers, question, saved
@@ -42,6 +46,54 @@ def test_undo_survives_a_reload(screen: Page) -> None:
     saved(screen)
     assert answers() == {}
     assert Label.objects.get().state == "cleared"
+
+
+def test_what_another_database_left_in_the_browser_is_not_taken_over(screen: Page) -> None:
+    """Its chat had the same id: neither its answers nor its undo steps may reach this one."""
+    kept = {"answered": True, "value": False, "rationale": "of another chat", "evidence": []}
+    left = {
+        "pending": {"brief": {"client_id": str(uuid.uuid4()), "answer": kept, "active_ms": 0}},
+        "loose": {},
+        "undo": [{"key": "polite", "before": kept, "after": kept}],
+        "redo": [],
+    }
+    leave_in_browser(screen, f"lace-rate-{Assignment.objects.get(state='leased').pk}", left)
+    expect(screen.locator("#why")).to_have_text("0 of 4 answered, 4 open")
+    screen.keyboard.press("u")
+    expect(screen.locator("#said")).to_have_text("Nothing to undo")
+    screen.keyboard.press("t")
+    saved(screen)
+    assert answers() == {"polite": True}
+    assert Label.objects.get().rationale == ""
+
+
+def leave_in_browser(screen: Page, key: str, kept: dict[str, Any]) -> None:
+    """Put it there from another page: the rating screen writes its own when it is left."""
+    here = screen.url
+    screen.goto(here[: here.index("/rate/")] + reverse("labeling:queue"))
+    screen.evaluate("([key, kept]) => localStorage.setItem(key, kept)", [key, json.dumps(kept)])
+    screen.goto(here)
+
+
+def test_answers_kept_for_one_workspace_wait_for_it_and_reach_no_other(
+    screen: Page, problems: list[str]
+) -> None:
+    refuse = "**/api/assignments/*/labels/**"
+    screen.route(refuse, lambda route: route.abort())
+    screen.keyboard.press("f")
+    expect(screen.locator("#save")).to_have_text("Offline, 1 kept here, retrying")
+    own = bytes(Workspace.current().fence_secret)
+    Workspace.objects.update(fence_secret=b"another database".ljust(32))
+    screen.on("dialog", lambda dialog: dialog.accept())
+    screen.reload()
+    screen.unroute(refuse)
+    expect(screen.locator("#why")).to_have_text("0 of 4 answered, 4 open")
+    assert not Label.objects.exists()
+    Workspace.objects.update(fence_secret=own)
+    screen.reload()
+    saved(screen)
+    assert answers() == {"polite": False}
+    problems[:] = [text for text in problems if "ERR_FAILED" not in text]
 
 
 # ---------- saving ----------

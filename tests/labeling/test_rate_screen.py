@@ -250,7 +250,8 @@ def test_a_phone_can_answer_and_submit_by_touch(browser: Any, live_server: LiveS
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     sign_in(context, live_server, user_of(desk.rater))
     phone = context.new_page()
-    phone.goto(live_server.url + reverse("labeling:next", args=[desk.job.pk]))
+    phone.goto(live_server.url + reverse("labeling:queue"))
+    phone.get_by_role("button", name="Start chat 1").tap()
     for _ in KEYS:
         phone.locator("label:has(input[value=true]):visible").tap()
     expect(phone.locator("#why")).to_contain_text("All answered")

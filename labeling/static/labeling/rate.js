@@ -1,6 +1,6 @@
 // The rating screen: keys, answers, evidence. It starts from #rate-state; people's text is only ever set as text.
 
-import { Saving, call, reasons } from "./rate_saving.js";
+import { Saving, call, reasons, token } from "./rate_saving.js";
 import { Picking, scrollChat, wireSearch } from "./rate_turns.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
@@ -23,7 +23,7 @@ const keys = criteria.map((criterion) => criterion.key);
 const answers = {};
 
 const saving = new Saving({
-  id: page.id,
+  store: page.store,
   url: page.urls.assignment,
   versions: Object.fromEntries(criteria.map(({ key, version }) => [key, version])),
   on: { state: showSaving, stop: showStop, refuse: (message) => say(`Not saved: ${message}`) },
@@ -270,12 +270,19 @@ async function finish(response) {
   const body = await response.json();
   if (response.ok) {
     saving.forget();
-    return location.assign(body.next);
+    return openNext(body.next);
   }
   if (body.code === "unanswered") return say(body.detail);
   return saving.stop(body.detail ?? "This chat is no longer yours.");
 }
 
+// Taking a chat changes something, so it is a POST; the server redirects to the chat.
+function openNext(url) {
+  const form = $("#next");
+  form.action = url;
+  form.elements.csrfmiddlewaretoken.value = token();
+  form.submit();
+}
 
 // ---------- keys ----------
 

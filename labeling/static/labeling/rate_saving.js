@@ -5,10 +5,14 @@ const LONGEST_WAIT = 30_000; // ms between two tries when offline
 const TIMEOUT = 15_000;
 const HOUR = 3_600_000;
 
-// A request to our own API; the token is read anew each time, since it changes when somebody signs in again.
+// The CSRF token, read anew each time: it changes when somebody signs in again.
+export function token() {
+  return document.cookie.match(/(?:^|; )csrftoken=([^;]*)/)?.[1] ?? "";
+}
+
+// A request to our own API.
 export function call(method, url, body) {
-  const token = document.cookie.match(/(?:^|; )csrftoken=([^;]*)/)?.[1] ?? "";
-  const headers = { Accept: "application/json", "X-CSRFToken": token };
+  const headers = { Accept: "application/json", "X-CSRFToken": token() };
   if (body) headers["Content-Type"] = "application/json";
   return fetch(url, {
     method,
@@ -52,8 +56,9 @@ export class Saving {
   #lastSign = performance.now();
 
   // on: {state(text, kind), stop(message), refuse(message)}
-  constructor({ id, url, versions, on }) {
-    this.#store = `lace-rate-${id}`;
+  // store: names this rater's work on this chat, in this database
+  constructor({ store, url, versions, on }) {
+    this.#store = `lace-rate-${store}`;
     this.#url = url;
     this.#versions = versions;
     this.#on = on;
