@@ -8,7 +8,6 @@ from alignment.core.estimates import Estimate, Interval
 from alignment.core.intervals import normal_quantile
 
 WIDEST_USABLE = 0.5
-FEW_LABELS = 20
 
 CLIPPED = "the judge's rate lies outside what its errors allow: clipped"
 TOO_WIDE = "not usable: the interval is wider than 0.5"
@@ -88,20 +87,30 @@ def lang_reiczigel(
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.1711, 0.4197)
     """
-    z = normal_quantile(confidence)
-    p = (n * apparent + z * z / 2) / (n + z * z)
-    positive = (n_true * tpr + 1) / (n_true + 2)
-    negative = (n_false * tnr + 1) / (n_false + 2)
-    youden = positive + negative - 1
+    positive, negative = _one_more_of_each(tpr, n_true), _one_more_of_each(tnr, n_false)
+    youden = positive.rate + negative.rate - 1
     if youden <= 0:
         return None
-    share = (p + negative - 1) / youden
-    spread_true = positive * (1 - positive) / (n_true + 2)
-    spread_false = negative * (1 - negative) / (n_false + 2)
-    shift = 2 * z * z * (share * spread_true - (1 - share) * spread_false)
-    error = math.sqrt(p * (1 - p) / (n + z * z) + share**2 * spread_true + (1 - share) ** 2 * spread_false)
-    centre, margin = share + shift, z * error / youden
+    z = normal_quantile(confidence)
+    p = (n * apparent + z * z / 2) / (n + z * z)
+    share = (p + negative.rate - 1) / youden
+    shift = 2 * z * z * (share * positive.spread - (1 - share) * negative.spread)
+    spread = p * (1 - p) / (n + z * z) + share**2 * positive.spread + (1 - share) ** 2 * negative.spread
+    centre, margin = share + shift, z * math.sqrt(spread) / youden
     return Interval(min(1.0, max(0.0, centre - margin)), min(1.0, max(0.0, centre + margin)))
+
+
+@dataclass(frozen=True)
+class _Adjusted:
+    """A rate after adding a success and a failure, and its variance."""
+
+    rate: float
+    spread: float
+
+
+def _one_more_of_each(rate: float, n: int) -> _Adjusted:
+    adjusted = (n * rate + 1) / (n + 2)
+    return _Adjusted(adjusted, adjusted * (1 - adjusted) / (n + 2))
 
 
 def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estimate:
@@ -148,58 +157,3 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
 
 def _holding(interval: Interval, value: float) -> Interval:
     return Interval(min(interval.low, value), max(interval.high, value))
-
-
-def ppi_share(
-    *,
-    table: Confusion,
-    unlabelled_true: int,
-    unlabelled_n: int,
-    weight: float | None = None,
-    confidence: float = 0.95,
-) -> Estimate:
-    """Share of all chats that are True, for labels drawn at random: prediction-powered inference (PPI++).
-
-    mean(Y - w f) over labelled chats + w mean(f) over the others; f the judge's answer, Y the people's.
-
-    Parameters
-    ----------
-    table : people against the judge on a random sample of the chats.
-    unlabelled_true, unlabelled_n : the judge's True and all its verdicts on the other chats.
-    weight : w; None tunes it to the smallest variance, cov(Y, f) / ((1 + n/N) var(f)) within [0, 1].
-
-    Returns
-    -------
-    Estimate : as the formula gives it, so bounds may leave [0, 1]. Undefined without labelled or without
-        unlabelled chats. Flagged below 20 human False (or True) labels, where 95% intervals cover about 90%.
-
-    Notes
-    -----
-    Angelopoulos, Duchi & Zrnic (2023), arXiv 2311.01453; variances divide by n, as in ppi_py.
-
-    Examples
-    --------
-    >>> estimate = ppi_share(table=Confusion(6, 1, 1, 2), unlabelled_true=16, unlabelled_n=20, weight=1.0)
-    >>> round(estimate.value, 3), round(estimate.interval.low, 4), round(estimate.interval.high, 4)
-    (0.8, 0.472, 1.128)
-    """
-    if table.n == 0 or unlabelled_n == 0:
-        return Estimate(None, reason="needs labelled and unlabelled chats")
-    n, others = table.n, unlabelled_n
-    people, judge, elsewhere = table.human_true / n, table.judge_true / n, unlabelled_true / others
-    covariance = table.tp / n - people * judge
-    if weight is None:
-        weight = _tuned_weight(covariance, (table.judge_true + unlabelled_true) / (n + others), n / others)
-    variance = weight**2 * elsewhere * (1 - elsewhere) / others
-    variance += (people * (1 - people) + weight**2 * judge * (1 - judge) - 2 * weight * covariance) / n
-    value = people + weight * (elsewhere - judge)
-    margin = normal_quantile(confidence) * math.sqrt(max(0.0, variance))
-    fewest = min(table.human_true, table.human_false)
-    flag = f"few labels of one class: {fewest} of {FEW_LABELS}" if fewest < FEW_LABELS else ""
-    return Estimate(value, Interval(value - margin, value + margin), flag=flag)
-
-
-def _tuned_weight(covariance: float, judge: float, labelled_per_other: float) -> float:
-    """The weight with the smallest variance; 0, the people alone, for a judge that never varies."""
-    variance = judge * (1 - judge)
-    return min(1.0, max(0.0, covariance / ((1 + labelled_per_other) * variance))) if variance > 0 else 0.0

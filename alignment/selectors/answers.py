@@ -51,7 +51,7 @@ def report_data(scope: Scope) -> ReportData:
     human, counts = _human(scope, chats)
     judge = _judge(scope, chats) if scope.run is not None else None
     passes, raters = _passes_when(scope.criteria), _rater_counts(scope)
-    tables = _rater_tables(scope) if scope.against == "each-rater" and judge is not None else {}
+    tables = _rater_tables(scope) if scope.each_rater and judge is not None else {}
     criteria = tuple(
         CriterionData(
             spec=_spec(row, passes[row.pk]),
@@ -93,21 +93,22 @@ def _human(scope: Scope, chats: Chats) -> tuple[dict[int, Codes], dict[int, Any]
         place = chats.position[chat]
         codes[criterion][place] = HUMAN_CODES[Consensus.State(state)]
         counts[criterion][place] = n
-    if scope.against.startswith("rater:"):
+    if scope.rater:
         codes = _one_rater(scope, chats)
     return codes, counts
 
 
 def _one_rater(scope: Scope, chats: Chats) -> dict[int, Codes]:
     """One rater's answers in place of the consensus."""
-    name = scope.against.removeprefix("rater:")
     codes = {
         row.pk: np.full(len(chats.external_ids), HumanCode.UNLABELLED, dtype=np.int8)
         for row in scope.criteria
     }
-    rows = list(_labels(scope).filter(rater__name=name).values_list("chat_id", "criterion_id", "value"))
-    if not rows and not _labels(replace(scope, only="")).filter(rater__name=name).exists():
-        raise UnknownRater(f"no labels by the rater {name!r} on these chats")
+    rows = list(
+        _labels(scope).filter(rater__name=scope.rater).values_list("chat_id", "criterion_id", "value")
+    )
+    if not rows and not _labels(replace(scope, only="")).filter(rater__name=scope.rater).exists():
+        raise UnknownRater(f"no labels by the rater {scope.rater!r} on these chats")
     for chat, criterion, value in rows:
         codes[criterion][chats.position[chat]] = VALUE_CODES[value]
     return codes

@@ -1,5 +1,6 @@
-"""The chats of one cell of a confusion matrix."""
+"""Lists of chats with both answers: those of a cell of a matrix, and all disagreements."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
-from alignment.core.report import HumanCode, JudgeCode
+from alignment.core.report import HumanCode, JudgeCode, Pair, ReportData, disagreeing, disagreement
 from alignment.selectors.answers import report_data
 from alignment.selectors.scope import Scope
 from labeling.models.chats import Chat
@@ -23,30 +24,57 @@ EXCERPT = 160
 
 
 @dataclass(frozen=True, slots=True)
-class CellChat:
-    """One chat of a cell as its list shows it."""
+class PairRow:
+    """One chat and criterion as a list shows it."""
 
     chat_id: str
     title: str
     topic: str
     split: str
     excerpt: str
+    criterion: str
     human: bool
     judge: bool
     url: str
 
 
-def chats_in(scope: Scope, key: str, cells: tuple[str, ...], user: User | AnonymousUser) -> list[str]:
-    """External ids of the chats of these cells that the user may see, in the set's order."""
+@dataclass(frozen=True, slots=True)
+class Disagreements:
+    """Those a user may see, as places [chat, criterion] in `data`, and how many there are beside them."""
+
+    data: ReportData
+    places: list[list[int]]
+    hidden: int
+
+    @property
+    def chat_ids(self) -> list[str]:
+        """The external id of each place."""
+        return [self.data.chat_ids[chat] for chat, _ in self.places]
+
+    def pairs(self, places: Iterable[list[int]]) -> list[Pair]:
+        """What people and the judge answered at these places."""
+        return [disagreement(self.data, chat, criterion) for chat, criterion in places]
+
+
+def cell_pairs(scope: Scope, key: str, cell: str, user: User | AnonymousUser) -> list[Pair]:
+    """The chats of a cell that the user may see, in the set's order."""
     data = report_data(replace(scope, only=key))
     if not data.criteria or data.criteria[0].judge is None:
         return []
-    human, judge = data.criteria[0].human, data.criteria[0].judge
-    hits = np.zeros(len(human), dtype=bool)
-    for cell in cells:
-        people, verdict = CELL_CODES[cell]
-        hits |= (human == people) & (judge == verdict)
-    return visible([data.chat_ids[place] for place in np.flatnonzero(hits).tolist()], scope, user)
+    people, verdict = CELL_CODES[cell]
+    hits = np.flatnonzero((data.criteria[0].human == people) & (data.criteria[0].judge == verdict))
+    chat_ids = visible([data.chat_ids[place] for place in hits.tolist()], scope, user)
+    said, judged = people == HumanCode.TRUE, verdict == JudgeCode.TRUE
+    return [Pair(chat_id, key, said, judged) for chat_id in chat_ids]
+
+
+def disagreements(scope: Scope, user: User | AnonymousUser) -> Disagreements:
+    """Chats in the set's order, criteria in the rubric's."""
+    data = report_data(scope)
+    places = disagreeing(data).tolist()
+    allowed = set(visible([data.chat_ids[chat] for chat, _ in places], scope, user))
+    shown = [place for place in places if data.chat_ids[place[0]] in allowed]
+    return Disagreements(data, shown, hidden=len(places) - len(shown))
 
 
 def visible(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -> list[str]:
@@ -58,25 +86,27 @@ def visible(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -
     return [external_id for external_id in external_ids if external_id in seen]
 
 
-def cell_chats(scope: Scope, key: str, cell: str, external_ids: list[str], query: str) -> list[CellChat]:
-    """Rows of one page of a cell; `query` is added to each chat's address."""
-    chats = Chat.objects.select_related("topic").in_bulk(external_ids, field_name="external_id")
-    splits = dict(scope.members.filter(chat__external_id__in=external_ids).values_list("chat_id", "split"))
-    people, judge = CELL_CODES[cell]
+def pair_rows(scope: Scope, pairs: Sequence[Pair], query: str) -> list[PairRow]:
+    """Rows of one page of a list; `query` is added to each chat's address."""
+    chat_ids = {pair.chat_id for pair in pairs}
+    chats = Chat.objects.select_related("topic").in_bulk(chat_ids, field_name="external_id")
+    splits = dict(scope.members.filter(chat__external_id__in=chat_ids).values_list("chat_id", "split"))
+    names = {row.key: row.name for row in scope.criteria}
     return [
-        CellChat(
-            chat_id=row.external_id,
+        PairRow(
+            chat_id=pair.chat_id,
             title=row.title,
             topic=row.topic.name,
             split=splits.get(row.pk, ""),
             excerpt=excerpt(row.messages),
-            human=people == HumanCode.TRUE,
-            judge=judge == JudgeCode.TRUE,
-            url=f"{reverse('alignment:chat', args=[scope.run.pk, row.pk])}?criterion={key}{query}"
+            criterion=names[pair.criterion],
+            human=pair.human,
+            judge=pair.judge,
+            url=f"{reverse('alignment:chat', args=[scope.run.pk, row.pk])}?criterion={pair.criterion}{query}"
             if scope.run
             else "",
         )
-        for row in (chats[external_id] for external_id in external_ids)
+        for pair, row in ((pair, chats[pair.chat_id]) for pair in pairs)
     ]
 
 

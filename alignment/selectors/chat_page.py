@@ -5,13 +5,13 @@ from typing import Any
 
 from django.urls import reverse
 
+from alignment.selectors.judged import how_judged
+from alignment.selectors.people import People, people_on
 from alignment.selectors.scope import Scope
-from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Run, Verdict
 from evaluation.selectors.prompts import newest_versions
-from evaluation.selectors.steps import Step, verdict_steps
 from labeling.models.chats import Chat
-from labeling.models.labels import Adjudication, Consensus, Label
+from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion
 
 
@@ -21,17 +21,16 @@ class _Rows:
 
     criteria: list[Criterion]
     versions: dict[int, CriterionVersion]
-    consensus: dict[int, Consensus]
+    people: dict[int, People]
     verdicts: dict[int, Verdict]
 
 
-def chat_page(*, run: Run, chat: Chat, key: str, query: str) -> dict[str, Any]:
+def chat_page(*, scope: Scope, run: Run, chat: Chat, key: str, query: str) -> dict[str, Any]:
     """The template context; `key` names the open criterion ('' = the first disagreement, else the first)."""
-    scope = Scope(run.chat_set, run)
     rows = _Rows(
         criteria=scope.criteria,
         versions=newest_versions(criteria=scope.criteria),
-        consensus={row.criterion_id: row for row in Consensus.objects.filter(chat=chat)},
+        people=people_on(scope, chat),
         verdicts={row.criterion_id: row for row in Verdict.objects.filter(run=run, chat=chat)},
     )
     lines = [_line(row, rows, run, chat, query) for row in rows.criteria]
@@ -42,25 +41,21 @@ def chat_page(*, run: Run, chat: Chat, key: str, query: str) -> dict[str, Any]:
         "chat": {"external_id": chat.external_id, "title": chat.title, "topic": chat.topic.name},
         "messages": chat.messages,
         "rows": _by_dimension(lines),
-        "headline": _headline(lines, differing),
+        "headline": _headline(scope, lines, differing),
         "focus": _focus(focus, rows, run, chat),
         "judge": run.judge,
         "run": run,
+        "rater": scope.rater,
+        "ground_truth": scope.ground_truth,
         "is_demo": chat.origin == Chat.Origin.DEMO,
     }
 
 
-def human_value(consensus: Consensus | None) -> bool | None:
-    """True or False where people agree on one of them."""
-    return {Consensus.State.TRUE.value: True, Consensus.State.FALSE.value: False}.get(
-        consensus.state if consensus else ""
-    )
-
-
 def _line(row: Criterion, rows: _Rows, run: Run, chat: Chat, query: str) -> dict[str, Any]:
-    consensus, verdict = rows.consensus.get(row.pk), rows.verdicts.get(row.pk)
-    version, human = rows.versions[row.pk], human_value(rows.consensus.get(row.pk))
+    people, verdict = rows.people.get(row.pk, People()), rows.verdicts.get(row.pk)
+    version = rows.versions[row.pk]
     judged = verdict.value if verdict else None
+    compared = judged is not None and bool(people.said)
     return {
         "criterion": {
             "key": row.key,
@@ -72,22 +67,12 @@ def _line(row: Criterion, rows: _Rows, run: Run, chat: Chat, query: str) -> dict
         "id": row.pk,
         "dimension": row.dimension.name,
         "question": version.question,
-        "consensus": _consensus(consensus),
+        "people": people,
         "verdict": verdict,
-        "outcome": judged if human is None else human,
-        "compared": human is not None and judged is not None,
-        "differ": human is not None and judged is not None and human != judged,
+        "compared": compared,
+        "differ": compared and (not judged) in people.said,
         "url": f"{reverse('alignment:chat', args=[run.pk, chat.pk])}?criterion={row.key}{query}#focus",
     }
-
-
-def _consensus(row: Consensus | None) -> dict[str, Any]:
-    """State and how many of the raters agree with it."""
-    if row is None:
-        return {"state": "unlabelled", "raters": 0, "agreeing": 0}
-    counts = {"true": row.n_true, "false": row.n_false, "na": row.n_na}
-    agreeing = counts.get(row.state, max(counts.values()))
-    return {"state": row.state, "raters": sum(counts.values()), "agreeing": agreeing, "by": row.by}
 
 
 def _by_dimension(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -98,10 +83,11 @@ def _by_dimension(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _headline(lines: list[dict[str, Any]], differing: list[dict[str, Any]]) -> str:
+def _headline(scope: Scope, lines: list[dict[str, Any]], differing: list[dict[str, Any]]) -> str:
     compared = [line for line in lines if line["compared"]]
     agree = len(compared) - len(differing)
-    text = f"People and judge agree on {agree} of {len(compared)} compared criteria"
+    who = "All raters" if scope.each_rater else scope.people
+    text = f"{who} and the judge agree on {agree} of {len(compared)} compared criteria"
     names = [line["criterion"]["name"].lower() for line in differing]
     return f"{text} and differ on {', '.join(names)}." if names else f"{text}."
 
@@ -109,17 +95,14 @@ def _headline(lines: list[dict[str, Any]], differing: list[dict[str, Any]]) -> s
 def _focus(line: dict[str, Any], rows: _Rows, run: Run, chat: Chat) -> dict[str, Any]:
     criterion_id = line["id"]
     labels = Label.objects.filter(chat=chat, criterion_id=criterion_id, state=Label.State.SUBMITTED)
-    verdict = rows.verdicts.get(criterion_id)
+    verdict, passes_when = rows.verdicts.get(criterion_id), line["criterion"]["passes_when"]
     return {
         "criterion": line["criterion"],
         "labels": [_label(row) for row in labels.select_related("rater").order_by("rater__name")],
         "adjudication": Adjudication.objects.filter(
             chat=chat, criterion_id=criterion_id, replaced_at__isnull=True
         ).first(),
-        "verdict": verdict,
-        "steps": _steps(verdict, line["criterion"]["passes_when"], run),
-        "calls": verdict_steps(verdict) if verdict else (),
-        "knowledge": _knowledge(run, criterion_id),
+        **how_judged(run, verdict, criterion_id, passes_when=passes_when),
     }
 
 
@@ -131,39 +114,3 @@ def _label(row: Label) -> dict[str, Any]:
         "turns": sorted({place["n"] for place in row.evidence}),
         "post_reveal": row.post_reveal,
     }
-
-
-def _steps(verdict: Verdict | None, passes_when: bool, run: Run) -> list[dict[str, Any]]:
-    """The reasoning steps; an imported verdict has its rationale alone."""
-    if verdict is None:
-        return []
-    if verdict.unit_id is None:
-        text = verdict.rationale
-        return [{"role": "import", "title": run.judge.name, "model": "", "text": text, "argued": None}]
-    return [_step(step, passes_when) for step in _last_of_each(verdict_steps(verdict))]
-
-
-def _last_of_each(steps: tuple[Step, ...]) -> list[Step]:
-    """A role asked twice (its answer was cut off) shows its last answer; the formatter is no step."""
-    return list({step.role: step for step in steps if step.role != "formatter"}.values())
-
-
-def _step(step: Step, passes_when: bool) -> dict[str, Any]:
-    argued = None
-    if step.role in ("customer", "support"):
-        argued = passes_when if step.role == "support" else not passes_when
-    shown = {"role": step.role, "title": step.title, "model": step.model, "text": step.text}
-    return shown | {"argued": argued}
-
-
-def _knowledge(run: Run, criterion_id: int) -> list[dict[str, Any]]:
-    items = SnapshotItem.objects.filter(snapshot=run.judge.snapshot_id or 0, criterion=criterion_id)
-    rows = items.select_related("article_version__article").order_by("article_version__article__key")
-    return [
-        {
-            "key": row.article_version.article.key,
-            "version": row.article_version.number,
-            "title": row.article_version.title,
-        }
-        for row in rows
-    ]

@@ -32,6 +32,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
         "report": report | {"criteria": criteria},
         "groups": _groups(report, criteria),
         "policy_note": policy_note(),
+        "ground_truth": scope.ground_truth,
         "headline": headline(criteria, judged=report["judge"] is not None, chats=report["chats"]),
         "run": scope.run,
         "set": scope.chat_set,
@@ -39,6 +40,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
         "is_demo": is_demo(scope),
         "filters": _filters(scope, raters),
         "export_url": _export_url(scope),
+        "disagreements_url": _disagreements_url(scope),
     }
 
 
@@ -151,6 +153,12 @@ def _filter(name: str, label: str, options: list[tuple[str, str]], chosen: str) 
         "label": label,
         "options": [{"value": value, "label": text, "selected": value == chosen} for value, text in options],
     }
+
+
+def _disagreements_url(scope: Scope) -> str:
+    if scope.run is None:
+        return ""
+    return reverse("alignment:disagreements", args=[scope.run.pk]) + scope_query(scope)
 
 
 def _export_url(scope: Scope) -> str:

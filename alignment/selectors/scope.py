@@ -27,6 +27,26 @@ class Scope:
     only: str = ""
 
     @property
+    def rater(self) -> str:
+        """The one rater who is the ground truth, by name; '' when it is not one rater."""
+        return self.against.removeprefix("rater:") if self.against.startswith("rater:") else ""
+
+    @property
+    def each_rater(self) -> bool:
+        """The judge is compared with each rater."""
+        return self.against == EACH_RATER
+
+    @property
+    def ground_truth(self) -> str:
+        """What the judge is compared with, in words."""
+        return self.rater or ("Each rater" if self.each_rater else "Consensus")
+
+    @property
+    def people(self) -> str:
+        """Whose answers stand beside the judge's, as the head of their column."""
+        return self.rater or ("A rater" if self.each_rater else "People")
+
+    @property
     def members(self) -> QuerySet[RunChat] | QuerySet[ChatSetMember]:
         """The rows that say which chats are covered, in the set's order."""
         split = Q(split=self.split) if self.split else Q()

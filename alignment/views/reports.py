@@ -1,17 +1,18 @@
 """Alignment reports, their cells, and a run's chats."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
-from alignment.core.report import EACH_RATER
+from alignment.core.report import Pair
+from alignment.selectors import cells
 from alignment.selectors.answers import UnknownRater
-from alignment.selectors.cells import CELL_CODES, cell_chats, chats_in
 from alignment.selectors.chat_page import chat_page
 from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
@@ -66,11 +67,11 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
     run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
     criterion = get_object_or_404(Criterion, key=key)
     scope = scope_or_404(request, run.chat_set, run)
-    if cell not in CELL_CODES or scope.against == EACH_RATER:
+    if cell not in CELLS or scope.each_rater:
         raise Http404
-    page = Paginator(chats_in(scope, key, (cell,), request.user), PAGE).get_page(request.GET.get("page"))
-    query = scope_query(scope)
-    context = {
+    page = _page(request, cells.cell_pairs(scope, key, cell, request.user))
+    context = _listed(scope, run, page, list(page))
+    context |= {
         "criterion": {
             "key": key,
             "name": criterion.name,
@@ -78,13 +79,21 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
             "url": reverse("evaluation:criterion_detail", args=[key]),
         },
         "cell": CELLS[cell],
-        "page_obj": page,
-        "items": cell_chats(scope, key, cell, list(page), query.replace("?", "&", 1)),
-        "run": run,
-        "report_url": reverse("alignment:report_run", args=[run.pk]) + query,
-        "notices": notices(scope),
     }
     return render(request, "alignment/cell.html", context)
+
+
+@permission_or_404("labeling.see_judge")
+@unknown_rater_404
+def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Every chat and criterion on which people and the judge differ."""
+    run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
+    scope = scope_or_404(request, run.chat_set, run)
+    found = cells.disagreements(scope, request.user)
+    page = _page(request, found.places)
+    context = _listed(scope, run, page, found.pairs(page))
+    context |= {"hidden": found.hidden, "split": scope.split, "ground_truth": scope.ground_truth}
+    return render(request, "alignment/disagreements.html", context)
 
 
 @permission_or_404("labeling.see_judge")
@@ -97,10 +106,10 @@ def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
     scope = scope_or_404(request, run.chat_set, run)
     query = scope_query(scope)
     more = query.replace("?", "&", 1)
-    context = chat_page(run=run, chat=row, key=request.GET.get("criterion", ""), query=more)
+    context = chat_page(scope=scope, run=run, chat=row, key=request.GET.get("criterion", ""), query=more)
     key = context["focus"]["criterion"]["key"]
     split = scope.members.filter(chat=row).values_list("split", flat=True).first()
-    links = _neighbours(request, scope, key, row.external_id, more)
+    links = _neighbours(request, scope, run, key, row.external_id, more)
     report_url = reverse("alignment:report_run", args=[run.pk]) + query
     extra = {"split": split, "report_url": report_url, "notices": notices(scope)}
     return render(request, "alignment/chat.html", context | links | extra)
@@ -118,21 +127,39 @@ def _report(request: HttpRequest, scope: Scope) -> HttpResponse:
     return render(request, "alignment/report.html", report_page(alignment_report(scope), scope))
 
 
-def _neighbours(request: HttpRequest, scope: Scope, key: str, external_id: str, query: str) -> dict[str, Any]:
+def _page(request: HttpRequest, rows: list[Any]) -> Page[Any]:
+    return Paginator(rows, PAGE).get_page(request.GET.get("page"))
+
+
+def _listed(scope: Scope, run: Run, page: Page[Any], pairs: list[Pair]) -> dict[str, Any]:
+    """What the lists of chats with both answers have in common."""
+    query = scope_query(scope)
+    return {
+        "page_obj": page,
+        "items": cells.pair_rows(scope, pairs, query.replace("?", "&", 1)),
+        "people": scope.people,
+        "run": run,
+        "report_url": reverse("alignment:report_run", args=[run.pk]) + query,
+        "notices": notices(scope),
+    }
+
+
+def _neighbours(
+    request: HttpRequest, scope: Scope, run: Run, key: str, external_id: str, query: str
+) -> dict[str, Any]:
     """Links to the previous and the next disagreement on this criterion, in the set's order."""
-    if scope.run is None or scope.against == EACH_RATER:
-        return {}
     names = scope.members.values_list("chat__external_id", flat=True)
     order = {name: place for place, name in enumerate(names)}
     here = order.get(external_id, -1)
-    differing = chats_in(scope, key, ("fn", "fp"), request.user)
+    found = cells.disagreements(replace(scope, only=key), request.user)
+    differing = found.chat_ids
     before = [name for name in differing if order[name] < here]
     after = [name for name in differing if order[name] > here]
-    found = {"prev_url": before[-1:], "next_url": after[:1]}
+    ends = {"prev_url": before[-1:], "next_url": after[:1]}
     chats = Chat.objects.filter(external_id__in=[*before[-1:], *after[:1]])
     ids = dict(chats.values_list("external_id", "pk"))
     return {
-        name: f"{reverse('alignment:chat', args=[scope.run.pk, ids[names[0]]])}?criterion={key}{query}"
-        for name, names in found.items()
+        name: f"{reverse('alignment:chat', args=[run.pk, ids[names[0]]])}?criterion={key}{query}"
+        for name, names in ends.items()
         if names
     }

@@ -12,7 +12,6 @@ from alignment.core.correction import (
     TOO_WIDE,
     corrected_share,
     lang_reiczigel,
-    ppi_share,
     rogan_gladen,
 )
 from alignment.core.intervals import clopper_pearson
@@ -97,65 +96,3 @@ def test_corrected_share_stays_in_range_within_its_interval(table: Confusion, tr
     else:
         assert 0 <= found.interval.low <= found.value <= found.interval.high <= 1
         assert found.interval.high - found.interval.low <= 1
-
-
-def test_ppi_with_full_weight_equals_the_published_formula() -> None:
-    # Angelopoulos et al. 2023, variances over n as in ppi_py: Y 7 of 10, f 7 of 10 (6 in common), 16 of 20.
-    found = ppi_share(table=Confusion(6, 1, 1, 2), unlabelled_true=16, unlabelled_n=20, weight=1.0)
-    assert found.interval is not None
-    measured = (found.value, found.interval.low, found.interval.high)
-    assert measured == pytest.approx((0.8, 0.47203529613777717, 1.127964703862223), abs=1e-9)
-
-
-def test_ppi_without_weight_is_the_people_alone() -> None:
-    found = ppi_share(table=Confusion(60, 10, 5, 25), unlabelled_true=10, unlabelled_n=500, weight=0.0)
-    assert found.value == pytest.approx(0.7)
-    assert found.interval is not None
-    assert found.interval.high - 0.7 == pytest.approx(1.959964 * (0.7 * 0.3 / 100) ** 0.5, abs=1e-6)
-
-
-def test_ppi_ignores_a_judge_that_always_gives_one_answer() -> None:
-    found = ppi_share(table=Confusion(70, 0, 30, 0), unlabelled_true=500, unlabelled_n=500)
-    assert found.value == pytest.approx(0.7)
-
-
-def test_tuned_ppi_is_narrower_than_the_people_alone_and_covers_the_planted_share() -> None:
-    rng = np.random.default_rng(2)
-    held = narrower = 0
-    for _ in range(600):
-        tp, fn, fp, tn = rng.multinomial(200, [0.7 * 0.95, 0.7 * 0.05, 0.3 * 0.1, 0.3 * 0.9]).tolist()
-        table = Confusion(tp, fn, fp, tn)
-        true = int(rng.binomial(2000, 0.7 * 0.95 + 0.3 * 0.1))
-        tuned = ppi_share(table=table, unlabelled_true=true, unlabelled_n=2000).interval
-        alone = ppi_share(table=table, unlabelled_true=true, unlabelled_n=2000, weight=0.0).interval
-        assert tuned is not None
-        assert alone is not None
-        held += tuned.low <= 0.7 <= tuned.high
-        narrower += tuned.high - tuned.low < alone.high - alone.low
-    assert narrower == 600
-    assert 0.92 <= held / 600 <= 0.98
-
-
-def test_tuned_ppi_takes_the_weight_with_the_narrowest_interval() -> None:
-    table = Confusion(130, 10, 12, 48)
-
-    def width(weight: float | None) -> float:
-        found = ppi_share(table=table, unlabelled_true=142, unlabelled_n=200, weight=weight).interval
-        assert found is not None
-        return found.high - found.low
-
-    assert width(None) == pytest.approx(min(width(step / 100) for step in range(101)), rel=1e-4)
-
-
-def test_ppi_warns_of_few_labels_of_one_class() -> None:
-    table = Confusion(85, 5, 4, 6)
-    assert (
-        ppi_share(table=table, unlabelled_true=80, unlabelled_n=100).flag
-        == "few labels of one class: 10 of 20"
-    )
-    assert ppi_share(table=Confusion(60, 5, 4, 26), unlabelled_true=80, unlabelled_n=100).flag == ""
-
-
-def test_ppi_needs_labelled_and_unlabelled_chats() -> None:
-    assert ppi_share(table=Confusion(0, 0, 0, 0), unlabelled_true=1, unlabelled_n=2).value is None
-    assert ppi_share(table=Confusion(5, 1, 1, 5), unlabelled_true=0, unlabelled_n=0).value is None

@@ -104,6 +104,7 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
     paths = {name: url for name, url in urls(compared).items() if not name.startswith("api")}
     paths["each rater"] = paths["report"] + "?against=each-rater"
+    paths["runs"] = reverse("evaluation:run_list")
     paths["criterion"] = reverse("evaluation:criterion_detail", args=["polite"])
     for name, path in paths.items():
         lead.goto(live_server.url + path)
@@ -115,3 +116,13 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
         ]
         assert (name, bad) == (name, [])
         assert lead.evaluate("document.documentElement.scrollWidth") <= width, name
+
+
+def test_a_phone_shows_a_runs_state_verdicts_and_report_without_scrolling(
+    lead: Page, live_server: LiveServer, compared: Compared
+) -> None:
+    lead.set_viewport_size({"width": 390, "height": 844})
+    lead.goto(live_server.url + reverse("evaluation:run_list"))
+    row = lead.locator(".runs tbody tr").first
+    for part in (row.get_by_text("Done"), row.locator("[data-k=Verdicts]"), row.get_by_text("Report")):
+        expect(part).to_be_in_viewport(ratio=1)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alignment.core.agreement import Confusion
-from alignment.core.correction import corrected_share, ppi_share
+from alignment.core.correction import corrected_share
 from alignment.core.intervals import wilson
 from alignment.core.report import JudgeCode, ReportData, build_report
 from alignment.core.report.judge_side import NAMES
@@ -186,22 +186,6 @@ def test_corrected_rate_is_null_when_every_chat_is_labelled() -> None:
     assert "labelled" in entry["undefined"]["pass_rate.judge_corrected"]
 
 
-def test_labels_drawn_at_random_are_corrected_by_ppi() -> None:
-    human, judge = pairs(60, 5, 6, 29)
-    data = criterion(human + [UNLABELLED] * 400, judge + [T] * 250 + [F] * 150)
-    rates = report(data, random_labels=True)["criteria"][0]["pass_rate"]
-    expected = ppi_share(table=Confusion(60, 5, 6, 29), unlabelled_true=250, unlabelled_n=400)
-    assert rates["judge_corrected"] == expected.as_json()
-    assert rates != report(data)["criteria"][0]["pass_rate"]
-
-
-def test_ppi_rates_are_kept_within_bounds() -> None:
-    human, judge = pairs(12, 0, 0, 1)
-    data = criterion(human + [UNLABELLED] * 10, judge + [T] * 10)
-    found = report(data, random_labels=True)["criteria"][0]["pass_rate"]["judge_corrected"]
-    assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1
-
-
 def test_without_a_run_only_the_human_side_is_filled() -> None:
     counts = [[3, 0, 0], [2, 1, 0], [0, 3, 0], [1, 1, 0], [0, 0, 2]]
     body = report(criterion([T, T, F, UNRESOLVED, NA], None, counts=counts))
@@ -291,7 +275,6 @@ cases = st.integers(0, 40).flatmap(
         st.lists(st.integers(0, 8), min_size=n, max_size=n),
         st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=n, max_size=n),
         st.booleans(),
-        st.booleans(),
     )
 )
 
@@ -299,9 +282,9 @@ cases = st.integers(0, 40).flatmap(
 @settings(max_examples=60, deadline=None)
 @given(cases)
 def test_counts_add_up_values_stay_in_range_and_nulls_have_reasons(case: tuple[Any, ...]) -> None:
-    human, judge, counts, passes_when, random_labels = case
+    human, judge, counts, passes_when = case
     data = criterion(human, judge, counts=counts, about=spec(passes_when=passes_when))
-    body = report(data, random_labels=random_labels)
+    body = report(data)
     entry = body["criteria"][0]
     assert sum(entry[name] for name in COUNTED) == body["chats"] == len(human)
     assert sum(entry["confusion"].values()) == entry["n"] == body["overall"]["n"]

@@ -30,7 +30,7 @@ def lead(client: Client, lead_user: User) -> Client:
 def test_labels_and_verdicts_of_a_demo_are_marked_on_every_page(compared: Compared, lead: Client) -> None:
     Judge.objects.update(config={"demo": True})
     Rater.objects.filter(name="anna").update(kind=Rater.Kind.DEMO)
-    for name in ("report", "cell", "chat"):
+    for name in ("report", "cell", "disagreements", "chat"):
         shown = text_of(lead.get(urls(compared)[name])).lower()
         assert "labels written for this demo" in shown
         assert "verdicts written for this demo" in shown
@@ -40,12 +40,12 @@ def test_labels_and_verdicts_of_a_demo_are_marked_on_every_page(compared: Compar
 
 def test_the_embedded_model_is_called_a_weak_judge_on_every_page(compared: Compared, lead: Client) -> None:
     Judge.objects.update(config={"endpoint": "embedded:abc"})
-    for name in ("list", "report", "cell", "chat"):
+    for name in ("list", "report", "cell", "disagreements", "chat"):
         assert "demonstration model, a weak judge" in text_of(lead.get(urls(compared)[name])).lower()
 
 
 def test_real_labels_and_verdicts_carry_no_such_mark(compared: Compared, lead: Client) -> None:
-    for name in ("list", "report", "set", "cell", "chat"):
+    for name in ("list", "report", "set", "cell", "disagreements", "chat"):
         shown = text_of(lead.get(urls(compared)[name])).lower()
         for mark in ("written for this demo", "demonstration", "weak judge"):
             assert mark not in shown

@@ -216,7 +216,7 @@ def test_a_disagreeing_chat_shows_labels_verdict_and_the_whole_rationale(
         row for group in page.context["rows"] for row in group["rows"] if row["criterion"]["key"] == "polite"
     )
     assert line["differ"]
-    assert (line["consensus"]["agreeing"], line["consensus"]["raters"]) == (2, 3)
+    assert (line["people"].agreeing, line["people"].raters) == (2, 3)
 
 
 def test_without_a_named_criterion_the_first_disagreement_is_open(compared: Compared, lead: Client) -> None:
@@ -301,6 +301,7 @@ def test_no_page_asks_more_queries_of_4000_chats_than_of_40(compared: Compared, 
     pages["each rater"] = pages["report"] + "?against=each-rater"
     pages["one rater"] = pages["report"] + "?against=rater%3Acleo"
     pages["chat"] = chat_url(compared, 15)
+    pages["disagreements of one rater"] = pages["disagreements"] + "?against=rater%3Acleo"
     lead.get(pages["report"])  # the session and the content types are read once
     small = counted(lead, pages)
     add_chats(compared, to=4000)

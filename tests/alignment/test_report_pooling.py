@@ -1,7 +1,11 @@
 """What a report says over several criteria or raters: pooled figures, disagreements, against each rater."""
 
+import pytest
+
 from alignment.core.agreement import Confusion
-from alignment.core.report import EACH_RATER, CriterionData
+from alignment.core.report import EACH_RATER, CriterionData, ReportData
+from alignment.core.report.judge_side import NAMES
+from alignment.core.report.pooled import pooled
 from tests.alignment.report_data import COUNTED, UNRESOLVED, F, T, criterion, pairs, report, spec
 
 
@@ -89,3 +93,22 @@ def test_against_each_rater_undefined_rates_are_left_out_of_the_mean() -> None:
     assert entry["tnr"]["value"] == 0.5
     nobody = report(criterion([T] * 4, [T] * 4), against=EACH_RATER)["criteria"][0]
     assert nobody["undefined"]["tnr"] == "no chat with both a human answer and a verdict"
+
+
+def test_against_each_rater_pooled_figures_compute_only_what_they_show(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: set[str] = set()
+
+    def watched(name: str) -> property:
+        def value(_: Confusion) -> float:
+            asked.add(name)
+            return 0.5
+
+        return property(value)
+
+    for name in NAMES:
+        monkeypatch.setattr(Confusion, name, watched(name))
+    data = ReportData([f"chat-{n}" for n in range(12)], (each_rater_data(),), against=EACH_RATER)
+    assert pooled(data, data.criteria, seed=1)["accuracy"]["value"] == 0.5
+    assert asked == {"accuracy", "balanced_accuracy"}

@@ -9,9 +9,27 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+
+
+def checked_counts(values: ArrayLike) -> Floats:
+    """Counts as floats.
+
+    Raises
+    ------
+    ValueError : a count is negative, infinite or NaN.
+
+    Examples
+    --------
+    >>> checked_counts([[1, 2]]).tolist()
+    [[1.0, 2.0]]
+    """
+    counts = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(counts).all() or (counts < 0).any():
+        raise ValueError("needs counts that are finite and not negative")
+    return counts
 
 
 def ratio(numerator: Floats, denominator: Floats) -> Floats:

@@ -55,11 +55,9 @@ class _Rated:
 
 
 def _rated(counts: ArrayLike, weights: ArrayLike | None) -> _Rated:
-    matrix = np.asarray(counts, dtype=np.float64)
+    matrix = formulas.checked_counts(counts)
     if matrix.ndim != 2 or matrix.shape[1] < 2:
         raise ValueError(f"needs items x categories, two or more categories, not {matrix.shape}")
-    if not np.isfinite(matrix).all() or (matrix < 0).any():
-        raise ValueError("needs counts that are finite and not negative")
     each = np.ones(len(matrix)) if weights is None else np.asarray(weights, dtype=np.float64)
     if each.shape != (len(matrix),) or (each <= 0).any():
         raise ValueError("needs one positive weight an item")

@@ -29,11 +29,9 @@ class GwetAC1:
 
 
 def _table(table: ArrayLike) -> formulas.Floats:
-    counts = np.asarray(table, dtype=np.float64)
+    counts = formulas.checked_counts(table)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or counts.shape[0] < 2:
         raise ValueError(f"needs a square table of two or more categories, not {counts.shape}")
-    if not np.isfinite(counts).all() or (counts < 0).any():
-        raise ValueError("needs counts that are finite and not negative")
     return counts
 
 

@@ -10,6 +10,7 @@ from alignment.core.report.data import (
     JudgeCode,
     ReportData,
 )
+from alignment.core.report.disagreements import Pair, disagreeing, disagreement
 
 __all__ = [
     "CONSENSUS",
@@ -18,6 +19,9 @@ __all__ = [
     "CriterionSpec",
     "HumanCode",
     "JudgeCode",
+    "Pair",
     "ReportData",
     "build_report",
+    "disagreeing",
+    "disagreement",
 ]

@@ -31,7 +31,6 @@ class _Parts:
     data: CriterionData
     tally: Tally
     each_rater: bool
-    random_labels: bool
     policy: StatusPolicy
     seed: int
 
@@ -43,13 +42,13 @@ def criterion_entry(
 
     Parameters
     ----------
-    report : for what the report is against and how its labels were chosen.
+    report : for what the report is against.
     data : the criterion's answers.
     policy : decides the status.
     seed : of every bootstrap.
     """
     each = report.each_rater
-    parts = _Parts(data, tally(data, each_rater=each), each, report.random_labels, policy, seed)
+    parts = _Parts(data, tally(data, each_rater=each), each, policy, seed)
     judged = _judge_statistics(parts)
     people = human_side(data.counts, raters=data.raters, seed=seed)
     rates = _pass_rates(parts)
@@ -151,8 +150,7 @@ def _pass_rates(parts: _Parts) -> dict[str, Estimate | None]:
 def _corrected(parts: _Parts) -> Estimate:
     if parts.each_rater:
         return Estimate(None, reason=NEEDS_ONE_TRUTH)
-    good = parts.data.spec.passes_when
-    return corrected_pass_rate(parts.tally, passes_when=good, random_labels=parts.random_labels)
+    return corrected_pass_rate(parts.tally, passes_when=parts.data.spec.passes_when)
 
 
 def _rate_json(rate: Estimate | None) -> dict[str, Any] | None:

@@ -100,7 +100,6 @@ class ReportData:
     chat_ids : external ids in the set's order.
     criteria : one entry a criterion, in the rubric's order; arrays as long as `chat_ids`.
     against : "consensus", "each-rater" or "rater:NAME".
-    random_labels : the labelled chats are a random sample of all chats. Curated sets are not.
 
     Raises
     ------
@@ -110,7 +109,6 @@ class ReportData:
     chat_ids: Sequence[str]
     criteria: tuple[CriterionData, ...]
     against: str = CONSENSUS
-    random_labels: bool = False
 
     def __post_init__(self) -> None:
         for criterion in self.criteria:

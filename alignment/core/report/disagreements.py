@@ -1,5 +1,6 @@
 """The chats on which people and the judge answered differently."""
 
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,24 +11,44 @@ from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, Repo
 LISTED = 1000
 
 
-def disagreements(data: ReportData, *, limit: int = LISTED) -> tuple[list[dict[str, Any]], int]:
-    """The first disagreements, chats in the set's order, criteria in the rubric's; and how many there are.
+@dataclass(frozen=True)
+class Pair:
+    """What people and the judge answered on a chat and a criterion."""
+
+    chat_id: str
+    criterion: str
+    human: bool
+    judge: bool
+
+
+def disagreeing(data: ReportData) -> NDArray[np.intp]:
+    """Where people and the judge differ, chats in the set's order, criteria in the rubric's.
 
     Parameters
     ----------
     data : the report's data. Against each rater, a chat is listed when at least one rater answered otherwise
         than the judge.
-    limit : longest list.
+
+    Returns
+    -------
+    array of int, shape (disagreements, 2) : positions of chat and criterion.
     """
-    found = [np.flatnonzero(_differs(one, each_rater=data.each_rater)) for one in data.criteria]
-    total = sum(len(chats) for chats in found)
-    if not total:
-        return [], 0
-    chats = np.concatenate([chats[:limit] for chats in found])
-    which = np.repeat(np.arange(len(found)), [len(chats[:limit]) for chats in found])
-    order = np.lexsort((which, chats))[:limit]
-    pairs = zip(chats[order].tolist(), which[order].tolist(), strict=True)
-    return [_entry(data, chat, criterion) for chat, criterion in pairs], total
+    if not data.criteria:
+        return np.empty((0, 2), dtype=np.intp)
+    return np.argwhere(np.column_stack([_differs(one, each_rater=data.each_rater) for one in data.criteria]))
+
+
+def disagreement(data: ReportData, chat: int, criterion: int) -> Pair:
+    """What stands at a place that `disagreeing` names."""
+    one = data.criteria[criterion]
+    judge = one.judge is not None and bool(one.judge[chat] == JudgeCode.TRUE)
+    return Pair(data.chat_ids[chat], one.spec.key, not judge, judge)
+
+
+def disagreements(data: ReportData, *, limit: int = LISTED) -> tuple[list[dict[str, Any]], int]:
+    """The first `limit` disagreements as JSON, and how many there are."""
+    places = disagreeing(data)
+    return [asdict(disagreement(data, *place)) for place in places[:limit].tolist()], len(places)
 
 
 def _differs(criterion: CriterionData, *, each_rater: bool) -> NDArray[np.bool_]:
@@ -40,14 +61,3 @@ def _differs(criterion: CriterionData, *, each_rater: bool) -> NDArray[np.bool_]
         true, false = people == HumanCode.TRUE, people == HumanCode.FALSE
     differs: NDArray[np.bool_] = ((judge == JudgeCode.TRUE) & false) | ((judge == JudgeCode.FALSE) & true)
     return differs
-
-
-def _entry(data: ReportData, chat: int, criterion: int) -> dict[str, Any]:
-    one = data.criteria[criterion]
-    judge = one.judge is not None and bool(one.judge[chat] == JudgeCode.TRUE)
-    return {
-        "chat_id": data.chat_ids[chat],
-        "criterion": one.spec.key,
-        "human": not judge,
-        "judge": judge,
-    }

@@ -1,6 +1,6 @@
 """A judge's statistics on one criterion, each with its interval or the reason why there is none."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,12 +121,15 @@ def _without_interval(name: str, table: Confusion) -> Estimate | None:
     return None
 
 
-def averaged_statistics(tables: Mapping[str, Confusion]) -> dict[str, Estimate]:
-    """Every statistic against each rater, then the mean over the raters for whom it is defined.
+def averaged_statistics(
+    tables: Mapping[str, Confusion], *, names: Sequence[str] = NAMES
+) -> dict[str, Estimate]:
+    """Statistics against each rater, then the mean over the raters for whom each is defined.
 
     Parameters
     ----------
     tables : each rater against the judge, by rater.
+    names : the statistics to compute.
 
     Returns
     -------
@@ -139,7 +142,7 @@ def averaged_statistics(tables: Mapping[str, Confusion]) -> dict[str, Estimate]:
     """
     compared = [table for table in tables.values() if table.n]
     found = {}
-    for name in NAMES:
+    for name in names:
         values = [value for table in compared if (value := getattr(table, name)) is not None]
         reason = "undefined against every rater" if compared else NO_PAIR
         found[name] = (

@@ -21,6 +21,7 @@ from alignment.core.report.tally import joint_codes, tally
 
 NO_BOTH_CLASSES = "people did not answer both True and False"
 NO_RUN = "no run: the human side only"
+POOLED = ("accuracy", "balanced_accuracy")
 
 
 def _cell_by_code() -> NDArray[np.int64]:
@@ -79,11 +80,10 @@ def pooled(data: ReportData, criteria: Sequence[CriterionData], *, seed: int) ->
         found = _averaged(criteria)
     else:
         found = _bootstrapped(chat_patterns(criteria, chats=len(data.chat_ids)), table, seed=seed)
-    estimates = {name: found[name] for name in ("accuracy", "balanced_accuracy")}
     return {
         "n": table.n,
-        **{name: one.as_json() for name, one in estimates.items()},
-        "undefined": undefined_reasons(estimates),
+        **{name: found[name].as_json() for name in POOLED},
+        "undefined": undefined_reasons(found),
     }
 
 
@@ -92,7 +92,7 @@ def _averaged(criteria: Sequence[CriterionData]) -> dict[str, Estimate]:
     for criterion in criteria:
         for rater, table in criterion.rater_tables.items():
             by_rater[rater] = by_rater.get(rater, Confusion(0, 0, 0, 0)) + table
-    return averaged_statistics(by_rater)
+    return averaged_statistics(by_rater, names=POOLED)
 
 
 def _bootstrapped(chats: Patterns, table: Confusion, *, seed: int) -> dict[str, Estimate]:

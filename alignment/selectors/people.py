@@ -1,0 +1,53 @@
+"""What people answered on one chat, as the ground truth of a report counts it."""
+
+from dataclasses import dataclass
+
+from alignment.selectors.scope import Scope
+from labeling.models.chats import Chat
+from labeling.models.labels import Consensus, Label
+
+UNLABELLED = "unlabelled"
+BY_VALUE = {True: Consensus.State.TRUE, False: Consensus.State.FALSE, None: Consensus.State.NA}
+SAID = {Consensus.State.TRUE: frozenset({True}), Consensus.State.FALSE: frozenset({False})}
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """One criterion's answer; `said` is what the judge is compared with, `agreeing` of `raters` gave it."""
+
+    state: str = UNLABELLED
+    said: frozenset[bool] = frozenset()
+    raters: int = 0
+    agreeing: int = 0
+    adjudicated: bool = False
+
+
+def people_on(scope: Scope, chat: Chat) -> dict[int, People]:
+    """By criterion id; criteria without a label are left out."""
+    if scope.rater:
+        labels = Label.objects.filter(
+            chat=chat, rater__name=scope.rater, state=Label.State.SUBMITTED, post_reveal=False
+        )
+        return {pk: _one(value) for pk, value in labels.values_list("criterion_id", "value")}
+    rows = Consensus.objects.filter(chat=chat)
+    return {row.criterion_id: _several(row, each=scope.each_rater) for row in rows}
+
+
+def _one(value: bool | None) -> People:
+    state = BY_VALUE[value]
+    return People(state, SAID.get(state, frozenset()))
+
+
+def _several(row: Consensus, *, each: bool) -> People:
+    """The consensus; against each rater the judge is compared with all their answers."""
+    counts = {"true": row.n_true, "false": row.n_false, "na": row.n_na}
+    said = SAID.get(Consensus.State(row.state), frozenset())
+    if each:
+        said = frozenset(value for value, n in ((True, row.n_true), (False, row.n_false)) if n)
+    return People(
+        state=row.state,
+        said=said,
+        raters=sum(counts.values()),
+        agreeing=counts.get(row.state, max(counts.values())),
+        adjudicated=row.by == Consensus.By.ADJUDICATION,
+    )
