@@ -3,7 +3,6 @@
 import json
 import os
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +63,7 @@ RUNS = (
 def demo_ensure() -> ChatSet:
     """Make the demo workspace or complete it; what is there already stays as it is."""
     knowledge_import(folder=DEMO / "knowledge")
-    rubric_import(path=RUBRIC, articles_set=articles_set)
+    rubric_import(path=RUBRIC, articles_set=criterion_articles_set)
     rubric = json.loads(RUBRIC.read_text(encoding="utf-8"))["name"]
     chats_import(path=DEMO / "chats.jsonl", set_name=SET, rubric_name=rubric, origin=Chat.Origin.DEMO)
     chat_set = ChatSet.objects.select_related("rubric").get(name=SET)
@@ -73,11 +72,6 @@ def demo_ensure() -> ChatSet:
     adjudications_import(path=DEMO / "adjudications.jsonl")
     verdicts_import(path=DEMO / "verdicts.jsonl", set_name=SET, demo=True)
     return chat_set
-
-
-def articles_set(criterion: Criterion, keys: Sequence[str]) -> bool:
-    """The rubric is labeling's, the articles that it names are evaluation's."""
-    return criterion_articles_set(criterion=criterion, keys=keys)
 
 
 @transaction.atomic

@@ -40,7 +40,7 @@ def knowledge_import(*, folder: Path) -> ImportResult:
     )
 
 
-def criterion_articles_set(*, criterion: Criterion, keys: Sequence[str]) -> bool:
+def criterion_articles_set(criterion: Criterion, keys: Sequence[str]) -> bool:
     """
     List exactly these articles for a criterion; whether that changed anything.
 

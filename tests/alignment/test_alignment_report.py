@@ -15,7 +15,7 @@ from alignment.models.reports import Report
 from evaluation.models.runs import Run, Verdict
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
-from tests.alignment.compared import HUMAN, JUDGE, RATERS, SPLITS, Compared, cell, make_compared, says
+from tests.alignment.compared import HUMAN, JUDGE, RATERS, SPLITS, Compared, cell, says
 from tests.files import decision, label, refused, run, write_jsonl
 
 pytestmark = pytest.mark.django_db
@@ -41,11 +41,6 @@ REPORT = {
     *("run", "set", "split", "against", "judge", "chats", "generated_at", "criteria"),
     *("dimensions", "tiers", "overall", "disagreements", "disagreements_total"),
 }
-
-
-@pytest.fixture
-def compared(db: None) -> Compared:
-    return make_compared()
 
 
 def report_of(compared: Compared, *options: str) -> dict[str, Any]:

@@ -12,25 +12,13 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from labeling.models.labels import Adjudication, Consensus, Label
-from labeling.models.people import User
 from labeling.services.consensus import consensus_refresh
-from tests.alignment.compared import Compared, chat_url, make_compared, text_of
+from tests.alignment.compared import Compared, chat_url, text_of
 from tests.evaluation.running import always, answering, evaluate, the_run, workspace
 from tests.stub_endpoint import Answer, Body, StubReply, asked_text
 
 TOO_LONG = json.dumps({"error": {"code": "context_length_exceeded", "message": "too many tokens"}})
 CUSTOMER, ADVOCATE = "Speak for the customer", "Answers to argue for"
-
-
-@pytest.fixture
-def lead(client: Client, lead_user: User) -> Client:
-    client.force_login(lead_user)
-    return client
-
-
-@pytest.fixture
-def compared(db: None) -> Compared:
-    return make_compared()
 
 
 def line_of(page, key: str = "polite"):

@@ -5,14 +5,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
-from labeling.models.people import User
 from tests.alignment.compared import (
     HUMAN,
     JUDGE,
     SPLITS,
     Compared,
     add_chats,
-    make_compared,
     says,
     text_of,
     urls,
@@ -20,24 +18,6 @@ from tests.alignment.compared import (
 from tests.factories import make_set
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def compared(db: None) -> Compared:
-    return make_compared()
-
-
-@pytest.fixture
-def lead(client: Client, lead_user: User) -> Client:
-    client.force_login(lead_user)
-    return client
-
-
-@pytest.fixture
-def author(author_user: User) -> Client:
-    client = Client()
-    client.force_login(author_user)
-    return client
 
 
 def differing(*, to: int = 40, splits: tuple[str, ...] = SPLITS) -> list[tuple[str, str]]:

@@ -10,21 +10,10 @@ from django.utils.html import escape
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run
 from labeling.models.labels import Consensus, Label
-from labeling.models.people import Rater, User
-from tests.alignment.compared import Compared, make_compared, text_of, urls
+from labeling.models.people import Rater
+from tests.alignment.compared import Compared, text_of, urls
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def compared(db: None) -> Compared:
-    return make_compared()
-
-
-@pytest.fixture
-def lead(client: Client, lead_user: User) -> Client:
-    client.force_login(lead_user)
-    return client
 
 
 def test_labels_and_verdicts_of_a_demo_are_marked_on_every_page(compared: Compared, lead: Client) -> None:

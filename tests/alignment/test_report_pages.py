@@ -24,7 +24,6 @@ from tests.alignment.compared import (
     cell,
     cell_url,
     chat_url,
-    make_compared,
     text_of,
     urls,
 )
@@ -33,24 +32,6 @@ from tests.factories import make_chat, make_set, make_user
 pytestmark = pytest.mark.django_db
 
 DIFFERING = [n for n in range(1, 41) if HUMAN["polite"](n) != JUDGE["polite"](n)]  # 5, 10, …, 40
-
-
-@pytest.fixture
-def compared(db: None) -> Compared:
-    return make_compared()
-
-
-@pytest.fixture
-def lead(client: Client, lead_user: User) -> Client:
-    client.force_login(lead_user)
-    return client
-
-
-@pytest.fixture
-def author(author_user: User) -> Client:
-    client = Client()
-    client.force_login(author_user)
-    return client
 
 
 # ---------- rights ----------
