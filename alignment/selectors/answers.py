@@ -82,10 +82,14 @@ def _passes_when(criteria: Iterable[Criterion]) -> dict[int, bool]:
     return dict(rows.values_list("criterion_id", "passes_when"))
 
 
+def _filled(scope: Scope, chats: Chats, code: HumanCode | JudgeCode) -> dict[int, Codes]:
+    """The same code for every chat, by criterion id."""
+    return {row.pk: np.full(len(chats.external_ids), code, dtype=np.int8) for row in scope.criteria}
+
+
 def _human(scope: Scope, chats: Chats) -> tuple[dict[int, Codes], dict[int, Any]]:
-    size = len(chats.external_ids)
-    codes = {row.pk: np.full(size, HumanCode.UNLABELLED, dtype=np.int8) for row in scope.criteria}
-    counts = {row.pk: np.zeros((size, 3), dtype=np.int32) for row in scope.criteria}
+    codes = _filled(scope, chats, HumanCode.UNLABELLED)
+    counts = {row.pk: np.zeros((len(chats.external_ids), 3), dtype=np.int32) for row in scope.criteria}
     rows = Consensus.objects.filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
     for chat, criterion, state, *n in rows.values_list(
         "chat_id", "criterion_id", "state", "n_true", "n_false", "n_na"
@@ -100,10 +104,7 @@ def _human(scope: Scope, chats: Chats) -> tuple[dict[int, Codes], dict[int, Any]
 
 def _one_rater(scope: Scope, chats: Chats) -> dict[int, Codes]:
     """One rater's answers in place of the consensus."""
-    codes = {
-        row.pk: np.full(len(chats.external_ids), HumanCode.UNLABELLED, dtype=np.int8)
-        for row in scope.criteria
-    }
+    codes = _filled(scope, chats, HumanCode.UNLABELLED)
     rows = list(
         _labels(scope).filter(rater__name=scope.rater).values_list("chat_id", "criterion_id", "value")
     )
@@ -115,9 +116,7 @@ def _one_rater(scope: Scope, chats: Chats) -> dict[int, Codes]:
 
 
 def _judge(scope: Scope, chats: Chats) -> dict[int, Codes]:
-    codes = {
-        row.pk: np.full(len(chats.external_ids), JudgeCode.NONE, dtype=np.int8) for row in scope.criteria
-    }
+    codes = _filled(scope, chats, JudgeCode.NONE)
     rows = Verdict.objects.filter(run=scope.run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
     for chat, criterion, state, value in rows.values_list(
         "chat_id", "criterion_id", "state", "value"
@@ -128,14 +127,12 @@ def _judge(scope: Scope, chats: Chats) -> dict[int, Codes]:
 
 
 def _labels(scope: Scope) -> Any:
-    return Label.objects.filter(
-        chat__in=scope.chat_ids, criterion__in=scope.criteria, state=Label.State.SUBMITTED, post_reveal=False
-    )
+    return Label.objects.counted().filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
 
 
-def raters_in(scope: Scope) -> list[Rater]:
-    """Everybody who gave a label here, by name."""
-    return list(Rater.objects.filter(pk__in=_labels(scope).values("rater_id")).order_by("name"))
+def raters_in(scope: Scope, *, limit: int) -> list[Rater]:
+    """The first `limit` of those who gave a label here, by name."""
+    return list(Rater.objects.filter(pk__in=_labels(scope).values("rater_id")).order_by("name")[:limit])
 
 
 def rater_kinds(scope: Scope) -> set[str]:

@@ -25,9 +25,7 @@ class People:
 def people_on(scope: Scope, chat: Chat) -> dict[int, People]:
     """By criterion id; criteria without a label are left out."""
     if scope.rater:
-        labels = Label.objects.filter(
-            chat=chat, rater__name=scope.rater, state=Label.State.SUBMITTED, post_reveal=False
-        )
+        labels = Label.objects.counted().filter(chat=chat, rater__name=scope.rater)
         return {pk: _one(value) for pk, value in labels.values_list("criterion_id", "value")}
     rows = Consensus.objects.filter(chat=chat)
     return {row.criterion_id: _several(row, each=scope.each_rater) for row in rows}

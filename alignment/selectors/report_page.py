@@ -22,11 +22,12 @@ CELLS = {
     "tn": "both say False",
 }
 DEMO_LABELS = "labels written for this demo"
+# A list of hundreds of raters is no choice; the address still takes any of them.
+RATERS_OFFERED = 30
 
 
 def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
     """The template context of a report's page; `report` is the report's JSON."""
-    raters = raters_in(scope)
     criteria = _criteria(report, scope)
     return {
         "report": report | {"criteria": criteria},
@@ -38,7 +39,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
         "set": scope.chat_set,
         "notices": notices(scope),
         "is_demo": is_demo(scope),
-        "filters": _filters(scope, raters),
+        "filters": _filters(scope),
         "export_url": _export_url(scope),
         "disagreements_url": _disagreements_url(scope),
     }
@@ -93,11 +94,11 @@ def policy_note() -> str:
     )
 
 
-def scope_query(scope: Scope) -> str:
-    """The query string that keeps split and ground truth from page to page."""
+def scope_query(scope: Scope, *, start: str = "?") -> str:
+    """What keeps split and ground truth from page to page; `start` is "&" behind another parameter."""
     chosen = {"split": scope.split, "against": scope.against if scope.against != "consensus" else ""}
     text = urlencode({name: value for name, value in chosen.items() if value})
-    return f"?{text}" if text else ""
+    return f"{start}{text}" if text else ""
 
 
 def _criteria(report: Mapping[str, Any], scope: Scope) -> list[dict[str, Any]]:
@@ -135,12 +136,11 @@ def _groups(report: Mapping[str, Any], criteria: list[dict[str, Any]]) -> list[d
     ]
 
 
-def _filters(scope: Scope, raters: list[Rater]) -> list[dict[str, Any]]:
-    people = [("consensus", "Consensus"), ("each-rater", "Each rater, averaged")]
-    # A list of hundreds of raters is no choice; the address still takes any of them.
-    people += [(f"rater:{rater.name}", rater.name) for rater in raters[:30]]
-    if scope.run is None:
-        people = people[:1]
+def _filters(scope: Scope) -> list[dict[str, Any]]:
+    people = [("consensus", "Consensus")]
+    if scope.run is not None:
+        people.append(("each-rater", "Each rater, averaged"))
+        people += [(f"rater:{rater.name}", rater.name) for rater in raters_in(scope, limit=RATERS_OFFERED)]
     return [
         _filter("split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split),
         _filter("against", "Ground truth", people, scope.against),

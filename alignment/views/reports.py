@@ -49,8 +49,8 @@ def report_list(request: HttpRequest) -> HttpResponse:
 @unknown_rater_404
 def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """The alignment report of a run."""
-    run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
-    return _report(request, scope_or_404(request, run.chat_set, run))
+    _, scope = run_and_scope(request, run_id)
+    return _report(request, scope)
 
 
 @permission_or_404("labeling.see_judge")
@@ -64,9 +64,8 @@ def report_set(request: HttpRequest, set_id: int) -> HttpResponse:
 @unknown_rater_404
 def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse:
     """The chats of one cell of a criterion's matrix."""
-    run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
+    run, scope = run_and_scope(request, run_id)
     criterion = get_object_or_404(Criterion, key=key)
-    scope = scope_or_404(request, run.chat_set, run)
     if cell not in CELLS or scope.each_rater:
         raise Http404
     page = _page(request, cells.cell_pairs(scope, key, cell, request.user))
@@ -87,8 +86,7 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
 @unknown_rater_404
 def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
     """Every chat and criterion on which people and the judge differ."""
-    run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
-    scope = scope_or_404(request, run.chat_set, run)
+    run, scope = run_and_scope(request, run_id)
     found = cells.disagreements(scope, request.user)
     page = _page(request, found.places)
     context = _listed(scope, run, page, found.pairs(page))
@@ -100,19 +98,23 @@ def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
 @unknown_rater_404
 def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
     """One chat of a run: people's labels, the verdicts, and the whole rationale."""
-    run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
+    run, scope = run_and_scope(request, run_id)
     chats = Chat.objects.visible_to(request.user).select_related("topic")
     row = get_object_or_404(chats, pk=chat_id, pk__in=run.run_chats.values("chat_id"))
-    scope = scope_or_404(request, run.chat_set, run)
-    query = scope_query(scope)
-    more = query.replace("?", "&", 1)
+    more = scope_query(scope, start="&")
     context = chat_page(scope=scope, run=run, chat=row, key=request.GET.get("criterion", ""), query=more)
     key = context["focus"]["criterion"]["key"]
     split = scope.members.filter(chat=row).values_list("split", flat=True).first()
     links = _neighbours(request, scope, run, key, row.external_id, more)
-    report_url = reverse("alignment:report_run", args=[run.pk]) + query
+    report_url = reverse("alignment:report_run", args=[run.pk]) + scope_query(scope)
     extra = {"split": split, "report_url": report_url, "notices": notices(scope)}
     return render(request, "alignment/chat.html", context | links | extra)
+
+
+def run_and_scope(request: HttpRequest, run_id: int) -> tuple[Run, Scope]:
+    """The run and what the query string asks of it; 404 where either is not there."""
+    run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
+    return run, scope_or_404(request, run.chat_set, run)
 
 
 def scope_or_404(request: HttpRequest, chat_set: ChatSet | None, run: Run | None) -> Scope:
@@ -133,13 +135,12 @@ def _page(request: HttpRequest, rows: list[Any]) -> Page[Any]:
 
 def _listed(scope: Scope, run: Run, page: Page[Any], pairs: list[Pair]) -> dict[str, Any]:
     """What the lists of chats with both answers have in common."""
-    query = scope_query(scope)
     return {
         "page_obj": page,
-        "items": cells.pair_rows(scope, pairs, query.replace("?", "&", 1)),
+        "items": cells.pair_rows(scope, pairs, scope_query(scope, start="&")),
         "people": scope.people,
         "run": run,
-        "report_url": reverse("alignment:report_run", args=[run.pk]) + query,
+        "report_url": reverse("alignment:report_run", args=[run.pk]) + scope_query(scope),
         "notices": notices(scope),
     }
 

@@ -1,16 +1,16 @@
 """Model calls and their attempts in the database: asked once, every HTTP request on record."""
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
+from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.types import Reply, ReplyState, Request
 from evaluation.gateway.client import Outcome
-from evaluation.models.runs import Attempt, ModelCall, TextBlock, Unit
+from evaluation.models.runs import Attempt, ModelCall, TextBlock
 
 STORED_STATES: dict[str, ReplyState] = {
     ModelCall.State.ANSWERED: "answered",
@@ -18,8 +18,6 @@ STORED_STATES: dict[str, ReplyState] = {
     ModelCall.State.CUT_OFF: "cut_off",
     ModelCall.State.TOO_LONG: "too_long",
 }
-
-
 LARGEST_COUNT = 2**31 - 1  # what PostgreSQL's integer holds
 
 
@@ -39,16 +37,6 @@ class OpenedCall:
     attempt_id: int = 0
     reply: Reply | None = None
     waiting: bool = False
-
-
-def text_hash(text: str) -> str:
-    """sha256 of a text, in hex."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def canonical(value: Any) -> str:
-    """JSON with sorted keys and no spaces: the same value is the same text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def request_settings(request: Request) -> dict[str, Any]:
@@ -72,29 +60,34 @@ def call_key(request: Request, *, sample: int) -> str:
 
 def call_open(request: Request, *, key: str, sample: int, run_id: int, unit_id: int) -> OpenedCall:
     """Find the answer to this question, or record that it is being asked (call, prompt parts, attempt)."""
-    call = ModelCall.objects.filter(key=key).first()
-    if call is not None and call.state in STORED_STATES:
-        return OpenedCall(call.pk, reply=stored_reply(call))
+    # Two that open it at the same moment take turns: the second sees the first's attempt, or its answer.
+    locked = ModelCall.objects.select_for_update().filter(key=key)
+    call = locked.first()
     if call is None:
-        call = _call_create(request, key=key, sample=sample)
-    _mark_lost(call, unit_id=unit_id)
+        _call_create(request, key=key, sample=sample)
+        call = locked.get()
+    if call.state in STORED_STATES:
+        return OpenedCall(call.pk, reply=stored_reply(call))
+    _mark_lost(call.attempts.filter(unit_id=unit_id))  # cut short by a crash: the unit is ours alone now
     if _asked_elsewhere(call, unit_id=unit_id):
         return OpenedCall(call.pk, waiting=True)
-    return OpenedCall(call.pk, attempt_id=attempt_begin(call.pk, run_id=run_id, unit_id=unit_id))
+    return OpenedCall(call.pk, attempt_id=_attempt_add(call, run_id=run_id, unit_id=unit_id))
 
 
 def _asked_elsewhere(call: ModelCall, *, unit_id: int) -> bool:
     """Whether a live worker has this very question on its way for another unit; its answer will do."""
-    # The lock makes two that open the call at the same moment take turns, so that one of them sees the other.
-    ModelCall.objects.select_for_update().get(pk=call.pk)
     asking = call.attempts.filter(ended_at__isnull=True, unit__lease__expires_at__gt=timezone.now())
     return asking.exclude(unit_id=unit_id).exists()
 
 
 def attempt_begin(call_id: int, *, run_id: int, unit_id: int) -> int:
     """Record one more request of a call, before it leaves; returns its id."""
-    # Another run may be asking the same question: whoever holds the row gives the next number.
     call = ModelCall.objects.select_for_update().get(pk=call_id)
+    return _attempt_add(call, run_id=run_id, unit_id=unit_id)
+
+
+def _attempt_add(call: ModelCall, *, run_id: int, unit_id: int) -> int:
+    """The next attempt of a call; whoever holds its row gives the number."""
     number = call.attempts.count() + 1
     return Attempt.objects.create(
         call=call, run_id=run_id, unit_id=unit_id, number=number, sent_at=timezone.now()
@@ -133,7 +126,7 @@ def call_end(
     ModelCall.objects.filter(pk=call_id).exclude(state__in=STORED_STATES).update(
         state=state,
         error=(outcome.error or "")[:300] if state == "failed" else "",
-        reply=(outcome.text or "").replace("\x00", "\\0"),  # PostgreSQL text holds no NUL
+        reply=outcome.text,
         finish_reason=(outcome.finish_reason or "")[:40],
         logprobs=[asdict(token) for token in outcome.logprobs] if outcome.logprobs else None,
         prompt_tokens=outcome.prompt_tokens,
@@ -150,13 +143,13 @@ def stored_reply(call: ModelCall) -> Reply:
     return Reply(STORED_STATES[call.state], call.reply, call.error, CallUsed(call.pk, reused=True))
 
 
-def _call_create(request: Request, *, key: str, sample: int) -> ModelCall:
+def _call_create(request: Request, *, key: str, sample: int) -> None:
     parts = [[message.role, [text_hash(part) for part in message.parts]] for message in request.messages]
     blocks = {text_hash(part): part for message in request.messages for part in message.parts}
     TextBlock.objects.bulk_create(
         [TextBlock(hash=digest, text=text) for digest, text in sorted(blocks.items())], ignore_conflicts=True
     )
-    call, _ = ModelCall.objects.get_or_create(
+    ModelCall.objects.get_or_create(
         key=key,
         defaults={
             "endpoint": request.endpoint,
@@ -167,22 +160,17 @@ def _call_create(request: Request, *, key: str, sample: int) -> ModelCall:
             "sample": sample,
         },
     )
-    return call
 
 
 def _count(count: int | None) -> int | None:
     return None if count is None or count > LARGEST_COUNT else count
 
 
-def _mark_lost(call: ModelCall, *, unit_id: int) -> None:
-    """Requests of this unit without an outcome were cut short by a crash: the unit is ours alone now."""
-    call.attempts.filter(unit_id=unit_id, ended_at__isnull=True).update(
-        ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN
-    )
+def attempts_mark_lost(*, unit_ids: list[int]) -> None:
+    """Mark every request without an outcome of units taken over from a dead process."""
+    _mark_lost(Attempt.objects.filter(unit_id__in=unit_ids))
 
 
-def attempts_mark_lost(*, unit_ids: list[int]) -> int:
-    """Mark every request without an outcome of units taken over from a dead process; returns how many."""
-    return Attempt.objects.filter(
-        unit__in=Unit.objects.filter(pk__in=unit_ids), ended_at__isnull=True
-    ).update(ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN)
+def _mark_lost(attempts: QuerySet[Attempt]) -> None:
+    """Those without an outcome may have been billed; nobody will ever know."""
+    attempts.filter(ended_at__isnull=True).update(ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN)

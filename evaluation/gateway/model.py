@@ -11,6 +11,7 @@ from evaluation.core.types import Reply, ReplyState, Request
 from evaluation.gateway.client import EndpointClient, Outcome
 from evaluation.gateway.endpoints import OPENAI_BASE_URL, Endpoint
 from evaluation.gateway.ledger import (
+    STORED_STATES,
     CallUsed,
     OpenedCall,
     attempt_begin,
@@ -23,14 +24,6 @@ from evaluation.gateway.ledger import (
 from evaluation.gateway.prices import Price, cost
 from evaluation.gateway.retries import decide
 from evaluation.gateway.writer import DatabaseThread
-
-REPLY_STATES: dict[str, ReplyState] = {
-    "answered": "answered",
-    "refused": "refused",
-    "cut_off": "cut_off",
-    "too_long": "too_long",
-}
-
 
 # How often to look for an answer that another process is waiting for.
 ASKED_ELSEWHERE_SECONDS = 0.5
@@ -132,7 +125,7 @@ class GatewayModel:
 
 def reply_state(outcome: Outcome) -> ReplyState:
     """What an outcome is to an engine."""
-    return REPLY_STATES.get(outcome.kind, "failed")
+    return STORED_STATES.get(outcome.kind, "failed")
 
 
 def request_body(request: Request, endpoint: Endpoint) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import connection
-from django.db.models import F
+from django.db.models import F, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from evaluation.core.types import Chat, GroupResult, Message
@@ -158,13 +159,17 @@ def _verdicts(run_id: int, work: Work, result: GroupResult, criterion_ids: dict[
 def _count(run_id: int, uses: list[tuple[str, int, CallUsed]], *, failed: bool) -> None:
     """Add one finished unit to the run's counters; only what this run paid for counts as tokens and cost."""
     asked = [used.call_id for _, _, used in uses if not used.reused]
-    calls = ModelCall.objects.filter(pk__in=asked)
+    tokens = ModelCall.objects.filter(pk__in=asked).aggregate(
+        prompt=Coalesce(Sum("prompt_tokens"), 0),
+        cached=Coalesce(Sum("cached_tokens"), 0),
+        completion=Coalesce(Sum("completion_tokens"), 0),
+    )
     Run.objects.filter(pk=run_id).update(
         units_done=F("units_done") + (0 if failed else 1),
         units_failed=F("units_failed") + (1 if failed else 0),
         calls=F("calls") + len(asked),
         reused=F("reused") + len(uses) - len(asked),
-        prompt_tokens=F("prompt_tokens") + sum(call.prompt_tokens or 0 for call in calls),
-        cached_tokens=F("cached_tokens") + sum(call.cached_tokens or 0 for call in calls),
-        completion_tokens=F("completion_tokens") + sum(call.completion_tokens or 0 for call in calls),
+        prompt_tokens=F("prompt_tokens") + tokens["prompt"],
+        cached_tokens=F("cached_tokens") + tokens["cached"],
+        completion_tokens=F("completion_tokens") + tokens["completion"],
     )

@@ -1,6 +1,5 @@
 """Builds judges: today's champions and settings, fingerprinted."""
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,10 +17,10 @@ from evaluation.core.grouping import (
     default_sampling,
     group_criteria,
 )
+from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.prompts import FENCE_VERSION, FORMATTER_SCHEMA_VERSION, READER_VERSION, template_hash
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.gateway.ledger import canonical
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import ArticleVersion, KnowledgeSnapshot, PromptVersion, SnapshotItem
 from evaluation.selectors.criteria import articles_of
@@ -71,7 +70,7 @@ def judge_ensure(*, choice: JudgeChoice, criteria: Sequence[Criterion], endpoint
     snapshot = _snapshot_ensure(ingredients)
     groups = _groups(choice, criteria)
     config = _config(choice, endpoint, groups, ingredients, snapshot)
-    fingerprint = hashlib.sha256(canonical(config).encode()).hexdigest()
+    fingerprint = text_hash(canonical(config))
     judge, created = Judge.objects.get_or_create(
         fingerprint=fingerprint,
         defaults={
@@ -180,7 +179,7 @@ def _snapshot_ensure(ingredients: _Ingredients) -> KnowledgeSnapshot | None:
     )
     if not content:
         return None
-    digest = hashlib.sha256(canonical(content).encode()).hexdigest()
+    digest = text_hash(canonical(content))
     snapshot, created = KnowledgeSnapshot.objects.get_or_create(content_hash=digest)
     if created:
         SnapshotItem.objects.bulk_create(

@@ -1,6 +1,5 @@
 """Knowledge articles from a folder of Markdown files, and which of them a criterion lists."""
 
-import hashlib
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from pathlib import Path
 from django.db import transaction
 from markdown_it import MarkdownIt
 
+from evaluation.core.hashing import text_hash
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from labeling.core.importing import KEY_LIMIT, ImportResult, read_text
 from labeling.core.problems import FieldProblem, ImportProblem, shown
@@ -107,7 +107,7 @@ def _store(folder: Path, path: Path) -> str:
             )
     if not text.strip():
         raise ImportProblem(str(path), None, "", "is empty")
-    digest = hashlib.sha256(text.encode()).hexdigest()
+    digest = text_hash(text)
     article, created = KnowledgeArticle.objects.get_or_create(key=key)
     newest = article.versions.order_by("number").last()
     if newest is not None and newest.text == text:

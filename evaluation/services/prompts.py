@@ -1,9 +1,9 @@
 """Prompt versions of criteria: the shipped ones, generated ones, champions."""
 
-import hashlib
 from collections.abc import Collection
 from pathlib import Path
 
+from evaluation.core.hashing import text_hash
 from evaluation.core.prompts import sections
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.selectors.prompts import champions, newest_versions
@@ -72,7 +72,7 @@ def _version_add(
         number=number,
         defaults={
             "text": text,
-            "content_hash": hashlib.sha256(text.encode()).hexdigest(),
+            "content_hash": text_hash(text),
             "origin": origin,
             "reason": reason,
         },

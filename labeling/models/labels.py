@@ -1,5 +1,7 @@
 """Labelling jobs, labels with their history, adjudications, consensus; closed to the judge's side."""
 
+from typing import Self
+
 from django.db import models
 from django.db.models import Q
 
@@ -90,6 +92,14 @@ class Assignment(models.Model):
         return f"{self.job_id}: {self.chat_id} #{self.slot}"
 
 
+class LabelQuerySet(models.QuerySet["Label"]):
+    """Table-wide filters of labels."""
+
+    def counted(self) -> Self:
+        """Those that consensus and agreement are made of: submitted, and not after the verdict was shown."""
+        return self.filter(state=Label.State.SUBMITTED, post_reveal=False)
+
+
 class Label(models.Model):
     """A rater's current answer on (chat, criterion); value None = not applicable."""
 
@@ -121,6 +131,8 @@ class Label(models.Model):
     active_ms = models.PositiveIntegerField(default=0)
     source = models.CharField(max_length=6, choices=Source.choices, default=Source.SCREEN)
     given_at = models.DateTimeField()
+
+    objects = LabelQuerySet.as_manager()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["chat", "criterion", "rater"], name="label_once")]

@@ -59,9 +59,8 @@ def _refresh(criteria: list[int], chats: list[int]) -> None:
 def _votes(criteria: list[int], chats: list[int]) -> dict[Cell, Votes]:
     """Counts of the labels given blind and submitted."""
     counted = (
-        Label.objects.filter(
-            criterion_id__in=criteria, chat_id__in=chats, state=Label.State.SUBMITTED, post_reveal=False
-        )
+        Label.objects.counted()
+        .filter(criterion_id__in=criteria, chat_id__in=chats)
         .values_list("chat_id", "criterion_id")
         .annotate(
             n_true=Count("pk", filter=Q(value=True)),
