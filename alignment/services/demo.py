@@ -10,9 +10,9 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import transaction
 
+from evaluation.core.choice import EngineName, JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.runs import Run
-from evaluation.services.judges import EngineName, JudgeChoice
 from evaluation.services.knowledge import criterion_articles_set, knowledge_import
 from evaluation.services.prompts import champions_ensure
 from evaluation.services.runs import RunChoice, run_start

@@ -1,7 +1,7 @@
 """The words of the judge: what goes into a judgement and what comes out of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 MessageRole = Literal["user", "assistant", "system", "tool"]
@@ -14,6 +14,9 @@ ReplyState = Literal["answered", "refused", "cut_off", "too_long", "failed"]
 VerdictState = Literal["read", "unparsed", "refused", "cut_off", "too_long", "failed"]
 ReadBy = Literal["rules", "formatter"]
 Side = Literal["customer", "support", "neither", ""]
+Ablation = Literal["", "no_briefs", "placebo_briefs", "swapped_order"]
+KnowledgeMode = Literal["none", "static", "retrieved"]
+WindowRule = Literal["any_fails", "last_decides"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +47,21 @@ class Article:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A worked excerpt of a `train` chat: marked lines, what people decided, and why."""
+
+    content_hash: str
+    excerpt: str
+    value: bool | None
+    rationale: str
+
+
+@dataclass(frozen=True, slots=True)
 class Criterion:
     """One yes/no question with its prompt (CO-STAR Markdown) and the knowledge it may use.
 
     `passes_when` is the answer that is good for the chatbot: False for "Did it state a wrong fact?".
+    `articles` are what the criterion may read: all of it (static) or what is searched (retrieved).
     """
 
     key: str
@@ -58,6 +72,7 @@ class Criterion:
     allow_na: bool
     prompt: str
     articles: tuple[Article, ...]
+    examples: tuple[Example, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +86,8 @@ class Sampling:
     max_tokens_per_criterion: int
     top_p: float | None = None
     seed: int | None = None
+    reasoning_effort: str | None = None
+    logprobs: bool = False
 
     def room(self, n: int) -> int:
         """Return the token limit of a call that answers `n` criteria.
@@ -82,10 +99,25 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
+class Windows:
+    """How a chat that is too long for one call is judged: in parts of whole messages that overlap.
+
+    A chat of more than `tokens` (estimated) is cut; neighbours share `overlap` messages. `any_fails`: the
+    failing answer in any window decides; `last_decides`: the last window in which the criterion applies does.
+    """
+
+    tokens: int
+    overlap: int = 4
+    rule: WindowRule = "any_fails"
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """How a judge works: engine, sampling of each role it uses, and the shape of its prompts.
 
     `order_seed` fixes the order of criteria in a group and, with the chat, the order of the two briefs.
+    `samples` answers are asked and their majority taken. `passage_tokens` bounds the passages of a call
+    (knowledge mode retrieved).
     """
 
     engine: Engine
@@ -94,6 +126,11 @@ class Setup:
     size: Size = "full"
     role_in: Literal["user", "system"] = "user"
     order_seed: int = 0
+    samples: int = 1
+    knowledge: KnowledgeMode = "static"
+    passage_tokens: int = 0
+    windows: Windows | None = None
+    ablation: Ablation = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +148,10 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to a model. `schema` (a bare JSON Schema) is set for the formatter only."""
+    """One question to a model. `schema` (a bare JSON Schema) is set for the formatter only.
+
+    `sample` counts the answers asked to the same question from 0; `window` counts a long chat's parts from 0.
+    """
 
     role: Role
     step: int
@@ -123,6 +163,19 @@ class Request:
     seed: int | None
     endpoint: str
     schema: dict[str, Any] | None = None
+    reasoning_effort: str | None = None
+    logprobs: bool = False
+    sample: int = 0
+    window: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One generated token with its natural-log probability and the best alternatives."""
+
+    token: str
+    logprob: float
+    top: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +186,7 @@ class Reply:
     text: str
     error: str = ""
     call: object = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
 
 
 class Model(Protocol):
@@ -143,11 +197,22 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallUse:
-    """A call that a group used. `step` counts the calls of that role in that group from 1."""
+    """A call that a group used. `step` counts the calls of that role, in that window and sample, from 1."""
 
     role: Role
     step: int
     call: object
+    window: int = 0
+    sample: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """How the samples that could be read answered one criterion."""
+
+    true: int
+    false: int
+    not_applicable: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +221,7 @@ class VerdictResult:
 
     `first_value` and `first_state` hold the draft's verdict (engine reflection only), `contradicts` says that
     the answer gave the criterion two different verdicts, `sided_with` whose case won (engine debate only).
+    `p_true` is the probability the model gave to TRUE, where the endpoint tells it; `votes` are the samples'.
     """
 
     criterion: str
@@ -168,11 +234,30 @@ class VerdictResult:
     contradicts: bool = False
     sided_with: Side = ""
     flags: tuple[str, ...] = ()
+    p_true: float | None = None
+    votes: Votes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of an article that was retrieved for a chat; `start` and `end` are code points of its text."""
+
+    article: Article
+    rank: int
+    start: int
+    end: int
+    score: float
+
+    @property
+    def text(self) -> str:
+        """Return the passage's words."""
+        return self.article.text[self.start : self.end]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """Verdicts in the order the criteria were given, and every call that led to them."""
+    """Verdicts in the order the criteria were given, the calls that led to them, passages by criterion."""
 
     verdicts: tuple[VerdictResult, ...]
     calls: tuple[CallUse, ...]
+    passages: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)

@@ -13,9 +13,9 @@ from openai import APIStatusError, AsyncOpenAI, DefaultAioHttpClient, Omit, Open
 from openai._types import RequestOptions
 
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.gateway.replies import Kind, Outcome, TokenLogprob, read_reply
+from evaluation.gateway.replies import Kind, Outcome, read_reply
 
-__all__ = ["MAX_REPLY_BYTES", "EndpointClient", "Kind", "Outcome", "TokenLogprob"]
+__all__ = ["MAX_REPLY_BYTES", "EndpointClient", "Kind", "Outcome"]
 
 MAX_REPLY_BYTES = 1_000_000
 CONNECT_TIMEOUT = 10.0

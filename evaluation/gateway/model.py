@@ -23,14 +23,11 @@ from evaluation.gateway.ledger import (
 )
 from evaluation.gateway.prices import Price, cost
 from evaluation.gateway.retries import decide
+from evaluation.gateway.throttle import EndpointDown
 from evaluation.gateway.writer import DatabaseThread
 
 # How often to look for an answer that another process is waiting for.
 ASKED_ELSEWHERE_SECONDS = 0.5
-
-
-class EndpointDown(Exception):
-    """No call to this endpoint can succeed now; the message is one clear line."""
 
 
 @dataclass(slots=True)

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, NoReturn
 
+from evaluation.core.types import TokenLogprob
+
 Kind = Literal[
     "answered",
     "refused",
@@ -35,15 +37,6 @@ _REQUEST_ID = re.compile(r"[!-~]{1,200}")
 _HUGE = 1e9  # no logarithm of a probability; keeps infinity and overflowing integers out
 # NUL cannot be stored by PostgreSQL, a lone surrogate cannot be written as UTF-8.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class TokenLogprob:
-    """One generated token with its natural-log probability and the best alternatives."""
-
-    token: str
-    logprob: float
-    top: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Judges: immutable, fingerprinted configurations."""
 
 from django.db import models
+from django.db.models import Q
 
 from evaluation.models.prompts import KnowledgeSnapshot, PromptVersion
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -13,6 +14,28 @@ class Engine(models.TextChoices):
     REFLECTION = "reflection", "reflection"
     DEBATE = "debate", "debate"
     AUTO = "auto", "auto"
+
+
+class JudgeProfile(models.Model):
+    """A named, changeable recipe; with today's champions it yields a judge."""
+
+    name = models.CharField(max_length=120)
+    # What evaluation.core.choice writes: engine, models by role, samples, grouping, knowledge, windows.
+    config = models.JSONField()
+    is_default = models.BooleanField(default=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["name"], name="profile_name"),
+            models.UniqueConstraint(
+                fields=["is_default"], name="profile_default", condition=Q(is_default=True)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Judge(models.Model):
@@ -29,6 +52,9 @@ class Judge(models.Model):
     config = models.JSONField()
     snapshot = models.ForeignKey(
         KnowledgeSnapshot, on_delete=models.PROTECT, null=True, blank=True, related_name="judges"
+    )
+    profile = models.ForeignKey(
+        JudgeProfile, on_delete=models.SET_NULL, null=True, blank=True, related_name="judges"
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
@@ -30,6 +31,28 @@ class PromptVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.criterion_id} v{self.number}"
+
+
+class FewShotExample(models.Model):
+    """A worked example of a prompt version, from a `train` chat; copied, so that it stays as it was."""
+
+    prompt_version = models.ForeignKey(PromptVersion, on_delete=models.PROTECT, related_name="examples")
+    position = models.PositiveSmallIntegerField()
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    first_turn = models.PositiveIntegerField()
+    last_turn = models.PositiveIntegerField()
+    value = models.BooleanField(null=True, blank=True)
+    rationale = models.TextField()
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["prompt_version", "position"], name="fewshot_position"),
+            models.UniqueConstraint(fields=["prompt_version", "chat"], name="fewshot_chat"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.prompt_version_id}: {self.chat_id}"
 
 
 class Promotion(models.Model):

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from evaluation.models.judges import Judge
+from evaluation.models.prompts import ArticleVersion
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -23,9 +24,14 @@ class Run(models.Model):
         DONE_WITH_FAILURES = "done_with_failures", "Done with failures"
         CANCELLED = "cancelled", "Cancelled"
 
+    class Mode(models.TextChoices):
+        LIVE = "live", "One request a call"
+        BATCH = "batch", "Batch API, half price"
+
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="runs")
     chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     purpose = models.CharField(max_length=10, choices=Purpose.choices, default=Purpose.EVALUATION)
+    mode = models.CharField(max_length=5, choices=Mode.choices, default=Mode.LIVE)
     replicate = models.PositiveSmallIntegerField(default=0)
     source_hash = models.CharField(max_length=64, blank=True, default="")
     # What does not change the judge: criteria asked, split, limit, in-flight bound, endpoint trouble.
@@ -41,6 +47,14 @@ class Run(models.Model):
     cached_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)
     cost_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
+    # The cap, and what counts against it: a request's worst case before it leaves, its cost after.
+    budget_usd = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
+    committed_usd = models.DecimalField(max_digits=20, decimal_places=12, default=0)
+    # Characters of all prompts sent, and of those that repeated an earlier prompt's beginning.
+    prompt_chars = models.PositiveBigIntegerField(default=0)
+    repeated_chars = models.PositiveBigIntegerField(default=0)
+    # When a worker was last rung for this run; the reaper rings again where nobody came.
+    rung_at = models.DateTimeField(null=True, blank=True)
     started_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -83,6 +97,7 @@ class WorkerLease(models.Model):
     """One worker process's heartbeat; the units it works on point here."""
 
     token = models.UUIDField()
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="leases")
     worker = models.CharField(max_length=120)
     pid = models.PositiveIntegerField(default=0)
     beat_at = models.DateTimeField()
@@ -181,11 +196,15 @@ class UnitCall(models.Model):
     call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="+")
     role = models.CharField(max_length=10)
     step = models.PositiveSmallIntegerField()
+    window = models.PositiveSmallIntegerField(default=0)
+    sample = models.PositiveSmallIntegerField(default=0)
     reused = models.BooleanField(default=False)
 
     class Meta:
         ordering = ["step", "id"]
-        constraints = [models.UniqueConstraint(fields=["unit", "role", "step"], name="unitcall_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["unit", "role", "step", "window", "sample"], name="unitcall_once")
+        ]
         indexes = [models.Index(fields=["call"], name="unitcall_call")]
 
     def __str__(self) -> str:
@@ -216,6 +235,9 @@ class Attempt(models.Model):
     call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="attempts")
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    batch = models.ForeignKey(
+        "Batch", on_delete=models.PROTECT, null=True, blank=True, related_name="attempts"
+    )
     number = models.PositiveSmallIntegerField()
     sent_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -226,6 +248,7 @@ class Attempt(models.Model):
     prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(null=True, blank=True)
     cost_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
+    reserved_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
 
     class Meta:
         ordering = ["number"]
@@ -268,6 +291,10 @@ class Verdict(models.Model):
     read_by = models.CharField(max_length=9, choices=ReadBy.choices, default=ReadBy.RULES)
     contradicts = models.BooleanField(default=False)
     sided_with = models.CharField(max_length=8, blank=True, default="")
+    # How the samples answered; null where only one was asked.
+    votes_true = models.PositiveSmallIntegerField(null=True, blank=True)
+    votes_false = models.PositiveSmallIntegerField(null=True, blank=True)
+    votes_na = models.PositiveSmallIntegerField(null=True, blank=True)
     flags = models.JSONField(default=list)
     stored_at = models.DateTimeField()
 
@@ -280,3 +307,75 @@ class Verdict(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}: {self.chat_id} {self.criterion_id}"
+
+
+class Passage(models.Model):
+    """A piece of an article that was retrieved for a unit's chat and shown to the judge."""
+
+    unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="passages")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    article_version = models.ForeignKey(ArticleVersion, on_delete=models.PROTECT, related_name="+")
+    rank = models.PositiveSmallIntegerField()
+    start = models.PositiveIntegerField()
+    end = models.PositiveIntegerField()
+    score = models.FloatField()
+
+    class Meta:
+        ordering = ["rank"]
+        constraints = [models.UniqueConstraint(fields=["unit", "criterion", "rank"], name="passage_rank")]
+
+    def __str__(self) -> str:
+        return f"{self.unit_id}: {self.article_version_id} #{self.rank}"
+
+
+class Batch(models.Model):
+    """A file of requests at the endpoint's Batch API; a row from before its upload until it is collected."""
+
+    class State(models.TextChoices):
+        PREPARED = "prepared", "Prepared"
+        UPLOADED = "uploaded", "Uploaded"
+        SUBMITTED = "submitted", "Submitted"
+        COLLECTED = "collected", "Collected"
+        FAILED = "failed", "Failed"
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="batches")
+    endpoint = models.CharField(max_length=200)
+    file_id = models.CharField(max_length=200, blank=True, default="")
+    batch_id = models.CharField(max_length=200, blank=True, default="")
+    state = models.CharField(max_length=9, choices=State.choices, default=State.PREPARED)
+    error = models.CharField(max_length=300, blank=True, default="")
+    requests = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+    polled_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["endpoint", "batch_id"], name="batch_id", condition=~Q(batch_id="")
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}: {self.batch_id or self.pk}"
+
+
+class EndpointState(models.Model):
+    """One model's request and token allowance and circuit breaker, where there is no Redis."""
+
+    endpoint = models.CharField(max_length=200)
+    model = models.CharField(max_length=200)
+    # GCRA: the earliest time (Unix seconds) at which the next request, and the next token, is due.
+    requests_due = models.FloatField(default=0)
+    tokens_due = models.FloatField(default=0)
+    # Nobody sends before this time (Unix seconds): Retry-After and exhausted x-ratelimit headers.
+    not_before = models.FloatField(default=0)
+    failures = models.PositiveIntegerField(default=0)
+    opened_at = models.FloatField(null=True, blank=True)
+    probe_at = models.FloatField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["endpoint", "model"], name="endpoint_once")]
+
+    def __str__(self) -> str:
+        return f"{self.model} at {self.endpoint}"

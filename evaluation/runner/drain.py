@@ -11,11 +11,13 @@ from evaluation.core.types import Criterion, GroupResult, Setup
 from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.gateway.model import EndpointDown, Gateway, GatewayModel
+from evaluation.gateway.model import Gateway, GatewayModel
 from evaluation.gateway.prices import Price
+from evaluation.gateway.throttle import EndpointDown
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
-from evaluation.runner.units import LEASE, Work, lease_beat, lease_begin, lease_end, unit_finish, units_take
+from evaluation.runner.leases import LEASE, lease_beat, lease_begin, lease_end
+from evaluation.runner.units import Work, unit_finish, units_take
 
 # After so many units in a row without one answer the endpoint is taken for down.
 FAILURES_IN_A_ROW = 5
@@ -79,7 +81,7 @@ def drain(plan: Plan, *, on_unit: Callable[[bool], None]) -> str:
 
 
 async def _drain(plan: Plan, database: DatabaseThread, on_unit: Callable[[bool], None]) -> str:
-    lease = await database.do(lease_begin)
+    lease = await database.do(partial(lease_begin, plan.run_id))
     progress = _Progress(on_unit)
     beat = asyncio.create_task(_beat(database, lease.pk))
     try:

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, UnitCall, Verdict
 from evaluation.runner.drain import drain
+from evaluation.runner.leases import units_release
 from evaluation.runner.plan import plan_load
-from evaluation.runner.units import units_release
 
 # What came back after a model had worked.
 PAID = (Attempt.Outcome.ANSWERED, Attempt.Outcome.REFUSED, Attempt.Outcome.CUT_OFF)

@@ -3,16 +3,16 @@
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 from django.conf import settings
 from django.db import transaction
 
 from evaluation.core import types
+from evaluation.core.choice import JudgeChoice
 from evaluation.core.grouping import (
     ENGINE_ROLES,
     Groupable,
-    Grouping,
     ModelKind,
     default_sampling,
     group_criteria,
@@ -32,20 +32,6 @@ SCHEMA = 1
 HOSTED_MODEL = "gpt-4.1-mini"
 REASONING_MODELS = re.compile(r"^(o\d|gpt-5)")
 TIER_ENGINES: dict[str, types.Engine] = {"simple": "direct", "context": "debate", "subjective": "direct"}
-
-EngineName = Literal["direct", "reflection", "debate", "auto"]
-KnowledgeMode = Literal["none", "static"]
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeChoice:
-    """What a person chooses of a judge; empty models mean the settings' ones."""
-
-    engine: EngineName
-    model: str = ""
-    formatter: str = ""
-    grouping: Grouping = "auto"
-    knowledge: KnowledgeMode = "static"
 
 
 @dataclass(frozen=True, slots=True)

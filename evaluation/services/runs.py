@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 
+from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Unit
-from evaluation.services.judges import JudgeChoice, judge_ensure
+from evaluation.services.judges import judge_ensure
 from labeling.core.problems import InputProblem
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
@@ -24,12 +26,19 @@ class RunRefused(InputProblem):
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
-    """What a run covers: criteria (none = the whole rubric), a split ('' = all), the first `limit` chats."""
+    """What a run covers: criteria (none = the whole rubric), a split ('' = all), the first `limit` chats.
+
+    `budget_usd` caps what it may spend. `audit` is the share of readable answers (0 to 1) that the formatter
+    reads once more without their block; verdicts do not depend on it.
+    """
 
     criteria: Sequence[str] = ()
     split: str = ""
     limit: int | None = None
     replicate: int = 0
+    mode: Run.Mode = Run.Mode.LIVE
+    budget_usd: Decimal | None = None
+    audit: float = 0.0
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -45,7 +54,15 @@ def run_start(
         judge=row,
         chat_set=chat_set,
         replicate=run.replicate,
-        options={"criteria": list(run.criteria), "split": run.split, "limit": run.limit, **run.options},
+        mode=run.mode,
+        budget_usd=run.budget_usd,
+        options={
+            "criteria": list(run.criteria),
+            "split": run.split,
+            "limit": run.limit,
+            "audit": run.audit,
+            **run.options,
+        },
         units_total=len(members) * _group_count(row),
         started_by=by,
     )

@@ -11,12 +11,13 @@ import pytest
 from pytest_django import Settings
 
 from evaluation.core import grouping
+from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import CriterionArticle, KnowledgeArticle, Promotion, PromptVersion
 from evaluation.runner.plan import judge_groups
 from evaluation.services import judges
-from evaluation.services.judges import JudgeChoice, judge_ensure
+from evaluation.services.judges import judge_ensure
 from evaluation.services.knowledge import knowledge_import
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion, CriterionVersion

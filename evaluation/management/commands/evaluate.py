@@ -6,14 +6,15 @@ from typing import Any, get_args
 from django.db import transaction
 from tqdm import tqdm
 
+from evaluation.core.choice import JudgeChoice
 from evaluation.core.grouping import Grouping
+from evaluation.core.types import KnowledgeMode
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Engine
 from evaluation.models.runs import Run, Verdict
 from evaluation.runner.estimate import Estimate, run_estimate
 from evaluation.runner.execute import run_execute, run_reopen
 from evaluation.runner.plan import current_endpoint, current_prices, plan_load
-from evaluation.services.judges import JudgeChoice, KnowledgeMode
 from evaluation.services.runs import RunChoice, run_start
 from labeling.core.problems import InputProblem
 from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand

@@ -1,0 +1,136 @@
+"""What a person chooses of a judge: the recipe that profiles keep, commands take and pages edit."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, get_args, get_type_hints
+
+from labeling.core.problems import FieldProblem, shown
+
+from .grouping import Grouping
+from .types import Ablation, KnowledgeMode, Role, WindowRule, Windows
+
+EngineName = Literal["direct", "reflection", "debate", "auto"]
+LayoutChoice = Literal["auto", "criteria_first", "chat_first"]
+RoleIn = Literal["user", "system"]
+
+MOST_SAMPLES = 9
+LARGEST_NUMBER = 1_000_000
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeChoice:
+    """A judge's recipe; empty models mean the settings' ones.
+
+    `models`, `temperatures` and `efforts` go by role. `samples` answers are asked to each question and their
+    majority taken. `passage_tokens` bounds what is retrieved for a call (knowledge retrieved). Without
+    `windows` a chat that is too long has no verdict. `logprobs` asks the endpoint for token probabilities.
+    `ablation` changes a debate to measure what it owes to its briefs.
+    """
+
+    engine: EngineName
+    model: str = ""
+    formatter: str = ""
+    models: Mapping[Role, str] = field(default_factory=dict)
+    temperatures: Mapping[Role, float] = field(default_factory=dict)
+    efforts: Mapping[Role, str] = field(default_factory=dict)
+    grouping: Grouping = "auto"
+    knowledge: KnowledgeMode = "static"
+    passage_tokens: int = 1500
+    samples: int = 1
+    role_in: RoleIn = "user"
+    layout: LayoutChoice = "auto"
+    windows: Windows | None = None
+    logprobs: bool = False
+    ablation: Ablation = ""
+
+
+def choice_json(choice: JudgeChoice) -> dict[str, Any]:
+    """The recipe as JSON; `choice_read` reads it back.
+
+    >>> choice_read(choice_json(JudgeChoice("debate", samples=3))).samples
+    3
+    """
+    return asdict(choice)
+
+
+def choice_read(data: Mapping[str, Any]) -> JudgeChoice:
+    """A recipe from JSON. Raises FieldProblem for an unknown name or a value that cannot be one."""
+    names = {entry.name for entry in fields(JudgeChoice)}
+    for name in data:
+        if name not in names:
+            raise FieldProblem(str(name), "is no setting of a judge")
+    if "engine" not in data:
+        raise FieldProblem("engine", "is missing")
+    return JudgeChoice(**{name: _value(name, value) for name, value in data.items()})
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in _WORDS:
+        return _word(name, value, _WORDS[name])
+    if name in ("models", "temperatures", "efforts"):
+        return _by_role(name, value)
+    if name in ("samples", "passage_tokens"):
+        return _whole(name, value, most=MOST_SAMPLES if name == "samples" else LARGEST_NUMBER)
+    if name == "windows":
+        return None if value is None else _windows(value)
+    if name == "logprobs":
+        if not isinstance(value, bool):
+            raise FieldProblem(name, f"must be true or false, not {shown(value)}")
+        return value
+    return _name(name, value)
+
+
+def _word(name: str, value: Any, words: tuple[Any, ...]) -> Any:
+    if value not in words:
+        known = ", ".join(str(word) or "none" for word in words)
+        raise FieldProblem(name, f"must be one of {known}, not {shown(value)}")
+    return value
+
+
+def _name(name: str, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_NAME or "\0" in value:
+        raise FieldProblem(name, f"must be a text of at most {LONGEST_NAME} characters")
+    return value.strip()
+
+
+def _whole(name: str, value: Any, *, most: int, least: int = 1) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise FieldProblem(name, f"must be a whole number from {least} to {most:,}, not {shown(value)}")
+    return value
+
+
+def _by_role(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise FieldProblem(name, "must name roles")
+    read = {}
+    for role, entry in value.items():
+        where = f"{name}.{role}"
+        _word(where, role, get_args(Role))
+        read[role] = _temperature(where, entry) if name == "temperatures" else _name(where, entry)
+    return read
+
+
+def _temperature(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 2:
+        raise FieldProblem(name, f"must be a number from 0 to 2, not {shown(value)}")
+    return float(value)
+
+
+def _windows(value: Any) -> Windows:
+    if not isinstance(value, Mapping) or "tokens" not in value:
+        raise FieldProblem("windows", "must name its tokens")
+    for name in value:
+        if name not in ("tokens", "overlap", "rule"):
+            raise FieldProblem(f"windows.{name}", "is no setting of windows")
+    return Windows(
+        tokens=_whole("windows.tokens", value["tokens"], most=LARGEST_NUMBER),
+        overlap=_whole("windows.overlap", value.get("overlap", 4), most=1000, least=0),
+        rule=_word("windows.rule", value.get("rule", "any_fails"), get_args(WindowRule)),
+    )
+
+
+_WORDS: dict[str, tuple[Any, ...]] = {
+    name: get_args(get_type_hints(JudgeChoice)[name])
+    for name in ("engine", "grouping", "knowledge", "role_in", "layout", "ablation")
+}
