@@ -27,8 +27,8 @@ FAILURES_IN_A_ROW = 5
 # SLOTS_AN_AHEAD slots. More would leave more attempts of unknown outcome after a kill.
 SLOTS_AN_AHEAD = 8
 MOST_AHEAD = 16
-# Units leased at a time, and waiting for a worker.
-LOT = 8
+# Units leased at a time; they wait for a worker.
+LOT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class _Drain:
         self._plan, self._gateway, self._lease_id, self._progress = plan, gateway, lease_id, progress
         self._desk = Desk(plan.criterion_ids)
         self._workers = plan.max_in_flight + plan.ahead
-        self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=LOT)
+        self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
 
     async def work(self, seconds: float | None) -> None:
         """Work until nothing is open, time is up, or nobody can answer."""
