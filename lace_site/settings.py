@@ -30,7 +30,7 @@ def positive(name: str, *, default: int) -> int:
 
 
 def positive_or_none(name: str) -> int | None:
-    """An environment variable that must be a whole number above zero where it is set; None where it is not."""
+    """An environment variable that must be a whole number above zero; None where it is not set."""
     return positive(name, default=1) if env.str(name, default="").strip() else None
 
 

@@ -17,6 +17,8 @@ from evaluation.gateway.throttle.stores import Store
 PATIENCE = 600.0
 # How often a process looks at the shared state while it has no reason to ask.
 LOOK_SECONDS = 1.0
+# A shorter wait is none: the timers of a loop are no finer.
+NOW_SECONDS = 0.001
 # An x-ratelimit header holds everybody up for no longer.
 LONGEST_PAUSE = 60.0
 # What shows that the endpoint works, whatever it thinks of the request.
@@ -184,7 +186,7 @@ class SharedThrottle:
     async def _wait_until(self, due: float) -> float | None:
         """Sleep until the reserved time; a reservation that a pause or an outage has overtaken is void."""
         waited = False
-        while (left := due - self._now()) > 0:
+        while (left := due - self._now()) > NOW_SECONDS:
             waited = True
             await asyncio.sleep(min(left, LOOK_SECONDS))
             self._check()
