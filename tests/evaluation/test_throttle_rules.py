@@ -57,7 +57,7 @@ def test_a_busy_worker_loses_no_time_and_an_idle_one_saves_none_up() -> None:
 def test_tokens_are_reserved_by_estimate_and_corrected_by_what_was_used() -> None:
     limits = Limits(tokens_per_minute=6000)
     first = reserve(State(), NOW, tokens=[500, 500], limits=limits)
-    assert first.result == pytest.approx((NOW - 1.0, NOW + 4.0))
+    assert first.result == pytest.approx((NOW - 0.1, NOW + 4.0))
     corrected = news(first.state, NOW, limits=limits, tokens=-800)
     # In the order they asked: not before the one that was reserved last.
     assert reserve(corrected, NOW, tokens=[500, 1], limits=limits).result == pytest.approx(
