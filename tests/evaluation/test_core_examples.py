@@ -5,7 +5,17 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ["grouping", "hashing", "marks", "prompts.costar", "prose", "quotes", "types", "verdicts"]
+MODULES = [
+    "grouping",
+    "hashing",
+    "marks",
+    "prefixes",
+    "prompts.costar",
+    "prose",
+    "quotes",
+    "types",
+    "verdicts",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
