@@ -18,6 +18,7 @@ from evaluation.models.runs import Run
 from evaluation.runner.plan import current_endpoint
 from evaluation.services.control import run_launch
 from evaluation.services.runs import RunChoice
+from lace_site import celery_app
 from lace_site.management.commands.serve import worker_commands
 from tests.evaluation.running import environment
 
@@ -88,9 +89,7 @@ class Workers:
 
 
 @contextmanager
-def workers_with(
-    kind: str, base_url: str, folder: Path, *, judges: int = 1, **env: str
-) -> Iterator[Workers]:
+def workers_with(kind: str, base_url: str, folder: Path, *, judges: int = 1, **env: str) -> Iterator[Workers]:
     """A broker of this kind with a worker group on it."""
     with ExitStack() as stack:
         broker = stack.enter_context(broker_settings(kind, folder))
@@ -100,9 +99,7 @@ def workers_with(
 def launched(chat_set: Any, *, engine: Any = "direct", **run: Any) -> Run:
     """A run for the workers, planned as from the page or the API."""
     judge, choice = JudgeChoice(engine=engine), RunChoice(**run)
-    return run_launch(
-        chat_set=chat_set, judge=judge, run=choice, endpoint=current_endpoint(), by=None
-    )
+    return run_launch(chat_set=chat_set, judge=judge, run=choice, endpoint=current_endpoint(), by=None)
 
 
 def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE) -> None:
@@ -120,3 +117,10 @@ def ended(run: Run, *, log: Path, seconds: float = PATIENCE) -> Run:
         time.sleep(0.05)
         run.refresh_from_db()
     return run
+
+
+def purge_rings() -> None:
+    """Forget the rings of earlier tests in this process's broker."""
+    with celery_app.connection_for_write() as broker:
+        broker.default_channel.queue_declare("judge")
+        broker.default_channel.queue_purge("judge")
