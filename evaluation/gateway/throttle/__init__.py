@@ -1,5 +1,7 @@
 """What holds requests back: calls in flight, shared rates, the circuit breaker."""
 
+import asyncio
+
 from evaluation.gateway.throttle.protocol import EndpointDown, Throttle
 from evaluation.gateway.throttle.rules import PROBE_SECONDS, Limits
 from evaluation.gateway.throttle.shared import PATIENCE, SharedThrottle
@@ -17,20 +19,22 @@ def throttle_for(
     limits: Limits,
     broker_url: str = "",
     store: Store | None = None,
-    patience: float = PATIENCE,
-    probe_every: float = PROBE_SECONDS,
+    patience: float | None = None,
+    probe_every: float | None = None,
+    total: asyncio.Semaphore | None = None,
 ) -> SharedThrottle:
     """Return the throttle of one model at one endpoint (its id), to be used as `async with`.
 
     The shared state is kept in the Redis or Valkey that `broker_url` names, else in the database, or in
-    `store`. At most `max_in_flight` requests of this process are out at once. `patience` and `probe_every`
-    are in seconds.
+    `store`. At most `max_in_flight` requests of this process are out at once; `total` bounds them together
+    with other models'. `patience` (PATIENCE) and `probe_every` (PROBE_SECONDS) are in seconds.
     """
     return SharedThrottle(
         key=(endpoint, model),
         most=max_in_flight,
         store=store or store_for(endpoint=endpoint, model=model, broker_url=broker_url),
         limits=limits,
-        patience=patience,
-        probe_every=probe_every,
+        patience=PATIENCE if patience is None else patience,
+        probe_every=PROBE_SECONDS if probe_every is None else probe_every,
+        total=total,
     )

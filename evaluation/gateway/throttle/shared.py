@@ -9,12 +9,14 @@ from typing import Self
 from evaluation.gateway.replies import Outcome
 from evaluation.gateway.retries import LONGEST_RETRY_AFTER, OUTAGE, is_lasting
 from evaluation.gateway.throttle.protocol import EndpointDown
-from evaluation.gateway.throttle.rules import PROBE_SECONDS, Limits, News, State, admit, learn
+from evaluation.gateway.throttle.rules import Limits, News, State, admit, learn
 from evaluation.gateway.throttle.slots import Slots
 from evaluation.gateway.throttle.stores import Store
 
-# How long an outage may last before a run is told; the other workers' probes count as tries, too.
+# How long an outage may last before it is raised.
 PATIENCE = 600.0
+# How long it may last where nobody has answered this process yet: the address may be wrong.
+FIRST_PATIENCE = 15.0
 # How often a process looks at the shared state while it has no reason to ask.
 LOOK_SECONDS = 1.0
 # A shorter wait is none: the timers of a loop are no finer.
@@ -33,7 +35,8 @@ class SharedThrottle:
 
     `key` is the endpoint's id, which stands in messages, and the model; `most` requests of this process may
     be out at once. Without limits and without trouble a request costs the store nothing: it is looked at
-    once a second. After `patience` seconds without an answer `enter` raises EndpointDown.
+    once a second. After `patience` seconds without an answer, or FIRST_PATIENCE before the first one, `enter`
+    raises EndpointDown. `total` is a bound that several models share.
     """
 
     def __init__(
@@ -43,8 +46,9 @@ class SharedThrottle:
         most: int,
         store: Store,
         limits: Limits,
-        patience: float = PATIENCE,
-        probe_every: float = PROBE_SECONDS,
+        patience: float,
+        probe_every: float,
+        total: asyncio.Semaphore | None = None,
     ) -> None:
         self.failures = 0
         self.slots = Slots.remembered(key, most=most)
@@ -52,7 +56,9 @@ class SharedThrottle:
         self._name = key[0]
         self._store = store
         self._limits = limits
-        self._patience = patience
+        self._patience = min(patience, FIRST_PATIENCE)
+        self._patience_later = patience
+        self._total = total
         self._probe_every = probe_every
         self._state = State()
         self._ahead: float | None = None  # the store's clock minus the loop's; None before the first look
@@ -78,16 +84,16 @@ class SharedThrottle:
         """Wait for a slot, for the circuit, for the endpoint's pause and for this request's time."""
         _estimate.set(tokens)
         while True:
-            await self.slots.enter()
+            await self._take_slot()
             try:
                 wait = await self._admission(tokens)
             except BaseException:
-                self.slots.leave()
+                self.leave()
                 raise
             if wait is None:
                 return
             # Whoever waits for the endpoint gives the slot back, so that the calls return gently after it.
-            self.slots.leave()
+            self.leave()
             await asyncio.sleep(min(wait, LOOK_SECONDS))
 
     def seen(self, outcome: Outcome) -> None:
@@ -108,7 +114,19 @@ class SharedThrottle:
 
     def leave(self) -> None:
         """Free the slot."""
+        if self._total is not None:
+            self._total.release()
         self.slots.leave()
+
+    async def _take_slot(self) -> None:
+        await self.slots.enter()
+        if self._total is None:
+            return
+        try:
+            await self._total.acquire()
+        except BaseException:
+            self.slots.leave()
+            raise
 
     # ---------- what came back
 
@@ -128,7 +146,7 @@ class SharedThrottle:
 
     def _note_trouble(self, outcome: Outcome, works: bool) -> None:
         if works:
-            self._trouble = ""
+            self._trouble, self._patience = "", self._patience_later
         elif not self._trouble:
             self._trouble, self._trouble_since = outcome.error, self._loop_time()
         else:

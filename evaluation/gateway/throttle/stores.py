@@ -1,18 +1,19 @@
 """Where the state of an endpoint is kept for all workers: Redis or Valkey, the database, this process."""
 
+import asyncio
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from hashlib import sha256
 from typing import Any, Protocol, TypeVar
 
-from django.db import connection
+from django.db import connection, transaction
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, WatchError
 
 from evaluation.gateway.throttle.rules import Rule, State, Step
-from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import EndpointState
 
 T = TypeVar("T")
@@ -54,31 +55,32 @@ class LocalStore:
 
 
 class DatabaseStore:
-    """A row of EndpointState, locked for the step, on a thread and a connection of its own."""
+    """A row of EndpointState, locked while it changes, on a thread and a connection of its own."""
 
     def __init__(self, *, endpoint: str, model: str) -> None:
         self._key: dict[str, Any] = {"endpoint": _short(endpoint), "model": _short(model)}
-        self._thread = DatabaseThread()
-        self._thread.__enter__()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="endpoint-state")
 
     async def change(self, rule: Rule[T]) -> Step[T]:
-        """Apply the rule in a transaction that holds the row."""
-        return await self._thread.do(lambda: self._step(rule))
+        """Apply the rule off the loop, in a transaction if there is anything to write."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._step, rule)
 
     async def close(self) -> None:
         """End the thread and its connection."""
-        self._thread.__exit__(None, None, None)
+        await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
+        self._thread.shutdown()
 
     def _step(self, rule: Rule[T]) -> Step[T]:
-        rows = EndpointState.objects.select_for_update()
-        row = rows.filter(**self._key).first()
-        if row is None:
-            EndpointState.objects.get_or_create(**self._key)
-            row = rows.get(**self._key)
-        before = State(**{name: getattr(row, name) for name in _NAMES})
-        step = rule(before, _database_now())
-        if step.state != before:
-            EndpointState.objects.filter(pk=row.pk).update(**asdict(step.state))
+        rows = EndpointState.objects.filter(**self._key)
+        seen = _state(rows.first())
+        step = rule(seen, _database_now())
+        if step.state == seen:
+            return step
+        EndpointState.objects.get_or_create(**self._key)
+        with transaction.atomic():
+            row = rows.select_for_update().get()
+            step = rule(_state(row), _database_now())
+            rows.update(**asdict(step.state))
         return step
 
 
@@ -137,6 +139,10 @@ def store_for(*, endpoint: str, model: str, broker_url: str) -> Store:
     if broker_url.startswith(REDIS_SCHEMES):
         return RedisStore(broker_url, endpoint=endpoint, model=model)
     return DatabaseStore(endpoint=endpoint, model=model)
+
+
+def _state(row: EndpointState | None) -> State:
+    return State(**{name: getattr(row, name) for name in _NAMES}) if row else State()
 
 
 def _short(text: str) -> str:
