@@ -67,8 +67,8 @@ class GatewayModel:
     """
 
     gateway: Gateway
-    run_id: int
-    unit_id: int
+    run_id: int | None
+    unit_id: int | None
     first_sample: int = 0
     cache_key: str = ""
 
