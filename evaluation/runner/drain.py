@@ -33,8 +33,8 @@ WATCH_SECONDS = 1.0
 # SLOTS_AN_AHEAD slots. More would leave more attempts of unknown outcome after a kill.
 SLOTS_AN_AHEAD = 8
 MOST_AHEAD = 16
-# Units leased at a time, and waiting for a worker.
-LOT = 8
+# Units leased at a time; they wait for a worker.
+LOT = 16
 
 
 class Trouble(str):
@@ -210,7 +210,7 @@ class _Drain:
         self._plan, self._gateway, self._lease_id, self._progress = plan, gateway, lease_id, progress
         self._desk = Desk(plan.criterion_ids)
         self._workers = plan.max_in_flight + plan.ahead
-        self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=LOT)
+        self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
 
     async def work(self) -> None:
         """Work until nothing is open, time is up, or nobody can answer."""
