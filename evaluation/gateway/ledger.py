@@ -174,9 +174,11 @@ class Ledger:
         blocks: dict[str, str] = {}
         rows = [_new_call(ask, blocks) for ask in sorted(asks, key=lambda ask: ask.key)]
         fresh = sorted(digest for digest in blocks if digest not in self._blocks)
-        rows_insert(TextBlock, ("hash", "text"), [(digest, blocks[digest]) for digest in fresh])
+        rows_insert(
+            TextBlock, ("hash", "text"), [(digest, blocks[digest]) for digest in fresh], new_only=True
+        )
         transaction.on_commit(lambda: self._remember(blocks))
-        return rows_insert(ModelCall, _CALL_NEW, rows)
+        return rows_insert(ModelCall, _CALL_NEW, rows, new_only=True)
 
     def _remember(self, digests: Iterable[str]) -> None:
         """Blocks that are committed; those used longest ago are forgotten first."""

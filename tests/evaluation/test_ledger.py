@@ -167,7 +167,7 @@ def gateway_of(database: DatabaseThread, throttle: object) -> Gateway:
         endpoint=ELSEWHERE,
         client=EndpointClient(ELSEWHERE),
         database=database,
-        throttle=throttle,  # type: ignore[arg-type]
+        throttles={"judge-model": throttle},  # type: ignore[dict-item]
         prepared=asyncio.Semaphore(4),
         prices={},
         timeout=1.0,
