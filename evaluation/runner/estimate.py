@@ -27,6 +27,8 @@ from labeling.models.people import Workspace
 CHARACTERS_PER_TOKEN = 4
 # Units walked side by side, with their chats in memory.
 CHUNK = 400
+# Chats on which the two layouts are compared; the shares hardly move beyond.
+COMPARED = 200
 # An answer not given yet is taken to be half as long as allowed, and no longer than this for a criterion.
 ANSWER_TOKENS = 300
 
@@ -39,9 +41,10 @@ class Estimate:
 
     `calls` would be sent; `reused` are answered already, or asked by another unit of the same run.
     `windowed` units are chats judged in windows. `repeated` is, by layout of the prompts, the share of their
-    characters that repeats an earlier prompt's beginning (None without a call). Only `walked` chats were
-    looked at: with fewer than `chats` every figure is scaled up from them. `cost_usd` is at the mode's price,
-    None where a price is unknown; `fits_budget` is None without a budget or a cost.
+    characters that repeats an earlier prompt's beginning, found on up to 200 chats (None without a call).
+    Only `walked` chats were looked at: with fewer than `chats` every figure is scaled up from them.
+    `cost_usd` is at the mode's price, None where a price is unknown; `fits_budget` is None without a budget
+    or a cost.
     """
 
     chats: int
@@ -142,14 +145,15 @@ class _Walker:
 
     asking: Asking
     group: Group
-    repetition: _Repetition
     lookups: Lookups[Reply]
     tally: _Tally | None = None
+    repetition: _Repetition | None = None
     twin: bool = False
     windowed: bool = False
 
     async def complete(self, request: Request) -> Reply:
-        self.repetition.add(request)
+        if self.repetition is not None:
+            self.repetition.add(request)
         sample = sample_index(request, replicate=self.asking.replicate, setup=self.group.setup)
         stored = None
         if self.tally is not None:
@@ -264,22 +268,26 @@ def evenly_spaced(chat_ids: Sequence[int], most: int | None) -> Sequence[int]:
 def _walk(asking: Asking, scope: Scope) -> tuple[_Tally, dict[Layout, _Repetition]]:
     """Chunk by chunk, so that memory does not grow with the number of chats."""
     tally, repetition = _Tally(), {layout: _Repetition() for layout in LAYOUTS}
+    compared = frozenset(evenly_spaced(scope.chat_ids, COMPARED))
     twins, step = _Twins(), max(1, CHUNK // len(asking.groups))
     for start in range(0, len(scope.chat_ids), step):
         chunk = scope.chat_ids[start : start + step]
-        open_groups, rows = scope.open_groups(chunk), Chat.objects.in_bulk(chunk)
+        rows, lookups, walks = Chat.objects.in_bulk(chunk), Lookups(_stored), []
         twins.look(rows.values())
-        lookups, walks = Lookups(_stored), []
-        for chat_id in chunk:
+        for chat_id, numbers in scope.open_groups(chunk).items():
+            tally.units += len(numbers)
             chat, twin = core_chat(rows[chat_id]), twins.walked_before(rows[chat_id])
-            for number in open_groups[chat_id]:
-                tally.units += 1
-                group = asking.groups[number]
-                for layout in LAYOUTS:
-                    shown = replace(group, setup=replace(group.setup, layout=layout))
-                    counted = tally if layout == group.setup.layout else None
-                    walker = _Walker(asking, shown, repetition[layout], lookups, counted, twin)
-                    walks.append(_judge(asking, shown, chat, walker))
+            for group in (asking.groups[number] for number in numbers):
+                for layout in LAYOUTS if chat_id in compared else (group.setup.layout,):
+                    walker = _Walker(
+                        asking=asking,
+                        group=replace(group, setup=replace(group.setup, layout=layout)),
+                        lookups=lookups,
+                        tally=tally if layout == group.setup.layout else None,
+                        repetition=repetition[layout] if chat_id in compared else None,
+                        twin=twin,
+                    )
+                    walks.append(_judge(chat, walker))
         for result in walk_together(walks):
             if isinstance(result, BaseException):
                 raise result
@@ -306,13 +314,13 @@ class _Twins:
         return known
 
 
-async def _judge(asking: Asking, group: Group, chat: CoreChat, walker: _Walker) -> None:
+async def _judge(chat: CoreChat, walker: _Walker) -> None:
     await judge_group(
         chat=chat,
-        criteria=group.criteria,
-        setup=group.setup,
+        criteria=walker.group.criteria,
+        setup=walker.group.setup,
         model=walker,
-        fence_secret=asking.fence_secret,
+        fence_secret=walker.asking.fence_secret,
     )
 
 

@@ -27,6 +27,9 @@ from evaluation.services.runs import run_start
 from labeling.core.problems import InputProblem
 from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
 
+# A dry run looks at no more chats than this, evenly spaced, and says so.
+DRY_RUN_CHATS = 2000
+
 
 class Command(WorkbenchCommand):
     """Plan a run or take one up again, work it off with a progress bar, say what came of it."""
@@ -72,12 +75,15 @@ class Command(WorkbenchCommand):
 
     def _estimate(self, endpoint: Endpoint, options: dict[str, Any]) -> Estimate:
         if options["resume"]:
-            return run_estimate(run_named(options["resume"]), budget_usd=options["budget"])
+            return run_estimate(
+                run_named(options["resume"]), budget_usd=options["budget"], most_chats=DRY_RUN_CHATS
+            )
         return estimate_for(
             chat_set=chosen_set(options),
             judge=chosen_judge(endpoint, options),
             run=chosen_run(options),
             endpoint=endpoint,
+            most_chats=DRY_RUN_CHATS,
         )
 
     def _execute(self, run: Run, max_in_flight: int | None) -> None:
