@@ -230,6 +230,7 @@ class Attempt(models.Model):
         AUTH = "auth", "Key refused"
         BAD_REQUEST = "bad_request", "Request refused"
         REDIRECT = "redirect", "Redirected elsewhere"
+        CANCELLED = "cancelled", "Cancelled, never asked"
         UNKNOWN = "unknown_maybe_billed", "Unknown, may have been billed"
 
     call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="attempts")

@@ -11,7 +11,7 @@ from django.utils import timezone
 from evaluation.core.hashing import text_hash
 from evaluation.core.types import Reply
 from evaluation.gateway.batches import BatchClient, BatchGone, BatchStatus
-from evaluation.gateway.budget import BUDGET_REACHED
+from evaluation.gateway.budget import BUDGET_REACHED, budget_check
 from evaluation.gateway.throttle import EndpointDown
 from evaluation.models.runs import Batch, Run, WorkerLease
 from evaluation.runner.batch_rows import PENDING, Collector, attempts_never_asked, batch_file
@@ -51,6 +51,7 @@ def batch_advance(run: Run) -> BatchStep:
     """
     run.refresh_from_db()
     plan = plan_load(run)
+    budget_check(budget=plan.budget_usd, models=plan.models, prices=plan.prices)
     if plan.endpoint.embedded:
         raise BatchUnusable("the embedded model has no Batch API: leave --batch out")
     lease = _lease(run)
@@ -81,7 +82,7 @@ def _lease(run: Run) -> WorkerLease | None:
     units_release(run)
     # What a dead process left has expired, or was found dead by its process id.
     alive = WorkerLease.objects.filter(run=run, expires_at__gt=timezone.now())
-    if any(not _is_left_over(lease) for lease in alive):
+    if alive.exists():
         return None
     return lease_begin(run.pk)
 

@@ -2,20 +2,20 @@
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from itertools import islice
 from typing import IO, Any
 
 from django.db import transaction
-from django.db.models import Count, F, Max, Q
+from django.db.models import Count, Max, Q
 from django.utils import timezone
 
 from evaluation.core.hashing import text_hash
-from evaluation.core.prefixes import Prefixes
 from evaluation.core.types import PromptMessage, Reply, Request
 from evaluation.gateway.batches import MOST_BYTES, MOST_REQUESTS, WINDOW, Answered, request_line
+from evaluation.gateway.budget import FREE, reserve, settle, worst_cost
 from evaluation.gateway.client import Outcome
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, request_settings, storable
@@ -23,8 +23,6 @@ from evaluation.gateway.model import request_body
 from evaluation.gateway.prices import BATCH_SHARE, Price, cost
 from evaluation.gateway.retries import attempts_allowed, decide
 from evaluation.models.runs import Attempt, Batch, ModelCall, Run, TextBlock
-from evaluation.runner.drain import Plan
-from evaluation.runner.estimate import prompt_tokens
 
 CHUNK = 500
 PENDING = (Batch.State.PREPARED, Batch.State.UPLOADED, Batch.State.SUBMITTED)
@@ -72,7 +70,6 @@ class Files:
     waiting: int = 0
     over_budget: bool = False
     _files: dict[str, _File] = field(default_factory=dict)
-    _prefixes: dict[str, Prefixes] = field(default_factory=dict)
 
     @transaction.atomic
     def add(self, wanted: Sequence[Wanted]) -> None:
@@ -80,49 +77,39 @@ class Files:
         if not wanted:
             return
         calls, now = _calls_ensure(wanted), timezone.now()
-        run = Run.objects.select_for_update().get(pk=self.run.pk)
-        taken = {call.pk for call in calls.values() if call.state in STORED_STATES} | _on_the_way(calls, now)
+        fresh = self._fresh(wanted, calls, now)
+        fits = reserve(self.run.pk, [self._worst(one.request) for one in fresh])
         numbers = _numbers(calls)
-        attempts, committed = [], run.committed_usd
-        for one in wanted:
-            call, worst = calls[one.key], self._worst(one.request, run)
-            if call.pk in taken:
-                self.waiting += 1
-                continue
-            if run.budget_usd is not None and committed + (worst or 0) > run.budget_usd:
-                self.over_budget = True
-                continue
-            taken.add(call.pk)
-            committed += worst or 0
-            attempts.append(
-                Attempt(
-                    call=call,
-                    run=run,
-                    unit_id=one.unit_id,
-                    batch=self._room(one),
-                    number=numbers.get(call.pk, 0) + 1,
-                    sent_at=now,
-                    reserved_usd=worst,
-                )
+        attempts = [
+            Attempt(
+                call=calls[one.key],
+                run=self.run,
+                unit_id=one.unit_id,
+                batch=self._room(one),
+                number=numbers.get(calls[one.key].pk, 0) + 1,
+                sent_at=now,
+                reserved_usd=self._worst(one.request),
             )
-            self._count_prefix(run, one.request)
+            for one in (one for one, fit in zip(fresh, fits, strict=True) if fit)
+        ]
         Attempt.objects.bulk_create(attempts)
         for file in self._files.values():
             file.batch.save(update_fields=["requests"])
-        run.committed_usd = committed
-        run.save(update_fields=["committed_usd", "prompt_chars", "repeated_chars"])
+        self.over_budget = self.over_budget or not all(fits)
         self.asked += len(attempts)
+        self.waiting += len(wanted) - len(fresh)
 
-    def _worst(self, request: Request, run: Run) -> Decimal | None:
+    def _fresh(
+        self, wanted: Sequence[Wanted], calls: dict[str, ModelCall], now: datetime
+    ) -> list[Wanted]:
+        """Those that nobody has answered or is asking, each once."""
+        taken = {call.pk for call in calls.values() if call.state in STORED_STATES} | _on_the_way(calls, now)
+        fresh = {one.key: one for one in wanted if calls[one.key].pk not in taken}
+        return list(fresh.values())
+
+    def _worst(self, request: Request) -> Decimal | None:
         """What it may cost at the most; nothing is set aside without a budget."""
-        if run.budget_usd is None:
-            return None
-        full = cost(
-            prices=self.prices,
-            model=request.model,
-            prompt_tokens=prompt_tokens(request),
-            completion_tokens=request.max_tokens,
-        )
+        full = None if self.run.budget_usd is None else worst_cost(request, self.prices)
         return None if full is None else full * BATCH_SHARE
 
     def _room(self, one: Wanted) -> Batch:
@@ -135,12 +122,6 @@ class Files:
         file.bytes += size
         file.batch.requests += 1
         return file.batch
-
-    def _count_prefix(self, run: Run, request: Request) -> None:
-        prefixes = self._prefixes.setdefault(request.model, Prefixes())
-        characters, repeated = prefixes.add(request.messages)
-        run.prompt_chars += characters
-        run.repeated_chars += repeated
 
 
 def _calls_ensure(wanted: Sequence[Wanted]) -> dict[str, ModelCall]:
@@ -250,7 +231,7 @@ class Collector:
                 calls.append(attempt.call)
         Attempt.objects.bulk_update(ended, _ENDED, batch_size=CHUNK)
         ModelCall.objects.bulk_update(calls, _ANSWERED, batch_size=CHUNK)
-        _budget_settle(ended)
+        settle(_paid(ended))
         attempts_never_asked(never, "the batch ended before it was asked")
 
     def end(self, *, complete: bool) -> None:
@@ -329,30 +310,20 @@ def attempts_never_asked(attempts: Sequence[Attempt], why: str) -> None:
         attempt.ended_at, attempt.outcome = now, Attempt.Outcome.CANCELLED
         attempt.error, attempt.cost_usd = why, Decimal(0)
     Attempt.objects.bulk_update(attempts, ("ended_at", "outcome", "error", "cost_usd"), batch_size=CHUNK)
-    _budget_settle(attempts)
+    settle(_paid(attempts))
 
 
-def _budget_settle(attempts: Sequence[Attempt]) -> None:
-    """Put what requests have cost in the place of what was set aside; an unknown cost stays set aside."""
-    saved = sum(
-        (
-            attempt.reserved_usd - attempt.cost_usd
-            for attempt in attempts
-            if attempt.reserved_usd is not None and attempt.cost_usd is not None
-        ),
-        Decimal(0),
-    )
-    if saved:
-        # Not an F expression: SQLite would calculate with floats.
-        run = Run.objects.select_for_update().get(pk=attempts[0].run_id)
-        run.committed_usd = max(Decimal(0), run.committed_usd - saved)
-        run.save(update_fields=["committed_usd"])
+def _paid(attempts: Sequence[Attempt]) -> Iterator[tuple[int, Decimal | None, Decimal | None]]:
+    """Run, reservation and cost of each; a request for which no model has worked has cost nothing."""
+    for attempt in attempts:
+        free = attempt.cost_usd is None and attempt.outcome in FREE
+        yield attempt.run_id or 0, attempt.reserved_usd, Decimal(0) if free else attempt.cost_usd
 
 
 def _logprobs_json(outcome: Outcome) -> list[dict[str, Any]] | None:
     if not outcome.logprobs:
         return None
-    return [{"token": t.token, "logprob": t.logprob, "top": [list(p) for p in t.top]} for t in outcome.logprobs]
+    return [asdict(token) for token in outcome.logprobs]
 
 
 def _chunks(rows: Iterator[Any]) -> Iterator[list[Any]]:

@@ -14,7 +14,7 @@ from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
 from evaluation.runner.batch_rows import PENDING, Files, Wanted
 from evaluation.runner.drain import Plan
-from evaluation.runner.units import Work, core_chat, unit_finish
+from evaluation.runner.units import Desk, Finished, Work, core_chat
 from evaluation.runner.walking import Lookups, sample_index, walk_together
 from labeling.models.chats import Chat as ChatRow
 
@@ -109,20 +109,15 @@ def _put_away(
     run: Run, plan: Plan, lease_id: int, judged: Sequence[tuple[Work, GroupResult | BaseException]]
 ) -> None:
     """Save what is finished and give back what waits."""
-    waiting = []
+    waiting, finished = [], []
     for work, result in judged:
         if isinstance(result, NotYet):
             waiting.append(work.unit_id)
         elif isinstance(result, BaseException):
             raise result
         else:
-            unit_finish(
-                run_id=run.pk,
-                lease_id=lease_id,
-                work=work,
-                result=result,
-                criterion_ids=plan.criterion_ids,
-            )
+            finished.append(Finished(run.pk, lease_id, work, result))
+    Desk(plan.criterion_ids).finish(finished)
     left = Unit.objects.filter(pk__in=waiting, lease_id=lease_id, state=Unit.State.LEASED)
     left.update(state=Unit.State.OPEN, lease=None)
 

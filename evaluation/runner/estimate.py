@@ -12,8 +12,9 @@ from evaluation.core.engines import judge_group
 from evaluation.core.prefixes import Prefixes
 from evaluation.core.types import Chat as CoreChat
 from evaluation.core.types import Layout, Reply, Request
+from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
 from evaluation.gateway.ledger import STORED_STATES, call_key, stored_reply
-from evaluation.gateway.prices import BATCH_SHARE, Price, cost
+from evaluation.gateway.prices import BATCH_SHARE, Price
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run, Unit
 from evaluation.runner.drain import Group
@@ -23,8 +24,6 @@ from evaluation.runner.walking import Lookups, sample_index, walk_together
 from labeling.models.chats import Chat
 from labeling.models.people import Workspace
 
-# English prose in common tokenisers; the real count comes with the answers.
-CHARACTERS_PER_TOKEN = 4
 # Units walked side by side, with their chats in memory.
 CHUNK = 400
 # Chats on which the two layouts are compared; the shares hardly move beyond.
@@ -164,7 +163,7 @@ class _Walker:
     def _answer(self, request: Request) -> str:
         keys = [criterion.key for criterion in self.group.criteria]
         tokens = min(request.max_tokens // 2, ANSWER_TOKENS * len(keys))
-        prose = "word " * (tokens * CHARACTERS_PER_TOKEN // 5)
+        prose = "word " * (tokens * CHARS_A_TOKEN // 5)
         return f"{prose}\n\nVERDICTS\n" + "\n".join(f"{key}: TRUE" for key in keys)
 
     def _count(self, tally: _Tally, request: Request, *, known: bool) -> None:
@@ -174,22 +173,11 @@ class _Walker:
         if known:
             tally.reused += 1
             return
-        tokens = prompt_tokens(request)
-        price = cost(
-            prices=self.asking.prices,
-            model=request.model,
-            prompt_tokens=tokens,
-            completion_tokens=request.max_tokens,
-        )
+        price = worst_cost(request, self.asking.prices)
         tally.calls += 1
-        tally.prompt_tokens += tokens
+        tally.prompt_tokens += sum(len(message.text) for message in request.messages) // CHARS_A_TOKEN
         tally.completion_tokens += request.max_tokens
         tally.cost_usd = None if price is None or tally.cost_usd is None else tally.cost_usd + price
-
-
-def prompt_tokens(request: Request) -> int:
-    """About how many tokens a prompt has."""
-    return sum(len(message.text) for message in request.messages) // CHARACTERS_PER_TOKEN
 
 
 def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int | None = None) -> Estimate:

@@ -34,7 +34,10 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
     wanted = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
     return Plan(
         run_id=run.pk,
-        sample=run.replicate,
+        replicate=run.replicate,
+        samples=run.judge.config.get("samples", 1),
+        fingerprint=run.judge.fingerprint,
+        budget_usd=run.budget_usd,
         groups=judge_groups(run.judge, prompts),
         criterion_ids={prompt.criterion.key: prompt.criterion_id for prompt in prompts},
         fence_secret=bytes(Workspace.current().fence_secret),
