@@ -236,6 +236,7 @@ LACE_FORMATTER_MODEL = env.str("LACE_FORMATTER_MODEL", default="")
 LACE_MAX_IN_FLIGHT = positive("LACE_MAX_IN_FLIGHT", default=16)
 LACE_REQUEST_TIMEOUT = positive("LACE_REQUEST_TIMEOUT", default=120)
 LACE_PRICES = env.str("LACE_PRICES", default="")
+LACE_BATCH_POLL_SECONDS = positive("LACE_BATCH_POLL_SECONDS", default=30)
 
 LOGGING = {
     "version": 1,

@@ -1,5 +1,6 @@
 """Carries a run on through the Batch API, one short step after another."""
 
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,21 +15,16 @@ from evaluation.gateway.batches import BatchClient, BatchGone, BatchStatus
 from evaluation.gateway.budget import BUDGET_REACHED, budget_check
 from evaluation.gateway.throttle import EndpointDown
 from evaluation.models.runs import Batch, Run, WorkerLease
-from evaluation.runner.batch_rows import PENDING, Collector, attempts_never_asked, batch_file
+from evaluation.runner.batch_rows import PENDING, Collector, attempts_never_asked, batch_file_write
 from evaluation.runner.batch_walk import wave
 from evaluation.runner.drain import Plan
 from evaluation.runner.execute import run_settle
 from evaluation.runner.leases import LEASE, lease_beat, lease_begin, lease_end, units_release
 from evaluation.runner.plan import plan_load
-from labeling.core.problems import InputProblem
 
 STOPPED = "stopped before it was sent"
 CANCELLED_HERE = "cancelled from here"
 ATTEMPTS_AT_ONCE = 500
-
-
-class BatchUnusable(InputProblem):
-    """A run that cannot go through a Batch API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +40,14 @@ class BatchStep:
 def batch_advance(run: Run) -> BatchStep:
     """One step of a batch run: send what is on record, look at what was sent, collect what is answered.
 
-    Never waits for an answer, and may be cut short anywhere: the next step, of whichever process, goes on. A run
-    that is paused or cancelled has its batches cancelled at the endpoint; what they had answered is kept.
+    Never waits for an answer, and may be cut short anywhere: the next step, of whichever process, goes on. A
+    run that is paused or cancelled has its batches cancelled at the endpoint; what they had answered is kept.
     Only one process steps at a time; another is told to wait. The run's state is settled as in the live mode.
     Raises InputProblem for settings that cannot go on with this run.
     """
     run.refresh_from_db()
     plan = plan_load(run)
     budget_check(budget=plan.budget_usd, models=plan.models, prices=plan.prices)
-    if plan.endpoint.embedded:
-        raise BatchUnusable("the embedded model has no Batch API: leave --batch out")
     lease = _lease(run)
     if lease is None:
         return BatchStep(waiting=True)
@@ -173,12 +167,14 @@ class _Step:
         self._end(batch, Batch.State.FAILED, STOPPED)
 
     def _push(self, batch: Batch) -> None:
-        """Bring a batch as far as it goes now. Whatever a crash has hidden is looked up before it is redone."""
+        """Bring a batch as far as it goes now; what a crash may have hidden is looked up, not redone."""
         name = batch_name(batch, self._plan)
         if batch.state == Batch.State.PREPARED:
             batch.file_id = self._client.find_file(f"{name}.jsonl", since=batch.created_at)
             if not batch.file_id:
-                with batch_file(batch, self._plan.endpoint) as file:
+                with tempfile.TemporaryFile() as file:
+                    batch_file_write(batch, file, self._plan.endpoint)
+                    file.seek(0)
                     batch.file_id = self._client.upload(f"{name}.jsonl", file)
             batch.state = Batch.State.UPLOADED
             batch.save(update_fields=["file_id", "state"])

@@ -1,12 +1,11 @@
 """Batches in the database: which request stands in which file, and what became of it."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from itertools import islice
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 from django.db import transaction
 from django.db.models import Count, Max, Q
@@ -93,15 +92,12 @@ class Files:
             for one in (one for one, fit in zip(fresh, fits, strict=True) if fit)
         ]
         Attempt.objects.bulk_create(attempts)
-        for file in self._files.values():
-            file.batch.save(update_fields=["requests"])
+        Batch.objects.bulk_update({attempt.batch for attempt in attempts if attempt.batch}, ["requests"])
         self.over_budget = self.over_budget or not all(fits)
         self.asked += len(attempts)
         self.waiting += len(wanted) - len(fresh)
 
-    def _fresh(
-        self, wanted: Sequence[Wanted], calls: dict[str, ModelCall], now: datetime
-    ) -> list[Wanted]:
+    def _fresh(self, wanted: Sequence[Wanted], calls: dict[str, ModelCall], now: datetime) -> list[Wanted]:
         """Those that nobody has answered or is asking, each once."""
         taken = {call.pk for call in calls.values() if call.state in STORED_STATES} | _on_the_way(calls, now)
         fresh = {one.key: one for one in wanted if calls[one.key].pk not in taken}
@@ -126,7 +122,8 @@ class Files:
 
 def _calls_ensure(wanted: Sequence[Wanted]) -> dict[str, ModelCall]:
     """The questions' rows by key, made where there is none, held until the transaction ends."""
-    blocks, calls = {}, {}
+    blocks: dict[str, str] = {}
+    calls: dict[str, ModelCall] = {}
     for one in wanted:
         parts = []
         for message in one.request.messages:
@@ -162,18 +159,15 @@ def _numbers(calls: dict[str, ModelCall]) -> dict[int, int]:
     return dict(rows.annotate(last=Max("number")).values_list("call", "last"))
 
 
-def batch_file(batch: Batch, endpoint: Endpoint) -> IO[bytes]:
-    """The file of a batch's requests, written from the record: the same after a crash. Close it after use."""
-    file = tempfile.TemporaryFile()
+def batch_file_write(batch: Batch, file: BinaryIO, endpoint: Endpoint) -> None:
+    """Write the file of a batch's requests from the record: the same before and after a crash."""
     attempts = batch.attempts.filter(ended_at=None).order_by("id").select_related("call")
     for chunk in _chunks(attempts.iterator(chunk_size=CHUNK)):
         calls = [attempt.call for attempt in chunk]
-        texts = TextBlock.objects.in_bulk({digest for call in calls for _, row in call.parts for digest in row})
+        digests = {digest for call in calls for _, row in call.parts for digest in row}
+        texts = {digest: block.text for digest, block in TextBlock.objects.in_bulk(digests).items()}
         for call in calls:
-            request = _request(call, {digest: block.text for digest, block in texts.items()})
-            file.write(request_line(call.key, request_body(request, endpoint)))
-    file.seek(0)
-    return file
+            file.write(request_line(call.key, request_body(_request(call, texts), endpoint)))
 
 
 def _request(call: ModelCall, texts: dict[str, str]) -> Request:
@@ -211,7 +205,7 @@ class Collector:
     trouble: str = ""
 
     def store(self, answers: Iterator[Answered]) -> None:
-        """Store every line, some hundred in a transaction; lines that were stored before a crash are passed."""
+        """Store every line, some hundred in a transaction; those stored before a crash are passed over."""
         for chunk in _chunks(answers):
             self._store({one.key: one.outcome for one in chunk})
 
@@ -256,7 +250,7 @@ class Collector:
         return rows.filter(batch=self.batch, ended_at=None).order_by("id")
 
     def _tries(self, attempts: list[Attempt]) -> dict[int, int]:
-        """The how-manieth request of its call in this run each of these is, not counting those never asked."""
+        """How many requests this run has made of their calls, these among them, but those never asked."""
         calls = [attempt.call_id for attempt in attempts]
         rows = Attempt.objects.filter(run=self.batch.run_id, call__in=calls, batch__isnull=False)
         counted = rows.exclude(outcome=Attempt.Outcome.CANCELLED).values("call").order_by()
@@ -329,6 +323,3 @@ def _logprobs_json(outcome: Outcome) -> list[dict[str, Any]] | None:
 def _chunks(rows: Iterator[Any]) -> Iterator[list[Any]]:
     while chunk := list(islice(rows, CHUNK)):
         yield chunk
-
-
-__all__ = ["PENDING", "Collector", "Files", "Wanted", "attempts_never_asked", "batch_file"]

@@ -8,6 +8,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from evaluation.core.engines import judge_group
+from evaluation.core.prefixes import Prefixes
 from evaluation.core.types import GroupResult, Reply, Request
 from evaluation.gateway.batches import WINDOW
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
@@ -45,6 +46,7 @@ class _StoredOnly:
     work: Work
     lookups: Lookups[_Found]
     given_up: Mapping[str, Reply]
+    prefixes: dict[str, Prefixes]
     wanted: list[Wanted] = field(default_factory=list)
 
     async def complete(self, request: Request) -> Reply:
@@ -53,15 +55,20 @@ class _StoredOnly:
         key = call_key(request, sample=sample)
         found = await self.lookups.get(key)
         if found is not None and found.reply is not None:
-            handle = found.reply.call
-            if self.work.unit_id in found.asked_by and isinstance(handle, CallUsed):
-                return replace(found.reply, call=replace(handle, reused=False))
-            return found.reply
+            ours = self.work.unit_id in found.asked_by
+            return replace(found.reply, call=self._paid(request, found.reply.call)) if ours else found.reply
         if key in self.given_up:
             return self.given_up[key]
         if found is None:
             self.wanted.append(Wanted(request, key, sample, self.work.unit_id))
         raise NotYet
+
+    def _paid(self, request: Request, handle: object) -> object:
+        """The handle of an answer that this unit asked for, with how much of its prompt repeats."""
+        if not isinstance(handle, CallUsed):
+            return handle
+        characters, repeated = self.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
+        return CallUsed(handle.call_id, False, characters, repeated)
 
 
 def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) -> Files:
@@ -70,10 +77,11 @@ def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) 
     Units that still wait are open again afterwards, as they were.
     """
     files, last = Files(run, plan.endpoint, plan.prices), 0
+    prefixes: dict[str, Prefixes] = {}
     while works := _take(run, lease_id, after=last):
         last = works[-1].unit_id
         lookups = Lookups(partial(_fetch, run.pk))
-        models = [_StoredOnly(run, plan, work, lookups, given_up) for work in works]
+        models = [_StoredOnly(run, plan, work, lookups, given_up, prefixes) for work in works]
         results = walk_together(_judge(model) for model in models)
         files.add([one for model in models for one in model.wanted])
         _put_away(run, plan, lease_id, list(zip(works, results, strict=True)))
