@@ -12,7 +12,7 @@ from evaluation.core.types import Article, Chat, GroupResult, Message, VerdictRe
 from evaluation.gateway.ledger import CallUsed
 from evaluation.gateway.rows import Row, rows_insert
 from evaluation.models.prompts import ArticleVersion
-from evaluation.models.runs import ModelCall, Passage, Run, Unit, UnitCall, Verdict
+from evaluation.models.runs import ModelCall, Passage, Run, Unit, UnitCall, Verdict, WorkerLease
 from labeling.models.chats import Chat as ChatRow
 
 _UNIT_CALL = ("unit", "call", "role", "step", "window", "sample", "reused")
@@ -50,7 +50,12 @@ class Finished:
 
 
 def units_take(*, run_id: int, lease_id: int, limit: int) -> list[Work]:
-    """Lease up to `limit` open units, in plan order; none when somebody has paused or cancelled the run."""
+    """Lease up to `limit` open units, in plan order; none when somebody has paused or cancelled the run.
+
+    None either once the lease was taken back: this process was silent for too long.
+    """
+    if not WorkerLease.objects.select_for_update(no_key=True).filter(pk=lease_id).exists():
+        return []
     rows = Unit.objects.filter(run_id=run_id, run__state=Run.State.RUNNING, state=Unit.State.OPEN)
     if connection.features.has_select_for_update_skip_locked:
         rows = rows.select_for_update(skip_locked=True, of=("self",))
