@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db import connection, transaction
 from django.utils import timezone
@@ -40,8 +41,8 @@ class BatchStep:
 def batch_advance(run: Run) -> BatchStep:
     """One step of a batch run: send what is on record, look at what was sent, collect what is answered.
 
-    Never waits for an answer, and may be cut short anywhere: the next step, of whichever process, goes on. A
-    run that is paused or cancelled has its batches cancelled at the endpoint; what they had answered is kept.
+    Never waits for an answer, and may be cut short anywhere: the next step, of whichever process, goes on. Of
+    a run that somebody has stopped (`batches_stop`) what the endpoint had answered by then is kept.
     Only one process steps at a time; another is told to wait. The run's state is settled as in the live mode.
     Raises InputProblem for settings that cannot go on with this run.
     """
@@ -59,9 +60,17 @@ def batch_advance(run: Run) -> BatchStep:
             lease_end(lease.pk)
 
 
-def batches_pending(run: Run) -> bool:
-    """Whether the endpoint has, or may have, something of this run in work."""
-    return run.batches.filter(state__in=PENDING).exists()
+def batches_stop(run: Run) -> None:
+    """Have what a run has at the endpoint cancelled there, by the next step of whoever takes it."""
+    run.batches.filter(state__in=PENDING).update(error=CANCELLED_HERE)
+
+
+def batches_to_stop(*, every: float) -> list[int]:
+    """Runs at rest with something at the endpoint to be cancelled, looked at `every` so many seconds."""
+    lately = timezone.now() - timedelta(seconds=every)
+    marked = Batch.objects.filter(state__in=PENDING, error=CANCELLED_HERE).exclude(polled_at__gt=lately)
+    resting = marked.exclude(run__state=Run.State.RUNNING)
+    return sorted(resting.values_list("run_id", flat=True).distinct())
 
 
 def batch_name(batch: Batch, plan: Plan) -> str:
@@ -123,12 +132,15 @@ class _Step:
             return self._now(waiting=True, trouble=str(down))
 
     def _go_on(self) -> BatchStep:
-        for batch in self._pending():
+        pending = self._pending()
+        # One that was not sent is of a step that was cut short: units may be left that it did not come to.
+        cut_short = any(batch.state == Batch.State.PREPARED for batch in pending)
+        for batch in pending:
             self._push(batch)
         if self._trouble:
             run_settle(self._run, trouble=self._trouble)
             return self._now(waiting=False)
-        if self._collected or not self._pending():
+        if self._collected or cut_short or not pending:
             files = wave(self._run, self._plan, lease_id=self._lease.pk, given_up=self._given_up)
             for batch in self._pending():
                 if batch.state == Batch.State.PREPARED:
@@ -143,17 +155,15 @@ class _Step:
         return ""
 
     def _wind_down(self) -> BatchStep:
-        for batch in self._pending():
+        for batch in self._marked():
             if batch.state != Batch.State.SUBMITTED:
                 self._withdraw(batch)
-            elif not batch.error:
+            else:
                 self._client.cancel(batch.batch_id)
-                Batch.objects.filter(pk=batch.pk).update(error=CANCELLED_HERE)
-        for batch in self._pending():
-            self._look(batch)
+                self._look(batch)
         if self._collected:
             run_settle(self._run, trouble=self._run.error)
-        return self._now(waiting=bool(self._pending()))
+        return self._now(waiting=bool(self._marked()))
 
     def _withdraw(self, batch: Batch) -> None:
         """Take back a batch that was not created, unless a crash has hidden that it was."""
@@ -216,6 +226,9 @@ class _Step:
 
     def _pending(self) -> list[Batch]:
         return list(self._run.batches.filter(state__in=PENDING).order_by("id"))
+
+    def _marked(self) -> list[Batch]:
+        return [batch for batch in self._pending() if batch.error == CANCELLED_HERE]
 
     def _now(self, *, waiting: bool, trouble: str = "") -> BatchStep:
         return BatchStep(waiting, sum(batch.requests for batch in self._pending()), trouble)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from evaluation.core.engines import judge_group
@@ -101,10 +102,11 @@ async def _judge(model: _StoredOnly) -> GroupResult:
 
 @transaction.atomic
 def _take(run: Run, lease_id: int, *, after: int) -> list[Work]:
-    """Lease the next open units in plan order. A walk is no try: `tries` stays as it is."""
-    rows = Unit.objects.filter(run=run, state=Unit.State.OPEN, pk__gt=after).order_by("id")
+    """Lease the next open units that have nothing at the endpoint, in plan order. A walk is no try."""
+    pending = Attempt.objects.filter(unit=OuterRef("pk"), ended_at=None, batch__state__in=PENDING)
+    rows = Unit.objects.filter(~Exists(pending), run=run, state=Unit.State.OPEN, pk__gt=after).order_by("id")
     if connection.features.has_select_for_update_skip_locked:
-        rows = rows.select_for_update(skip_locked=True)
+        rows = rows.select_for_update(skip_locked=True, of=("self",))
     units = list(rows[:UNITS])
     taken = Unit.objects.filter(pk__in=[unit.pk for unit in units])
     taken.update(state=Unit.State.LEASED, lease_id=lease_id)

@@ -1,6 +1,9 @@
 """A run through the Batch API reaches the live mode's verdicts at half the price, whatever happens."""
 
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -13,12 +16,16 @@ from pytest_django import Settings
 from evaluation.models.runs import Attempt, Batch, ModelCall, Run, Unit, UnitCall, Verdict
 from evaluation.runner import batch as runner
 from evaluation.runner import batch_rows
-from evaluation.runner.batch import BatchStep, batch_advance
+from evaluation.runner.batch import BatchStep, batch_advance, batches_to_stop
+from evaluation.runner.turns import run_turn
+from evaluation.services.control import run_cancel, run_pause
+from evaluation.tasks import sweep
 from tests.evaluation.running import (
     MODEL,
     always,
     block,
     chats_of,
+    environment,
     evaluate,
     outcomes,
     point_at,
@@ -324,6 +331,21 @@ def test_a_step_whose_reply_was_lost_is_not_done_twice(settings: Settings, lost:
     assert outcomes() == ["answered", "answered"]
 
 
+def test_a_process_that_is_killed_while_it_waits_leaves_its_batch_to_the_next(settings: Settings) -> None:
+    workspace("polite", chats=3)
+    with batching(settings, always(True)) as stub:
+        stub.behaviour.polls = 3
+        command = [sys.executable, "manage.py", "evaluate", *DIRECT, "--batch"]
+        environ = environment(stub.base_url, LACE_BATCH_POLL_SECONDS="1")
+        with subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL) as process:
+            while "look" not in stub.steps:
+                time.sleep(0.05)
+            process.kill()
+        assert evaluate("--resume", str(the_run().pk)).code == 0
+        assert stub.steps.count("upload") == stub.steps.count("create") == 1
+    assert outcomes() == ["answered"] * 3
+
+
 class Killed(BaseException):
     """Stands for a kill -9."""
 
@@ -393,15 +415,46 @@ def test_stopping_a_run_cancels_its_batch_and_keeps_what_was_answered(settings: 
         stub.behaviour.polls, stub.behaviour.answered = 99, 1
         run = planned(settings, stub)
         assert batch_advance(run).requests == 3
-        Run.objects.filter(pk=run.pk).update(state=state)
-        stepped(run)
+        {"paused": run_pause, "cancelled": run_cancel}[state](run=run, by=None)
+        assert batches_to_stop(every=30) == [run.pk]
+        sweep()
         assert stub.steps.count("cancel") == 1
-        assert not runner.batches_pending(run)
+        assert batches_to_stop(every=0) == []
+        run.refresh_from_db()
         assert (run.state, outcomes()) == (state, ["answered", "cancelled", "cancelled"])
         stub.behaviour.polls = 1
         if state == "paused":
             assert evaluate("--resume", str(run.pk)).code == 0
             assert len(stub.asked) == 3
+
+
+def test_trouble_and_ctrl_c_leave_batches_at_the_endpoint(settings: Settings) -> None:
+    workspace("polite", chats=2)
+    with batching(settings, always(True)) as stub:
+        stub.behaviour.polls = 3
+        run = planned(settings, stub)
+        batch_advance(run)
+        Run.objects.filter(pk=run.pk).update(state="paused", error="interrupted")
+        sweep()
+        assert not batch_advance(run).waiting
+        assert "cancel" not in stub.steps
+        assert evaluate("--resume", str(run.pk)).code == 0
+        assert stub.steps.count("create") == 1
+
+
+def test_a_worker_steps_a_batch_run_by_turns(settings: Settings) -> None:
+    workspace("polite", chats=2)
+    with batching(settings, always(True)) as stub:
+        run = planned(settings, stub)
+        stub.behaviour.fail = 1
+        turns = [run_turn(run.pk)]
+        run.refresh_from_db()
+        assert (run.state, "503" in run.error) == ("running", True)
+        while turns[-1].again:
+            turns.append(run_turn(run.pk))
+        assert all(turn.wait == 0.01 for turn in turns)
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("done", "")
 
 
 def test_a_batch_that_was_never_sent_is_withdrawn(settings: Settings) -> None:
@@ -410,8 +463,8 @@ def test_a_batch_that_was_never_sent_is_withdrawn(settings: Settings) -> None:
         run = planned(settings, stub)
         stub.behaviour.fail = 1
         assert batch_advance(run).trouble
-        Run.objects.filter(pk=run.pk).update(state="cancelled")
-        assert not stepped(run).waiting
+        run_cancel(run=run, by=None)
+        sweep()
         assert stub.batches == {}
     assert outcomes() == ["cancelled", "cancelled"]
     assert Batch.objects.get().state == "failed"
