@@ -19,8 +19,10 @@ from evaluation.management.options import (
     chosen_set,
     dollars,
     positive,
+    profile_as_it_is,
     refuse_plan_options,
 )
+from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Verdict
 from evaluation.runner.batch import batch_advance
 from evaluation.runner.estimate import Estimate, run_estimate
@@ -65,12 +67,15 @@ class Command(WorkbenchCommand):
         self._finish(run)
 
     def _started(self, endpoint: Endpoint, options: dict[str, Any]) -> Run:
-        return run_start(
+        run = run_start(
             chat_set=chosen_set(options),
             judge=chosen_judge(endpoint, options),
             run=chosen_run(options),
             endpoint=endpoint,
         )
+        if (profile := profile_as_it_is(options)) is not None:
+            Judge.objects.filter(pk=run.judge_id, profile=None).update(profile=profile)
+        return run
 
     def _resumed(self, options: dict[str, Any]) -> Run:
         run = run_named(options["resume"])
