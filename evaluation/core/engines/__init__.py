@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from evaluation.core.retrieval import retrieve
 from evaluation.core.types import Chat, Criterion, GroupResult, Model, Passage, Setup, VerdictResult
 
 from .audit import audited
@@ -12,7 +13,7 @@ from .direct import judge_directly
 from .reflection import judge_by_reflection
 from .sampling import majority
 from .session import Session
-from .windows import combined, cut, part_note
+from .windows import WINDOWS_VERSION, combined, cut, part_note
 
 Verdicts = tuple[VerdictResult, ...]
 
@@ -51,13 +52,14 @@ async def judge_group(
     formatter, else KeyError. The same replies lead to the same requests, so a repeated group asks a storing
     model nothing twice.
     """
+    others = [_without_itself(criterion, chat) for criterion in criteria]
     asked = _Asked(
         parts=_parts(chat, setup),
-        criteria=[_without_itself(criterion, chat) for criterion in criteria],
+        criteria=others,
         setup=setup,
         model=model,
         fence_secret=fence_secret,
-        passages={},
+        passages=_passages(chat, others, setup),
         other_chat=_parts(other_chat, setup)[0] if other_chat else None,
     )
     sessions = [_session(asked, i, j) for i in range(setup.samples) for j in range(len(asked.parts))]
@@ -71,6 +73,13 @@ async def judge_group(
 
 def _parts(chat: Chat, setup: Setup) -> tuple[Chat, ...]:
     return cut(chat, setup.windows) if setup.windows else (chat,)
+
+
+def _passages(chat: Chat, criteria: Sequence[Criterion], setup: Setup) -> dict[str, tuple[Passage, ...]]:
+    """Look the whole chat up once: its windows share what was found."""
+    if setup.knowledge != "retrieved":
+        return {}
+    return retrieve(chat=chat, criteria=criteria, tokens=setup.passage_tokens)
 
 
 def _without_itself(criterion: Criterion, chat: Chat) -> Criterion:
@@ -120,4 +129,4 @@ def _settled(asked: _Asked, passes: list[Verdicts]) -> Verdicts:
     return majority(joined) if setup.samples > 1 else joined[0]
 
 
-__all__ = ["judge_group"]
+__all__ = ["WINDOWS_VERSION", "judge_group"]

@@ -7,6 +7,7 @@ from evaluation.core.marks import render_message
 from evaluation.core.prompts.texts import some_texts
 from evaluation.core.types import Chat, Criterion, Size, VerdictResult, VerdictState, WindowRule, Windows
 
+WINDOWS_VERSION = 1  # of how a chat is cut and its parts' verdicts are joined
 CHARACTERS_PER_TOKEN = 4  # English prose in common tokenisers
 
 _RULES = {
