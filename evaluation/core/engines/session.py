@@ -20,6 +20,7 @@ class Session:
     setup: Setup
     model: Model
     fence_secret: bytes
+    other_chat: Chat | None = None
     _calls: dict[tuple[Role, int], object] = field(default_factory=dict)
 
     @property
