@@ -13,6 +13,8 @@ from evaluation.gateway.ledger import CallUsed
 from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
 from labeling.models.chats import Chat as ChatRow
 
+LARGEST_SMALL_COUNT = 2**15 - 1  # what PostgreSQL's smallint holds
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -87,6 +89,9 @@ def _verdicts(run_id: int, work: Work, result: GroupResult, criterion_ids: dict[
             read_by=verdict.read_by,
             contradicts=verdict.contradicts,
             sided_with=verdict.sided_with,
+            quotes=min(verdict.quotes, LARGEST_SMALL_COUNT),
+            quotes_verified=min(verdict.quotes_verified, LARGEST_SMALL_COUNT),
+            first_brief=verdict.first_brief,
             flags=list(verdict.flags),
             stored_at=now,
         )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from evaluation.core.hostile import chat_flags
 from evaluation.core.retrieval import retrieve
 from evaluation.core.types import Chat, Criterion, GroupResult, Model, Passage, Setup, VerdictResult
 
@@ -64,8 +65,9 @@ async def judge_group(
     )
     sessions = [_session(asked, i, j) for i in range(setup.samples) for j in range(len(asked.parts))]
     passes = await _together(_judged(session, audit) for session in sessions)
+    flags = chat_flags(chat)
     return GroupResult(
-        verdicts=_settled(asked, passes),
+        verdicts=tuple(replace(v, flags=v.flags + flags) for v in _settled(asked, passes)),
         calls=tuple(use for session in sessions for use in session.calls),
         passages=asked.passages,
     )

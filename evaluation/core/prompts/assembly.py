@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evaluation.core.marks import chat_block, text_block
+from evaluation.core.marks import canary, chat_block, text_block
 from evaluation.core.types import Chat, Criterion, PromptMessage, Role, Setup, Size
 
 from .parts import (
@@ -38,7 +38,8 @@ def reasoning_messages(
     ordered = in_prompt_order(criteria, order_seed=setup.order_seed)
     size, in_user = setup.size, setup.role_in == "user"
     about = (*knowledge_parts(ordered, size=size), *criteria_parts(ordered, size=size))
-    start, how = some_texts(size, "purpose", "data_rule"), some_texts(size, "rules", "answer_form")
+    start = (*some_texts(size, "purpose", "data_rule"), *_canary(size, fence_secret))
+    how = some_texts(size, "rules", "answer_form")
     before, after = (about, ()) if setup.layout == "criteria_first" else ((), about)
     duty = some_texts(size, role, *(["again"] if again else []))
     # A very small model copies what stands between the chat and its question.
@@ -52,6 +53,11 @@ def reasoning_messages(
         *_ending(role=role, criteria=ordered, size=size, duty=duty if in_user else ()),
     )
     return PromptMessage("system", system), PromptMessage("user", user)
+
+
+def _canary(size: Size, secret: bytes) -> tuple[str, ...]:
+    """Return the line with the private code, the same in every request of a workspace."""
+    return tuple(text.replace("{{canary}}", canary(secret)) for text in some_texts(size, "canary"))
 
 
 def _ending(
