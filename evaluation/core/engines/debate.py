@@ -80,7 +80,7 @@ def _author(session: Session) -> Session | None:
     """
     if session.setup.ablation == "placebo_briefs":
         other = session.other_chat
-        return None if other is None else replace(session, chat=other)
+        return None if other is None else replace(session, chat=other, note=())
     return None if session.setup.ablation == "no_briefs" else session
 
 
