@@ -5,7 +5,18 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ["grouping", "hashing", "marks", "prompts.costar", "prose", "quotes", "types", "verdicts"]
+MODULES = [
+    "choice",
+    "grouping",
+    "hashing",
+    "knowledge",
+    "marks",
+    "prompts.costar",
+    "prose",
+    "quotes",
+    "types",
+    "verdicts",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
