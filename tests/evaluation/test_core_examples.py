@@ -10,6 +10,8 @@ MODULES = [
     "engines.windows",
     "grouping",
     "hashing",
+    "hostile",
+    "knowledge",
     "marks",
     "noise",
     "probability",

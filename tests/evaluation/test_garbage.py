@@ -76,7 +76,13 @@ FORMATTED = st.one_of(
         st.integers(0, 40),
     ),
 )
-GARBAGE = st.one_of(st.lists(LINES, max_size=12).map("\n".join), FORMATTED, st.text(max_size=60))
+GIVEN = st.builds("{}{} {}".format, KEYS, ENDS, ANSWERS)
+BLOCK = st.builds(
+    lambda before, block: "\n".join([*before, "VERDICTS", *block]),
+    st.lists(LINES, max_size=4),
+    st.lists(st.one_of(GIVEN, GIVEN, GIVEN, LINES), max_size=6),
+)
+GARBAGE = st.one_of(BLOCK, st.lists(LINES, max_size=12).map("\n".join), FORMATTED, st.text(max_size=60))
 REPLIES = st.lists(
     st.builds(Reply, st.sampled_from(["answered"] * 6 + list(get_args(ReplyState))), GARBAGE),
     min_size=1,
