@@ -12,6 +12,7 @@ from pytest_django import Settings
 
 from evaluation.core import grouping
 from evaluation.core.choice import JudgeChoice
+from evaluation.core.retrieval import RETRIEVER
 from evaluation.core.types import Windows
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.models.judges import Judge
@@ -176,7 +177,7 @@ def test_the_retriever_changes_the_fingerprint_of_judges_that_retrieve(
     criteria: list[Criterion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     static, retrieved = ensure(criteria), ensure(criteria, RETRIEVED)
-    monkeypatch.setattr(judges, "RETRIEVER", {**judges.RETRIEVER, "k1": 99})
+    monkeypatch.setattr(judges, "RETRIEVER", {**RETRIEVER, "k1": 99})
     assert ensure(criteria, RETRIEVED) != retrieved
     assert ensure(criteria) == static
 
