@@ -1,6 +1,8 @@
-"""Worked examples stand with their criterion, as data, in an order of the judge's; never of the chat itself."""
+"""Worked examples stand with their criterion, as data, in an order of the judge's; never the chat itself."""
 
 from dataclasses import replace
+
+import pytest
 
 from evaluation.core.prompts import template_hash
 from evaluation.core.prompts.texts import texts
@@ -8,9 +10,7 @@ from evaluation.core.types import Example
 from tests.evaluation.scripted import CHAT, POLITE, WRONG_FACT
 from tests.evaluation.test_prompts import CO_STAR, SETUP, build, in_order, whole
 
-RUDE = Example(
-    "hash-1", "m02 customer| Hello?\nm03 bot| Read the page.", False, "m03 sends the customer away."
-)
+RUDE = Example("hash-1", "m02 customer| Hello?\nm03 bot| Read the page.", False, "m03 is curt.")
 KIND = Example("hash-2", "m05 bot| Gladly!", True, "A kind word.")
 APART = Example("hash-3", "m01 customer| Hi", None, "Nothing to judge.")
 SHOWN = replace(POLITE, prompt=CO_STAR, examples=(RUDE, KIND))
@@ -26,7 +26,7 @@ def test_an_example_is_excerpt_in_a_fence_rationale_and_verdict_line() -> None:
     block = text[text.index("<<example ") :].split("\n\n")[0].split("\n")
     assert block[1:3] == ["m02 customer| Hello?", "m03 bot| Read the page."]
     assert block[3].startswith("<<end example ")
-    assert block[4].startswith("m03 sends the customer away.")
+    assert block[4].startswith("m03 is curt.")
     assert block[5] == "polite: FALSE"
     assert in_order(text, "### Examples", texts("full")["examples"], "<<example ")
     assert "polite: NOT_APPLICABLE" in system_of(APART)
@@ -75,6 +75,8 @@ def test_the_compact_edition_shows_no_examples() -> None:
     )
 
 
-def test_the_template_hash_covers_how_examples_are_shown() -> None:
-    assert "examples" in texts("full")
-    assert template_hash() == template_hash.__wrapped__()
+def test_the_template_hash_covers_how_examples_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = template_hash()
+    answers = {True: "YES", False: "NO", None: "NEITHER"}
+    monkeypatch.setattr("evaluation.core.prompts.examples.ANSWERS", answers)
+    assert template_hash.__wrapped__() != before

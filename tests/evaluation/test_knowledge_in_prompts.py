@@ -41,6 +41,11 @@ def digest(prompts: list[tuple[PromptMessage, PromptMessage]]) -> str:
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
+STATIC = "b35265f33c02b1cb4cd8e7f52179e948b69124993fe8f0aca04361deb5204095"
+NONE = "c751ba71cfeedb3c1457b97253ce0f371604c466535ef67c348c19aa0bd7f12a"
+FOUND = "79e4b4e1a1440fac78847d5afeefdc44f6c1db9082d42dfbc8da84b583945304"
+
+
 # ---------- the bytes that judges were pinned to ----------
 
 
@@ -49,11 +54,11 @@ def digest(prompts: list[tuple[PromptMessage, PromptMessage]]) -> str:
     [
         (
             (POLITE, replace(WRONG_FACT, prompt=CO_STAR)),
-            "b35265f33c02b1cb4cd8e7f52179e948b69124993fe8f0aca04361deb5204095",
+            STATIC,
         ),
         (
             (POLITE, replace(WRONG_FACT, articles=())),
-            "c751ba71cfeedb3c1457b97253ce0f371604c466535ef67c348c19aa0bd7f12a",
+            NONE,
         ),
     ],
     ids=["articles", "no articles"],
@@ -74,7 +79,7 @@ def test_prompts_with_passages_keep_their_bytes() -> None:
         prompt(passage(PAYMENT), role=role, setup=replace(RETRIEVED, size=size, layout=layout))
         for size, layout, role in itertools.product(get_args(Size), get_args(Layout), REASONING)
     ]
-    assert digest(prompts) == "79e4b4e1a1440fac78847d5afeefdc44f6c1db9082d42dfbc8da84b583945304"
+    assert digest(prompts) == FOUND
 
 
 # ---------- passages ----------
@@ -107,16 +112,14 @@ def test_the_system_message_is_the_same_whatever_was_found() -> None:
 
 
 def test_a_passage_is_the_same_part_for_every_chat_that_finds_it() -> None:
-    here, there = (
-        prompt(passage(PAYMENT))[1],
-        prompt(passage(PAYMENT), chat=replace(CHAT, content_hash="x"))[1],
-    )
+    here = prompt(passage(PAYMENT))[1]
+    there = prompt(passage(PAYMENT), chat=replace(CHAT, content_hash="other"))[1]
     assert {part for part in here.parts if "company card" in part} <= set(there.parts)
 
 
 def test_without_passages_nothing_is_said_of_any_and_missing_knowledge_keeps_its_rule() -> None:
     system, user = prompt()
-    assert "knowledge" not in user.text.replace("knowledge: key", "")
+    assert "knowledge" not in user.text
     assert user.parts[0] == texts("full")["chat"]
     assert texts("full")["rules"] in system.parts
     assert "Missing knowledge does not make it NOT_APPLICABLE." in texts("full")["rules"]
@@ -124,12 +127,9 @@ def test_without_passages_nothing_is_said_of_any_and_missing_knowledge_keeps_its
 
 def test_a_criterion_says_where_its_knowledge_stands() -> None:
     system, user = prompt(passage(PAYMENT))
-    polite, fact = sorted(system.text.split("## Criterion `")[1:], reverse=True)[:2]
-    assert ("polite" in polite, "wrong_fact" in fact) in {(True, False), (False, True)}
-    assert "Knowledge for this criterion: none." in system.text
-    assert (
-        "Knowledge for this criterion: the passages found for this chat, where there are any." in system.text
-    )
+    parts = {part.split("`")[1]: part for part in system.parts if part.startswith("## Criterion `")}
+    assert "Knowledge for this criterion: none." in parts["polite"]
+    assert "Knowledge for this criterion: the passages found for this chat" in parts["wrong_fact"]
     assert "- polite: none\n" in user.text
     assert "- wrong_fact: `k1_payment`" in user.text
 
