@@ -15,6 +15,7 @@ MODULES = [
     "marks",
     "noise",
     "probability",
+    "prefixes",
     "prompts.costar",
     "prose",
     "quotes",
