@@ -10,12 +10,13 @@ from django.utils import timezone
 
 from evaluation.core.engines import judge_group
 from evaluation.core.prefixes import Prefixes
-from evaluation.core.types import GroupResult, Reply, Request
+from evaluation.core.types import Chat, GroupResult, Reply, Request
 from evaluation.gateway.batches import WINDOW
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
 from evaluation.runner.batch_rows import PENDING, Files, Wanted
 from evaluation.runner.drain import Plan
+from evaluation.runner.partner import partner_chat
 from evaluation.runner.units import Desk, Finished, Work, core_chat
 from evaluation.runner.walking import Lookups, sample_index, walk_together
 from labeling.models.chats import Chat as ChatRow
@@ -29,10 +30,14 @@ class NotYet(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is known of a question: its reply and which units of this run asked it; no reply: on its way."""
+    """What is known of a question: its reply and which units of this run asked it; no reply: on its way.
+
+    `paid` is the handle for those units.
+    """
 
     reply: Reply | None
     asked_by: frozenset[int] = frozenset()
+    paid: CallUsed | None = None
 
 
 @dataclass(slots=True)
@@ -48,6 +53,7 @@ class _StoredOnly:
     lookups: Lookups[_Found]
     given_up: Mapping[str, Reply]
     prefixes: dict[str, Prefixes]
+    partner: Chat | None
     wanted: list[Wanted] = field(default_factory=list)
 
     async def complete(self, request: Request) -> Reply:
@@ -56,20 +62,18 @@ class _StoredOnly:
         key = call_key(request, sample=sample)
         found = await self.lookups.get(key)
         if found is not None and found.reply is not None:
-            ours = self.work.unit_id in found.asked_by
-            return replace(found.reply, call=self._paid(request, found.reply.call)) if ours else found.reply
+            ours = found.paid if self.work.unit_id in found.asked_by else None
+            return replace(found.reply, call=self._paid(request, ours)) if ours else found.reply
         if key in self.given_up:
             return self.given_up[key]
         if found is None:
             self.wanted.append(Wanted(request, key, sample, self.work.unit_id))
         raise NotYet
 
-    def _paid(self, request: Request, handle: object) -> object:
+    def _paid(self, request: Request, used: CallUsed) -> CallUsed:
         """The handle of an answer that this unit asked for, with how much of its prompt repeats."""
-        if not isinstance(handle, CallUsed):
-            return handle
         characters, repeated = self.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
-        return CallUsed(handle.call_id, False, characters, repeated)
+        return replace(used, prompt_chars=characters, repeated_chars=repeated)
 
 
 def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) -> Files:
@@ -82,11 +86,19 @@ def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) 
     while works := _take(run, lease_id, after=last):
         last = works[-1].unit_id
         lookups = Lookups(partial(_fetch, run.pk))
-        models = [_StoredOnly(run, plan, work, lookups, given_up, prefixes) for work in works]
+        models = [
+            _StoredOnly(run, plan, work, lookups, given_up, prefixes, _partner(plan, work)) for work in works
+        ]
         results = walk_together(_judge(model) for model in models)
         files.add([one for model in models for one in model.wanted])
         _put_away(run, plan, lease_id, list(zip(works, results, strict=True)))
     return files
+
+
+def _partner(plan: Plan, work: Work) -> Chat | None:
+    """The chat that lends its briefs, where the debate is to be measured without its own."""
+    placebo = plan.groups[work.group].setup.ablation == "placebo_briefs"
+    return partner_chat(run_id=plan.run_id, chat_id=work.chat_id) if placebo else None
 
 
 async def _judge(model: _StoredOnly) -> GroupResult:
@@ -97,6 +109,8 @@ async def _judge(model: _StoredOnly) -> GroupResult:
         setup=group.setup,
         model=model,
         fence_secret=model.plan.fence_secret,
+        other_chat=model.partner,
+        audit=model.plan.audit,
     )
 
 
@@ -146,5 +160,15 @@ def _fetch(run_id: int, keys: Sequence[str]) -> dict[str, _Found]:
     found = {calls[pk].key: _Found(None) for pk in pending.values_list("call_id", flat=True)}
     for call in calls.values():
         if call.state in STORED_STATES:
-            found[call.key] = _Found(stored_reply(call), frozenset(asked.get(call.pk, ())))
+            found[call.key] = _Found(stored_reply(call), frozenset(asked.get(call.pk, ())), _used(call))
     return found
+
+
+def _used(call: ModelCall) -> CallUsed:
+    return CallUsed(
+        call_id=call.pk,
+        reused=False,
+        prompt_tokens=call.prompt_tokens or 0,
+        cached_tokens=call.cached_tokens or 0,
+        completion_tokens=call.completion_tokens or 0,
+    )

@@ -11,7 +11,7 @@ from typing import Self
 from django.db import DatabaseError
 
 from evaluation.core.engines import judge_group
-from evaluation.core.types import Criterion, GroupResult, Setup
+from evaluation.core.types import Chat, Criterion, GroupResult, Setup
 from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
 from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.embedded import EmbeddedModelError
@@ -23,6 +23,7 @@ from evaluation.gateway.throttle.slots import Slots
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
 from evaluation.runner.leases import LEASE, LeaseLost, lease_beat, lease_begin, lease_end
+from evaluation.runner.partner import partner_chat
 from evaluation.runner.units import Desk, Finished, Work, units_take
 
 # After so many units in a row without one answer the endpoint is taken for down.
@@ -74,6 +75,7 @@ class Plan:
     max_in_flight: int
     timeout: float
     samples: int = 1
+    audit: float = 0.0
     fingerprint: str = ""
     budget_usd: Decimal | None = None
 
@@ -242,4 +244,10 @@ class _Drain:
             setup=group.setup,
             model=model,
             fence_secret=plan.fence_secret,
+            other_chat=await self._partner(work) if group.setup.ablation == "placebo_briefs" else None,
+            audit=plan.audit,
         )
+
+    async def _partner(self, work: Work) -> Chat | None:
+        partner = partial(partner_chat, run_id=self._plan.run_id, chat_id=work.chat_id)
+        return await self._gateway.database.do(partner)

@@ -100,6 +100,7 @@ class Asking:
 
     groups: Mapping[int, Group]
     replicate: int
+    audit: float
     fence_secret: bytes
     prices: Mapping[str, Price]
 
@@ -193,7 +194,7 @@ def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int
         return found
 
     return plan_estimate(
-        asking=asking_of(run.judge, replicate=run.replicate),
+        asking=asking_of(run.judge, replicate=run.replicate, audit=float(run.options.get("audit") or 0)),
         scope=Scope(list(chats.values_list("chat_id", flat=True)), open_groups),
         mode=Run.Mode(run.mode),
         budget_usd=None if budget is None else budget - run.committed_usd,
@@ -201,12 +202,13 @@ def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int
     )
 
 
-def asking_of(judge: Judge, *, replicate: int) -> Asking:
+def asking_of(judge: Judge, *, replicate: int, audit: float) -> Asking:
     """How this judge asks today: its groups, and the settings' prices."""
     prompts = list(judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
     return Asking(
         groups=judge_groups(judge, prompts),
         replicate=replicate,
+        audit=audit,
         fence_secret=bytes(Workspace.current().fence_secret),
         prices=current_prices(),
     )
@@ -261,6 +263,7 @@ def _walk(asking: Asking, scope: Scope) -> tuple[_Tally, dict[Layout, _Repetitio
     for start in range(0, len(scope.chat_ids), step):
         chunk = scope.chat_ids[start : start + step]
         rows, lookups, walks = Chat.objects.in_bulk(chunk), Lookups(_stored), []
+        others = {chat_id: core_chat(rows[other]) for chat_id, other in zip(chunk, _next(chunk), strict=True)}
         twins.look(rows.values())
         for chat_id, numbers in scope.open_groups(chunk).items():
             tally.units += len(numbers)
@@ -275,7 +278,7 @@ def _walk(asking: Asking, scope: Scope) -> tuple[_Tally, dict[Layout, _Repetitio
                         repetition=repetition[layout] if chat_id in compared else None,
                         twin=twin,
                     )
-                    walks.append(_judge(chat, walker))
+                    walks.append(_judge(chat, walker, others[chat_id]))
         for result in walk_together(walks):
             if isinstance(result, BaseException):
                 raise result
@@ -302,13 +305,20 @@ class _Twins:
         return known
 
 
-async def _judge(chat: CoreChat, walker: _Walker) -> None:
+def _next(chat_ids: Sequence[int]) -> list[int]:
+    """Who lends a placebo debate its briefs: roughly whom a run would take."""
+    return [*chat_ids[1:], chat_ids[0]]
+
+
+async def _judge(chat: CoreChat, walker: _Walker, other: CoreChat) -> None:
     await judge_group(
         chat=chat,
         criteria=walker.group.criteria,
         setup=walker.group.setup,
         model=walker,
         fence_secret=walker.asking.fence_secret,
+        other_chat=other,
+        audit=walker.asking.audit,
     )
 
 

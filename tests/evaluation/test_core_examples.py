@@ -6,9 +6,15 @@ from importlib import import_module
 import pytest
 
 MODULES = [
+    "choice",
+    "engines.windows",
     "grouping",
     "hashing",
+    "hostile",
+    "knowledge",
     "marks",
+    "noise",
+    "probability",
     "prefixes",
     "prompts.costar",
     "prose",

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('evaluation', '0002_profiles_samples_batches_limits'),
+        ('evaluation', '0003_verdict_quotes_and_first_brief'),
     ]
 
     operations = [
