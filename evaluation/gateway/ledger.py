@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from evaluation.core.hashing import canonical, text_hash
@@ -58,7 +58,9 @@ def call_key(request: Request, *, sample: int) -> str:
     return text_hash(canonical(parts))
 
 
-def call_open(request: Request, *, key: str, sample: int, run_id: int, unit_id: int) -> OpenedCall:
+def call_open(
+    request: Request, *, key: str, sample: int, run_id: int | None, unit_id: int | None
+) -> OpenedCall:
     """Find the answer to this question, or record that it is being asked (call, prompt parts, attempt)."""
     # Two that open it at the same moment take turns: the second sees the first's attempt, or its answer.
     locked = ModelCall.objects.select_for_update().filter(key=key)
@@ -68,25 +70,25 @@ def call_open(request: Request, *, key: str, sample: int, run_id: int, unit_id: 
         call = locked.get()
     if call.state in STORED_STATES:
         return OpenedCall(call.pk, reply=stored_reply(call))
-    _mark_lost(call.attempts.filter(unit_id=unit_id))  # cut short by a crash: the unit is ours alone now
+    _mark_lost(call.attempts.filter(Q(unit_id=unit_id)))  # cut short by a crash: the unit is ours alone now
     if _asked_elsewhere(call, unit_id=unit_id):
         return OpenedCall(call.pk, waiting=True)
     return OpenedCall(call.pk, attempt_id=_attempt_add(call, run_id=run_id, unit_id=unit_id))
 
 
-def _asked_elsewhere(call: ModelCall, *, unit_id: int) -> bool:
+def _asked_elsewhere(call: ModelCall, *, unit_id: int | None) -> bool:
     """Whether a live worker has this very question on its way for another unit; its answer will do."""
     asking = call.attempts.filter(ended_at__isnull=True, unit__lease__expires_at__gt=timezone.now())
-    return asking.exclude(unit_id=unit_id).exists()
+    return asking.exclude(Q(unit_id=unit_id)).exists()
 
 
-def attempt_begin(call_id: int, *, run_id: int, unit_id: int) -> int:
+def attempt_begin(call_id: int, *, run_id: int | None, unit_id: int | None) -> int:
     """Record one more request of a call, before it leaves; returns its id."""
     call = ModelCall.objects.select_for_update().get(pk=call_id)
     return _attempt_add(call, run_id=run_id, unit_id=unit_id)
 
 
-def _attempt_add(call: ModelCall, *, run_id: int, unit_id: int) -> int:
+def _attempt_add(call: ModelCall, *, run_id: int | None, unit_id: int | None) -> int:
     """The next attempt of a call; whoever holds its row gives the number."""
     number = call.attempts.count() + 1
     return Attempt.objects.create(

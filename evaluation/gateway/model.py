@@ -48,8 +48,8 @@ class GatewayModel:
     """The gateway as one unit sees it; an implementation of evaluation.core.types.Model."""
 
     gateway: Gateway
-    run_id: int
-    unit_id: int
+    run_id: int | None
+    unit_id: int | None
     sample: int
 
     async def complete(self, request: Request) -> Reply:
