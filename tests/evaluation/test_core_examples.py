@@ -7,11 +7,16 @@ import pytest
 
 MODULES = [
     "choice",
+    "engines.conduct",
     "engines.windows",
     "grouping",
     "hashing",
+    "hostile",
+    "knowledge",
     "marks",
     "noise",
+    "probes.attacks",
+    "probes.tally",
     "probability",
     "prompts.costar",
     "prose",
