@@ -83,9 +83,9 @@ class EngineStats:
     """Parts that a run's engines have nothing to say on are None.
 
     `quotes`: verified among all citations of the rationales. `audited`: contradicted by the formatter among
-    those it read once more. `contradictory`: verdicts whose block gave two answers. `suspect_chats`: chats with
-    a flag that they may be hostile; `noted`: verdicts whose judge said so; `leaked`: those that gave away the
-    private code.
+    those it read once more. `contradictory`: verdicts whose block gave two answers. `suspect_chats`: chats
+    with a flag that they may be hostile; `noted`: verdicts whose judge said so; `leaked`: those that
+    gave away the private code.
     """
 
     verdicts: int
@@ -119,6 +119,12 @@ class _Rows:
 
     def share(self, holds: Callable[[dict[str, Any]], bool]) -> Share:
         return Share(self.count(holds), self.count())
+
+    def among(self, **values: Any) -> "_Rows":
+        return self.having(lambda row: all(row[name] == value for name, value in values.items()))
+
+    def where(self, **values: Any) -> Share:
+        return Share(self.among(**values).count(), self.count())
 
     def flagged(self, *flags: str) -> int:
         return self.count(lambda row: any(flag in row["flags"] for flag in flags))
@@ -161,17 +167,13 @@ def _sum(rows: _Rows, name: str) -> int:
 def _debates(rows: _Rows) -> Debates | None:
     if not rows.rows:
         return None
-    first = {side: rows.having(lambda row, side=side: row["first_brief"] == side) for side in ADVOCATES}
     longer = rows.having(lambda row: any(f"{side}_longer" in row["flags"] for side in ADVOCATES))
     return Debates(
         n=rows.count(),
-        customer=rows.share(lambda row: row["sided_with"] == "customer"),
-        support=rows.share(lambda row: row["sided_with"] == "support"),
-        neither=rows.share(lambda row: row["sided_with"] == "neither"),
-        first_won={
-            side: found.share(lambda row, side=side: row["sided_with"] == side)
-            for side, found in first.items()
-        },
+        customer=rows.where(sided_with="customer"),
+        support=rows.where(sided_with="support"),
+        neither=rows.where(sided_with="neither"),
+        first_won={side: rows.among(first_brief=side).where(sided_with=side) for side in ADVOCATES},
         longer_won=longer.share(lambda row: f"{row['sided_with']}_longer" in row["flags"]),
         one_sided=rows.share(lambda row: "one_sided" in row["flags"]),
         advocates={side: {name: rows.flagged(f"{side}_{name}") for name in CONDUCT} for side in ADVOCATES},
@@ -181,14 +183,10 @@ def _debates(rows: _Rows) -> Debates | None:
 def _reflections(rows: _Rows) -> Reflections | None:
     if not rows.rows:
         return None
-    changed = rows.having(_changed)
     return Reflections(
         changed=rows.share(_changed),
-        by_first={
-            name: rows.having(lambda row, value=value: row["first_value"] is value).share(_changed)
-            for name, value in ANSWERS.items()
-        },
-        without_reason=changed.share(lambda row: "change_without_reason" in row["flags"]),
+        by_first={name: rows.among(first_value=value).share(_changed) for name, value in ANSWERS.items()},
+        without_reason=rows.having(_changed).share(lambda row: "change_without_reason" in row["flags"]),
     )
 
 
