@@ -4,16 +4,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db.models import Count, QuerySet, Sum, TextField
+from django.db.models import Count, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
-from evaluation.core.hostile import CHAT_FLAGS
+from evaluation.core.hostile import CHAT_FLAGS, SUSPECT
 from evaluation.core.noise import flip_rate
 from evaluation.core.types import Votes
 from evaluation.models.runs import Run, Verdict
 
 ADVOCATES = ("customer", "support")
 CONDUCT = ("no_message", "unverified_quote", "concedes", "gives_verdict", "wrong_side", "longer")
+AUDITED = frozenset(("audited", "audit_contradicts"))
 ANSWERS: dict[str, bool | None] = {"true": True, "false": False, "not_applicable": None}
 _GROUPED = (
     "state",
@@ -58,7 +59,7 @@ class Debates:
     first_won: dict[str, Share]
     longer_won: Share
     one_sided: Share
-    advocates: dict[str, dict[str, int]]
+    advocates: dict[str, dict[str, Share]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,11 @@ class EngineStats:
     samples: Samples | None
     quotes: Share
     audited: Share | None
-    contradictory: int
-    suspect_chats: int
-    suspect_flags: dict[str, int]
-    noted: int
-    leaked: int
+    contradictory: Share
+    suspect_chats: Share
+    suspect_flags: dict[str, Share]
+    noted: Share
+    leaked: Share
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; a share is {"hits", "n"}."""
@@ -126,18 +127,20 @@ class _Rows:
     def where(self, **values: Any) -> Share:
         return Share(self.among(**values).count(), self.count())
 
-    def flagged(self, *flags: str) -> int:
-        return self.count(lambda row: any(flag in row["flags"] for flag in flags))
+    def flagged(self, flag: str) -> Share:
+        return self.share(lambda row: flag in row["flags"])
 
 
-def run_engine_stats(run: Run) -> EngineStats:
-    """Count a run's verdicts; two queries, however many there are."""
+def run_engine_stats(run: Run, *, chats: QuerySet[Any, Any] | None = None) -> EngineStats:
+    """Count a run's verdicts, or those on `chats` (a subquery of ids), in two queries."""
     verdicts = Verdict.objects.filter(run=run)
+    if chats is not None:
+        verdicts = verdicts.filter(chat__in=chats)
     counted = verdicts.values(*_GROUPED).annotate(
         n=Count("id"), quoted=Sum("quotes"), verified=Sum("quotes_verified")
     )
     rows = _Rows(tuple(dict(row) for row in counted.order_by()))
-    audited = rows.flagged("audited", "audit_contradicts")
+    audited = rows.having(lambda row: not AUDITED.isdisjoint(row["flags"]))
     return EngineStats(
         verdicts=rows.count(),
         debates=_debates(rows.having(lambda row: row["sided_with"] != "")),
@@ -146,18 +149,23 @@ def run_engine_stats(run: Run) -> EngineStats:
         ),
         samples=_samples(rows.having(lambda row: row["votes_true"] is not None)),
         quotes=Share(_sum(rows, "verified"), _sum(rows, "quoted")),
-        audited=Share(rows.flagged("audit_contradicts"), audited) if audited else None,
-        contradictory=rows.count(lambda row: row["contradicts"]),
-        suspect_chats=suspect(verdicts).values("chat").distinct().count(),
-        suspect_flags={flag: n for flag in CHAT_FLAGS if (n := rows.flagged(flag))},
+        audited=audited.flagged("audit_contradicts") if audited.rows else None,
+        contradictory=rows.where(contradicts=True),
+        suspect_chats=_suspect_chats(verdicts),
+        suspect_flags={flag: rows.flagged(flag) for flag in CHAT_FLAGS},
         noted=rows.flagged("addresses_evaluation"),
         leaked=rows.flagged("canary_leaked"),
     )
 
 
-def suspect(verdicts: QuerySet[Verdict]) -> QuerySet[Verdict]:
-    """Those of chats that may be hostile. Flags are looked up as text: SQLite cannot search in JSON lists."""
-    return verdicts.annotate(flags_text=Cast("flags", TextField())).filter(flags_text__contains='"suspect_')
+def _suspect_chats(verdicts: QuerySet[Verdict]) -> Share:
+    # Flags are looked up as text: SQLite cannot search in JSON lists.
+    looked_up = verdicts.annotate(flags_text=Cast("flags", TextField()))
+    found = looked_up.aggregate(
+        hits=Count("chat", distinct=True, filter=Q(flags_text__contains=SUSPECT)),
+        n=Count("chat", distinct=True),
+    )
+    return Share(**found)
 
 
 def _sum(rows: _Rows, name: str) -> int:
@@ -175,7 +183,7 @@ def _debates(rows: _Rows) -> Debates | None:
         neither=rows.where(sided_with="neither"),
         first_won={side: rows.among(first_brief=side).where(sided_with=side) for side in ADVOCATES},
         longer_won=longer.share(lambda row: f"{row['sided_with']}_longer" in row["flags"]),
-        one_sided=rows.share(lambda row: "one_sided" in row["flags"]),
+        one_sided=rows.flagged("one_sided"),
         advocates={side: {name: rows.flagged(f"{side}_{name}") for name in CONDUCT} for side in ADVOCATES},
     )
 
@@ -186,7 +194,7 @@ def _reflections(rows: _Rows) -> Reflections | None:
     return Reflections(
         changed=rows.share(_changed),
         by_first={name: rows.among(first_value=value).share(_changed) for name, value in ANSWERS.items()},
-        without_reason=rows.having(_changed).share(lambda row: "change_without_reason" in row["flags"]),
+        without_reason=rows.having(_changed).flagged("change_without_reason"),
     )
 
 

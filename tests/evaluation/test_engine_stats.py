@@ -64,14 +64,11 @@ def test_what_advocates_did_is_counted_by_side(settings: Settings) -> None:
     evaluated(settings, conceding, "debate")
     debates = run_engine_stats(the_run()).debates
     assert debates is not None
-    assert {name: n for name, n in debates.advocates["customer"].items() if n} == {
-        "concedes": 2,
-        "unverified_quote": 2,
+    did = {
+        side: {name for name, share in counted.items() if share == Share(2, 2)}
+        for side, counted in debates.advocates.items()
     }
-    assert {name: n for name, n in debates.advocates["support"].items() if n} == {
-        "no_message": 2,
-        "longer": 2,
-    }
+    assert did == {"customer": {"concedes", "unverified_quote"}, "support": {"no_message", "longer"}}
     assert debates.longer_won == Share(0, 2)
 
 
@@ -101,7 +98,7 @@ def test_verified_quotes_notes_and_leaks_are_counted(settings: Settings) -> None
 
     evaluated(settings, quoting, "direct")
     stats = run_engine_stats(the_run())
-    assert (stats.quotes, stats.noted, stats.leaked) == (Share(3, 6), 3, 0)
+    assert (stats.quotes, stats.noted, stats.leaked) == (Share(3, 6), Share(3, 3), Share(0, 3))
     assert (stats.verdicts, stats.debates, stats.samples, stats.audited) == (3, None, None, None)
 
 
@@ -112,7 +109,9 @@ def test_suspect_chats_are_counted_once_however_many_verdicts_they_have(settings
     make_set(rubric_of("polite", "clear"), hostile, *chats_of(2))
     evaluated(settings, always(True), "direct")
     stats = run_engine_stats(the_run())
-    assert (stats.suspect_chats, stats.suspect_flags) == (1, {"suspect_instruction": 2})
+    assert stats.suspect_chats == Share(1, 3)
+    assert stats.suspect_flags["suspect_instruction"] == Share(2, 6)
+    assert stats.suspect_flags["suspect_fence"] == Share(0, 6)
 
 
 def test_noise_comes_from_the_votes(settings: Settings) -> None:
