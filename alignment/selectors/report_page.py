@@ -9,6 +9,7 @@ from django.utils.text import capfirst
 
 from alignment.selectors.answers import rater_kinds, raters_in
 from alignment.selectors.engine_page import engine_parts
+from alignment.selectors.knowledge_gaps import knowledge_mode
 from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
 from evaluation.selectors.prompts import newest_versions
@@ -44,6 +45,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
         "filters": _filters(scope),
         "export_url": _export_url(scope),
         "disagreements_url": _disagreements_url(scope),
+        "gaps_url": _gaps_url(scope),
     }
 
 
@@ -161,6 +163,13 @@ def _disagreements_url(scope: Scope) -> str:
     if scope.run is None:
         return ""
     return reverse("alignment:disagreements", args=[scope.run.pk]) + scope_query(scope)
+
+
+def _gaps_url(scope: Scope) -> str:
+    """For judges that read knowledge only."""
+    if scope.run is None or not knowledge_mode(scope.run):
+        return ""
+    return reverse("alignment:knowledge_gaps", args=[scope.run.pk]) + scope_query(scope)
 
 
 def _export_url(scope: Scope) -> str:

@@ -20,6 +20,7 @@ from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_
 from evaluation.gateway.model import Gateway, GatewayModel
 from evaluation.gateway.prices import Price, cost
 from evaluation.gateway.throttle import EndpointDown
+from evaluation.gateway.throttle.slots import Slots
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall
@@ -107,7 +108,8 @@ def _gateway(plan: ProbePlan, client: EndpointClient, database: DatabaseThread) 
         endpoint=plan.endpoint,
         client=client,
         database=database,
-        slots=asyncio.Semaphore(plan.max_in_flight),
+        throttle=Slots(plan.max_in_flight),
+        prepared=asyncio.Semaphore(plan.max_in_flight),
         prices=plan.prices,
         timeout=float(settings.LACE_REQUEST_TIMEOUT),
     )

@@ -50,7 +50,7 @@ def test_placebo_briefs_are_the_very_requests_of_the_other_chats_own_debate() ->
     debated(placebo, "placebo_briefs")
     debated(own, "", chat=OTHER)
     for role in ("customer", "support"):
-        assert placebo.asked(role) == own.asked(role)  # type: ignore[arg-type]
+        assert placebo.asked(role) == own.asked(role)
     assert "zebra-striped" in placebo.prompt("judge")
     assert "parcel" not in placebo.prompt("judge")
 

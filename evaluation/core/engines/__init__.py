@@ -53,14 +53,13 @@ async def judge_group(
     formatter, else KeyError. The same replies lead to the same requests, so a repeated group asks a storing
     model nothing twice.
     """
-    others = [_without_itself(criterion, chat) for criterion in criteria]
     asked = _Asked(
         parts=_parts(chat, setup),
-        criteria=others,
+        criteria=criteria,
         setup=setup,
         model=model,
         fence_secret=fence_secret,
-        passages=_passages(chat, others, setup),
+        passages=_passages(chat, criteria, setup),
         other_chat=_parts(other_chat, setup)[0] if other_chat else None,
     )
     sessions = [_session(asked, i, j) for i in range(setup.samples) for j in range(len(asked.parts))]
@@ -82,12 +81,6 @@ def _passages(chat: Chat, criteria: Sequence[Criterion], setup: Setup) -> dict[s
     if setup.knowledge != "retrieved":
         return {}
     return retrieve(chat=chat, criteria=criteria, tokens=setup.passage_tokens)
-
-
-def _without_itself(criterion: Criterion, chat: Chat) -> Criterion:
-    """A chat never sees itself as an example."""
-    others = tuple(e for e in criterion.examples if e.content_hash != chat.content_hash)
-    return criterion if len(others) == len(criterion.examples) else replace(criterion, examples=others)
 
 
 def _session(asked: _Asked, sample: int, window: int) -> Session:
