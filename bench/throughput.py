@@ -7,17 +7,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import django
 
-from bench import Figure, peak_mb
-from bench._endpoint import MODEL, Server, endpoint
+from bench import peak_mb
+from bench._endpoint import MODEL, Server
 from bench._files import chat_lines, rubric, write_lines
 
 FOLDER = Path(__file__).resolve().parent
