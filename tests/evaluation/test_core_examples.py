@@ -7,6 +7,7 @@ import pytest
 
 MODULES = [
     "choice",
+    "engines.conduct",
     "engines.windows",
     "grouping",
     "hashing",
@@ -14,8 +15,10 @@ MODULES = [
     "knowledge",
     "marks",
     "noise",
-    "probability",
     "prefixes",
+    "probability",
+    "probes.attacks",
+    "probes.tally",
     "prompts.costar",
     "prose",
     "quotes",
