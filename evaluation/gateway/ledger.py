@@ -50,24 +50,28 @@ _ATTEMPT_END = (
 class CallUsed:
     """The handle a reply carries: which stored call it is and whether it was paid for before.
 
-    For a prompt that was sent: its characters, and how many of them repeat an earlier prompt's beginning.
+    For a prompt that was sent: its tokens, its characters, and how many of these repeat an earlier prompt's
+    beginning.
     """
 
     call_id: int
     reused: bool
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
     prompt_chars: int = 0
     repeated_chars: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A unit's question, with what it may cost at worst where the run has a budget."""
+    """A question of a unit, or of nobody's run; with what it may cost at worst where the run has a budget."""
 
     request: Request
     key: str
     sample: int
-    run_id: int
-    unit_id: int
+    run_id: int | None = None
+    unit_id: int | None = None
     worst_usd: Decimal | None = None
 
 
@@ -130,16 +134,12 @@ class Ledger:
 
     def open(self, asks: Sequence[Ask]) -> list[OpenedCall]:
         """Find the answers to these questions, or record that they are being asked (call, parts, attempt)."""
-        # Two that open a call at the same moment take turns: the second sees the first's attempt or answer.
-        calls = _locked([ask.key for ask in asks])
-        known = [call.pk for call in calls.values()]
-        if new := {ask.key: ask for ask in asks if ask.key not in calls}:
-            all_ours = self._create(list(new.values())) == len(new)
-            created = _locked(list(new))
-            calls |= created
-            known += [] if all_ours else [call.pk for call in created.values()]
-        earlier, replies = _Earlier(known), _replies(calls.values())
         first = {ask.key: ask for ask in reversed(asks)}
+        all_new = self._create(list(first.values())) == len(first)
+        # Two that open a call at the same moment take turns: the second sees the first's attempt or answer.
+        calls = _locked(list(first))
+        replies = {} if all_new else _replies(calls.values())
+        earlier = _Earlier([] if all_new else [call.pk for call in calls.values() if call.pk not in replies])
         found = []
         for ask in asks:
             pk = calls[ask.key].pk
@@ -174,9 +174,11 @@ class Ledger:
         blocks: dict[str, str] = {}
         rows = [_new_call(ask, blocks) for ask in sorted(asks, key=lambda ask: ask.key)]
         fresh = sorted(digest for digest in blocks if digest not in self._blocks)
-        rows_insert(TextBlock, ("hash", "text"), [(digest, blocks[digest]) for digest in fresh])
+        rows_insert(
+            TextBlock, ("hash", "text"), [(digest, blocks[digest]) for digest in fresh], new_only=True
+        )
         transaction.on_commit(lambda: self._remember(blocks))
-        return rows_insert(ModelCall, _CALL_NEW, rows)
+        return rows_insert(ModelCall, _CALL_NEW, rows, new_only=True)
 
     def _remember(self, digests: Iterable[str]) -> None:
         """Blocks that are committed; those used longest ago are forgotten first."""
@@ -201,7 +203,7 @@ class _Earlier:
             if ended is None:
                 self._open.setdefault(call, []).append((pk, unit, expires))
 
-    def asked_elsewhere(self, call_id: int, *, unit_id: int) -> bool:
+    def asked_elsewhere(self, call_id: int, *, unit_id: int | None) -> bool:
         """Whether a live worker has this very question on its way for another unit; its answer will do."""
         attempts = self._open.get(call_id, ())
         # Cut short by a crash: the unit is ours alone now.

@@ -12,12 +12,15 @@ Row = Sequence[Any]
 Fields = tuple[str, ...]
 
 
-def rows_insert(model: type[models.Model], fields: Fields, rows: Sequence[Row]) -> int:
-    """Insert rows (values in the order of `fields`); one that is there already stays. Returns how many came.
+def rows_insert(
+    model: type[models.Model], fields: Fields, rows: Sequence[Row], *, new_only: bool = False
+) -> int:
+    """Insert rows (values in the order of `fields`); returns how many came.
 
-    Every column without a default of the database must be among the fields.
+    With `new_only` a row that is there already stays, else it is an IntegrityError. Every column without a
+    default of the database must be among the fields.
     """
-    return _execute(_insertion(model, fields), rows)
+    return _execute(_insertion(model, fields, new_only), rows)
 
 
 def rows_update(
@@ -28,6 +31,11 @@ def rows_update(
     A row whose `state` is one of `unless` stays as it is.
     """
     return _execute(_change(model, fields, len(unless)), [(*row, *unless) for row in rows])
+
+
+def rows_add(model: type[models.Model], fields: Fields, rows: Sequence[Row]) -> int:
+    """Add to the numbers of rows by id (values in the order of `fields`, then the id)."""
+    return _execute(_change(model, fields, 0, adding=True), rows)
 
 
 def _execute(statement: str, rows: Sequence[Row]) -> int:
@@ -43,15 +51,17 @@ def _execute(statement: str, rows: Sequence[Row]) -> int:
 
 
 @cache
-def _insertion(model: type[models.Model], fields: Fields) -> str:
+def _insertion(model: type[models.Model], fields: Fields, new_only: bool) -> str:
     columns, marks = ", ".join(_columns(model, fields)), ", ".join(["%s"] * len(fields))
-    table = model._meta.db_table
-    return f'INSERT INTO "{table}" ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING'  # noqa: S608 - our names
+    conflict = " ON CONFLICT DO NOTHING" if new_only else ""
+    return f'INSERT INTO "{model._meta.db_table}" ({columns}) VALUES ({marks}){conflict}'  # noqa: S608 - our names
 
 
 @cache
-def _change(model: type[models.Model], fields: Fields, guarded: int) -> str:
-    columns = ", ".join(f"{column} = %s" for column in _columns(model, fields))
+def _change(model: type[models.Model], fields: Fields, guarded: int, *, adding: bool = False) -> str:
+    columns = ", ".join(
+        f"{column} = {column} + %s" if adding else f"{column} = %s" for column in _columns(model, fields)
+    )
     guard = f" AND state NOT IN ({', '.join(['%s'] * guarded)})" if guarded else ""
     return f'UPDATE "{model._meta.db_table}" SET {columns} WHERE id = %s{guard}'  # noqa: S608 - our names
 
