@@ -134,7 +134,9 @@ class GatewayModel:
             if state is not None:
                 # Engines know an empty answer by its name; a sentence for people follows.
                 error = f"{outcome.kind}: {outcome.error}" if state == "failed" else outcome.error
-                used = CallUsed(opened.call_id, False, characters, repeated)
+                tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
+                counts = (*(count or 0 for count in tokens), characters, repeated)
+                used = CallUsed(opened.call_id, False, *counts)
                 return Reply(state, outcome.text, error, used, outcome.logprobs)
             await asyncio.sleep(wait)
             opened, tried = await self._open(ask, gateway.ledger.again), tried + 1

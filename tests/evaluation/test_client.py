@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluation.gateway.allowance import retry_after_seconds
 from evaluation.gateway.client import MAX_REPLY_BYTES, EndpointClient, Outcome
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
-from evaluation.gateway.replies import read_reply, retry_after_seconds
+from evaluation.gateway.replies import read_reply
 from tests.stub_endpoint import Answer, StubEndpoint, StubReply, fixed
 
 KEY = "sk-canary-5f2d81"
@@ -355,7 +356,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(status=st.sampled_from([200, 302, 400, 401, 429, 500]), data=JSON | st.binary(max_size=50))
 def test_no_reply_whatever_crashes_the_reader(status: int, data: Any) -> None:
     content = data if isinstance(data, bytes) else json.dumps(data).encode()
