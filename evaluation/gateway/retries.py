@@ -27,8 +27,21 @@ _ALLOWED: dict[Kind, int] = {
     "empty": MAX_PAID_ATTEMPTS,
     "not_json": MAX_PAID_ATTEMPTS,
 }
+# So many calls in a row may fail by what is in them.
+BLAMED_CALLS = 2
 # In an outage every call ends like this.
 OUTAGE: frozenset[Kind] = frozenset({"server_error", "connection", "timeout"})
+
+
+@dataclass(frozen=True, slots=True)
+class Streak:
+    """Since the endpoint last answered anybody: how many `calls` failed, and how often this one (`own`)."""
+
+    calls: int = 0
+    own: int = 0
+
+
+FIRST = Streak(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +58,26 @@ class Decision:
     counts: bool = True
 
 
-def decide(*, outcome: Outcome, attempt: int, seed: str, failures: int = 0) -> Decision:
+def decide(*, outcome: Outcome, attempt: int, seed: str, streak: Streak = FIRST) -> Decision:
     """Return what to do after attempt number `attempt` (from 1, counting those that count) of one call.
 
     `seed` (the call's key, say) fixes the jitter, so that a decision can be repeated and calls spread out.
-    `failures` of all calls in a row, this one among them: where others failed too, the endpoint is to blame.
-    How long an outage may last is for the throttle to say: its `enter` raises EndpointDown.
+    Where more than two calls are in the `streak` of failures the endpoint is to blame: one or two may hold
+    what it stumbles over. How long an outage may last is for the throttle to say: its `enter` raises
+    EndpointDown.
     """
     if outcome.kind in _KEPT:
         return Decision("keep")
     if is_lasting(outcome):
         return Decision("stop")
     wait = wait_before_next(attempt=attempt, seed=seed, retry_after=outcome.retry_after)
-    if outcome.kind in OUTAGE and failures > attempt:
+    if outcome.kind in OUTAGE and streak.calls > BLAMED_CALLS:
         return Decision("again", wait, counts=False)
     if attempt < attempts_allowed(outcome.kind):
         return Decision("again", wait)
-    # Nobody else was there to ask the endpoint meanwhile, and who cannot be reached has seen no call.
-    alone = outcome.kind == "connection" and failures == attempt
-    return Decision("again", wait, counts=False) if alone else Decision("give_up")
+    # Nobody was answered meanwhile, and who cannot be reached has stumbled over no call.
+    unreachable = outcome.kind == "connection" and streak.own >= attempt
+    return Decision("again", wait, counts=False) if unreachable else Decision("give_up")
 
 
 def is_lasting(outcome: Outcome) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -18,8 +19,7 @@ from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.model import Gateway, GatewayModel
 from evaluation.gateway.prices import Price
-from evaluation.gateway.throttle import EndpointDown
-from evaluation.gateway.throttle.slots import Slots
+from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, throttle_for
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
 from evaluation.runner.leases import LEASE, LeaseLost, lease_beat, lease_begin, lease_end
@@ -34,8 +34,8 @@ WATCH_SECONDS = 1.0
 # SLOTS_AN_AHEAD slots. More would leave more attempts of unknown outcome after a kill.
 SLOTS_AN_AHEAD = 8
 MOST_AHEAD = 16
-# Units leased at a time, and waiting for a worker.
-LOT = 8
+# Units leased at a time; they wait for a worker.
+LOT = 16
 
 
 class Trouble(str):
@@ -78,6 +78,8 @@ class Plan:
     audit: float = 0.0
     fingerprint: str = ""
     budget_usd: Decimal | None = None
+    limits: Limits = field(default_factory=Limits)
+    broker_url: str = ""
 
     @property
     def models(self) -> set[str]:
@@ -133,12 +135,15 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
     watch = asyncio.create_task(_watch(database, plan.run_id, progress, seconds))
     crashed = False
     try:
-        async with EndpointClient(plan.endpoint, locate=plan.locate) as client:
+        async with (
+            EndpointClient(plan.endpoint, locate=plan.locate) as client,
+            AsyncExitStack() as stack,
+        ):
             gateway = Gateway(
                 endpoint=plan.endpoint,
                 client=client,
                 database=database,
-                throttle=Slots(plan.max_in_flight),
+                throttles=await _throttles(plan, stack, seconds),
                 prepared=asyncio.Semaphore(plan.max_in_flight + plan.ahead),
                 prices=plan.prices,
                 timeout=plan.timeout,
@@ -155,6 +160,25 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
                 await task
         await asyncio.shield(database.do(partial(lease_end, lease.pk, crashed=crashed)))
     return progress.trouble
+
+
+async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -> dict[str, SharedThrottle]:
+    """Each model's own; several models share the slots."""
+    total = asyncio.Semaphore(plan.max_in_flight) if len(plan.models) > 1 else None
+    return {
+        model: await stack.enter_async_context(
+            throttle_for(
+                endpoint=plan.endpoint.id,
+                model=model,
+                max_in_flight=plan.max_in_flight,
+                limits=plan.limits,
+                broker_url=plan.broker_url,
+                patience=seconds,
+                total=total,
+            )
+        )
+        for model in sorted(plan.models)
+    }
 
 
 async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) -> None:
@@ -188,7 +212,7 @@ class _Drain:
         self._plan, self._gateway, self._lease_id, self._progress = plan, gateway, lease_id, progress
         self._desk = Desk(plan.criterion_ids)
         self._workers = plan.max_in_flight + plan.ahead
-        self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=LOT)
+        self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
 
     async def work(self) -> None:
         """Work until nothing is open, time is up, or nobody can answer."""

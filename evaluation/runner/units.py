@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evaluation.core.types import Article, Chat, GroupResult, Message, VerdictResult
 from evaluation.gateway.ledger import CallUsed
-from evaluation.gateway.rows import Row, rows_insert
+from evaluation.gateway.rows import Row, rows_add, rows_insert
 from evaluation.models.prompts import ArticleVersion
 from evaluation.models.runs import Passage, Run, Unit, UnitCall, Verdict, WorkerLease
 from labeling.models.chats import Chat as ChatRow
@@ -186,10 +186,6 @@ def _count(run_id: int, done: Sequence[Finished]) -> None:
     uses = [use.call for one in done for use in one.result.calls if isinstance(use.call, CallUsed)]
     asked = [used for used in uses if not used.reused]
     failed = sum(1 for one in done if one.error)
-    Run.objects.filter(pk=run_id).update(
-        units_done=F("units_done") + len(done) - failed,
-        units_failed=F("units_failed") + failed,
-        calls=F("calls") + len(asked),
-        reused=F("reused") + len(uses) - len(asked),
-        **{name: F(name) + sum(getattr(used, name) for used in asked) for name in _COUNTED},
-    )
+    units = (len(done) - failed, failed, len(asked), len(uses) - len(asked))
+    counts = (sum(getattr(used, name) for used in asked) for name in _COUNTED)
+    rows_add(Run, ("units_done", "units_failed", "calls", "reused", *_COUNTED), [(*units, *counts, run_id)])

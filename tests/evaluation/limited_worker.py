@@ -36,7 +36,7 @@ async def let_in(options: dict[str, Any]) -> list[float]:
                 await throttle.enter(tokens=100)
                 times.append(time.time())
                 await asyncio.sleep(0.05)
-                throttle.seen(ANSWER)
+                throttle.seen(ANSWER, call="")
                 throttle.leave()
 
         await asyncio.gather(*(caller() for _ in range(options["in_flight"])))

@@ -10,6 +10,7 @@ from evaluation.gateway.retries import (
     LONGEST_WAIT,
     MAX_REFUSED_ATTEMPTS,
     OUTAGE,
+    Streak,
     decide,
     wait_before_next,
 )
@@ -18,7 +19,7 @@ from evaluation.gateway.retries import (
 def actions(kind: Kind, *, status: int | None = None) -> list[str]:
     """What is decided after attempts 1 to 4 that all end like this, while other calls are answered."""
     outcome = Outcome(kind=kind, status=status)
-    return [decide(outcome=outcome, attempt=n, seed="s", failures=1).action for n in range(1, 5)]
+    return [decide(outcome=outcome, attempt=n, seed="s").action for n in range(1, 5)]
 
 
 @pytest.mark.parametrize("kind", ["answered", "refused", "cut_off", "too_long"])
@@ -53,28 +54,32 @@ def test_too_many_requests_at_once_are_asked_again_ten_times() -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(OUTAGE))
-def test_where_other_calls_fail_too_the_attempt_is_not_held_against_the_call(kind: Kind) -> None:
+def test_where_more_than_two_calls_fail_the_attempt_is_not_held_against_the_call(kind: Kind) -> None:
     outcome = Outcome(kind=kind, status=None)
-    for attempt in (1, 2, 3):
-        decision = decide(outcome=outcome, attempt=attempt, seed="s", failures=attempt + 1)
+    for attempt in (1, 2, 3, 30):
+        decision = decide(outcome=outcome, attempt=attempt, seed="s", streak=Streak(calls=3, own=1))
         assert (decision.action, decision.counts) == ("again", False)
-        assert decide(outcome=outcome, attempt=attempt, seed="s", failures=attempt).counts
+    for calls in (1, 2):
+        assert decide(outcome=outcome, attempt=1, seed="s", streak=Streak(calls=calls, own=1)).counts
 
 
-def test_an_endpoint_that_nobody_reaches_is_never_the_fault_of_the_only_call() -> None:
+def test_two_calls_that_alone_fail_are_given_up() -> None:
+    outcome = Outcome(kind="server_error", status=500)
+    assert decide(outcome=outcome, attempt=4, seed="s", streak=Streak(2, 4)).action == "give_up"
+
+
+def test_an_endpoint_that_nobody_reaches_is_never_the_fault_of_a_call() -> None:
     outcome = Outcome(kind="connection", status=None)
-    decided = [decide(outcome=outcome, attempt=4, seed="s", failures=failures) for failures in (1, 4, 30)]
-    assert [(decision.action, decision.counts) for decision in decided] == [
-        ("give_up", True),
-        ("again", False),
-        ("again", False),
-    ]
+    alone, others_answered = Streak(calls=1, own=4), Streak(calls=1, own=1)
+    decision = decide(outcome=outcome, attempt=4, seed="s", streak=alone)
+    assert (decision.action, decision.counts) == ("again", False)
+    assert decide(outcome=outcome, attempt=4, seed="s", streak=others_answered).action == "give_up"
 
 
 @pytest.mark.parametrize("kind", sorted(set(get_args(Kind)) - OUTAGE))
 def test_no_kind_gets_an_eleventh_attempt(kind: Kind) -> None:
     outcome = Outcome(kind=kind, status=None)
-    assert decide(outcome=outcome, attempt=10, seed="s", failures=99).action != "again"
+    assert decide(outcome=outcome, attempt=10, seed="s", streak=Streak(99, 99)).action != "again"
 
 
 def test_waits_double_with_jitter_up_to_a_limit() -> None:

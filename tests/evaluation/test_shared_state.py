@@ -1,6 +1,7 @@
 """Every worker process sees one state of an endpoint, in Redis or Valkey and in the database alike."""
 
 import asyncio
+import itertools
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from evaluation.gateway.replies import Outcome
 from evaluation.gateway.throttle import Limits, SharedThrottle, throttle_for
 from evaluation.gateway.throttle.rules import State, Step
 from evaluation.gateway.throttle.stores import DatabaseStore, RedisStore, Store, store_for
+from evaluation.models.runs import EndpointState
 from tests.evaluation.running import environment
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,8 +60,11 @@ def read(state: State, now: float) -> Step[State]:
 
 def test_steps_of_several_workers_are_taken_one_after_another(broker_url: str) -> None:
     async def work(*stores: Store) -> None:
-        steps = await asyncio.gather(*(store.change(failed_once) for store in stores for _ in range(40)))
-        assert sorted(step.result for step in steps) == list(range(120))
+        async def thirty(store: Store) -> list[int]:
+            return [(await store.change(failed_once)).result for _ in range(30)]
+
+        seen = await asyncio.gather(*(thirty(store) for store in stores))
+        assert sorted(itertools.chain(*seen)) == list(range(90))
 
     with_stores(broker_url, *["one after another"] * 3, work=work)
 
@@ -142,7 +147,7 @@ async def throttles(stack: AsyncExitStack, url: str, *, model: str, count: int =
 
 async def one_call(throttle: SharedThrottle, outcome: Outcome) -> None:
     await throttle.enter(tokens=100)
-    throttle.seen(outcome)
+    throttle.seen(outcome, call="a call")
     throttle.leave()
 
 

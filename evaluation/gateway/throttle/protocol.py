@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from evaluation.gateway.replies import Outcome
+from evaluation.gateway.retries import Streak
 
 
 class EndpointDown(Exception):
@@ -19,15 +20,14 @@ class EndpointDown(Exception):
 class Throttle(Protocol):
     """One model's throttle in one process; rates and breaker are shared by every worker."""
 
-    @property
-    def failures(self) -> int:
-        """Requests in a row that failed, whosever they were; 0 after an answer."""
-
     async def enter(self, *, tokens: int) -> None:
         """Wait for a slot and until a request of about `tokens` tokens may leave; raises EndpointDown."""
 
-    def seen(self, outcome: Outcome) -> None:
-        """Learn from what came back, at once: slow down, open or close the circuit."""
+    def seen(self, outcome: Outcome, *, call: str) -> Streak:
+        """Learn from what came back, at once: slow down, open or close the circuit.
+
+        `call` is the key of the call whose attempt it was; returns the failures since the last answer.
+        """
 
     def leave(self) -> None:
         """Free the slot, once the answer is committed."""

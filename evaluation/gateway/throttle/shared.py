@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from evaluation.gateway.replies import Outcome
-from evaluation.gateway.retries import LONGEST_RETRY_AFTER, OUTAGE, is_lasting
+from evaluation.gateway.retries import LONGEST_RETRY_AFTER, OUTAGE, Streak, is_lasting
 from evaluation.gateway.throttle.protocol import EndpointDown
 from evaluation.gateway.throttle.rules import Limits, News, State, admit, learn
 from evaluation.gateway.throttle.slots import Slots
@@ -50,8 +50,8 @@ class SharedThrottle:
         probe_every: float,
         total: asyncio.Semaphore | None = None,
     ) -> None:
-        self.failures = 0
         self.slots = Slots.remembered(key, most=most)
+        self._failing: dict[str, int] = {}  # failures of each call since the last answer
         self._key = key
         self._name = key[0]
         self._store = store
@@ -96,8 +96,24 @@ class SharedThrottle:
             self.leave()
             await asyncio.sleep(min(wait, LOOK_SECONDS))
 
-    def seen(self, outcome: Outcome) -> None:
+    def seen(self, outcome: Outcome, *, call: str) -> Streak:
         """Learn from what came back; the other workers hear of it within a second."""
+        if outcome.kind in OUTAGE:
+            self._failing[call] = self._failing.get(call, 0) + 1
+        elif outcome.kind in _WORKS:
+            self._failing.clear()
+        self._take_in(outcome)
+        return Streak(calls=len(self._failing), own=self._failing.get(call, 0))
+
+    def leave(self) -> None:
+        """Free the slot."""
+        if self._total is not None:
+            self._total.release()
+        self.slots.leave()
+
+    # ---------- what came back
+
+    def _take_in(self, outcome: Outcome) -> None:
         if is_lasting(outcome):
             self._down = EndpointDown(f"{self._name}: {outcome.error}", lasting=True)
         self.slots.seen(outcome)
@@ -112,30 +128,8 @@ class SharedThrottle:
             self.slots.restart()
         self._call_clerk()
 
-    def leave(self) -> None:
-        """Free the slot."""
-        if self._total is not None:
-            self._total.release()
-        self.slots.leave()
-
-    async def _take_slot(self) -> None:
-        await self.slots.enter()
-        if self._total is None:
-            return
-        try:
-            await self._total.acquire()
-        except BaseException:
-            self.slots.leave()
-            raise
-
-    # ---------- what came back
-
     def _news_of(self, outcome: Outcome) -> News:
         works = outcome.kind in _WORKS
-        if outcome.kind in OUTAGE:
-            self.failures += 1
-        elif works:
-            self.failures = 0
         self._note_trouble(outcome, works)
         return News(
             answered=works and (self._state.failures > 0 or self._state.opened_at is not None),
@@ -147,10 +141,10 @@ class SharedThrottle:
     def _note_trouble(self, outcome: Outcome, works: bool) -> None:
         if works:
             self._trouble, self._patience = "", self._patience_later
-        elif not self._trouble:
-            self._trouble, self._trouble_since = outcome.error, self._loop_time()
-        else:
-            self._trouble = outcome.error
+            return
+        if not self._trouble:
+            self._trouble_since = self._loop_time()
+        self._trouble = outcome.error
 
     def _pause(self, outcome: Outcome) -> float:
         asked = min(outcome.retry_after or 0.0, LONGEST_RETRY_AFTER)
@@ -170,6 +164,16 @@ class SharedThrottle:
         return learn(state, self._now(), news, limits=self._limits, probe_every=self._probe_every)
 
     # ---------- what may leave
+
+    async def _take_slot(self) -> None:
+        await self.slots.enter()
+        if self._total is None:
+            return
+        try:
+            await self._total.acquire()
+        except BaseException:
+            self.slots.leave()
+            raise
 
     async def _admission(self, tokens: int) -> float | None:
         """None: go. Otherwise the seconds after which to try again, without a slot meanwhile."""

@@ -14,14 +14,13 @@ _borne: dict[tuple[str, str], int] = {}
 
 
 class Slots:
-    """Hands out slots in the order they were asked for; an implementation of Throttle without shared rates.
+    """Hands out slots in the order they were asked for.
 
     At most `most` are out at once, fewer once the endpoint has refused, timed out or made calls wait.
     """
 
     def __init__(self, most: int, *, start: int | None = None) -> None:
         self.busy = 0
-        self.failures = 0
         self._concurrency = Concurrency(most, start=start)
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -41,7 +40,7 @@ class Slots:
         """How many may be in flight now."""
         return self._concurrency.limit
 
-    async def enter(self, *, tokens: int = 0) -> None:
+    async def enter(self) -> None:
         """Wait for a slot."""
         if self.busy < self.limit and not self._waiting:
             self.busy += 1

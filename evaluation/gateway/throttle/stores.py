@@ -67,7 +67,8 @@ class DatabaseStore:
 
     async def close(self) -> None:
         """End the thread and its connection."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
+        # NB: `connection` is another one in each thread.
+        await asyncio.get_running_loop().run_in_executor(self._thread, lambda: connection.close())
         self._thread.shutdown()
 
     def _step(self, rule: Rule[T]) -> Step[T]:
