@@ -295,6 +295,10 @@ class Verdict(models.Model):
     votes_true = models.PositiveSmallIntegerField(null=True, blank=True)
     votes_false = models.PositiveSmallIntegerField(null=True, blank=True)
     votes_na = models.PositiveSmallIntegerField(null=True, blank=True)
+    # Citations of its prose, and those found in the message they name; whose brief the Judge read first.
+    quotes = models.PositiveSmallIntegerField(default=0)
+    quotes_verified = models.PositiveSmallIntegerField(default=0)
+    first_brief = models.CharField(max_length=8, blank=True, default="")
     flags = models.JSONField(default=list)
     stored_at = models.DateTimeField()
 

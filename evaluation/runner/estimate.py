@@ -120,7 +120,7 @@ async def _walk(plan: Plan, group: Group, chat: CoreChat, tally: _Tally) -> None
         chat=chat,
         criteria=group.criteria,
         setup=group.setup,
-        model=_Walker(plan.sample, keys, plan.prices, tally),
+        model=_Walker(plan.replicate, keys, plan.prices, tally),
         fence_secret=plan.fence_secret,
     )
 

@@ -7,10 +7,18 @@ import pytest
 
 MODULES = [
     "choice",
+    "engines.conduct",
+    "engines.windows",
     "grouping",
     "hashing",
+    "hostile",
     "knowledge",
     "marks",
+    "noise",
+    "prefixes",
+    "probability",
+    "probes.attacks",
+    "probes.tally",
     "prompts.costar",
     "prose",
     "quotes",

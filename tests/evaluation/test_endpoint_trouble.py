@@ -3,7 +3,7 @@
 import json
 import logging
 import socket
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from django.apps import apps
@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from evaluation.gateway import retries
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
-from evaluation.runner import drain
+from evaluation.runner.units import Desk, Finished
 from tests.evaluation.running import (
     KEY,
     always,
@@ -110,12 +110,12 @@ def test_a_few_units_that_fail_end_the_run_with_failures_and_their_reason(settin
 def test_a_database_that_fails_is_an_outside_failure_and_the_answers_before_it_are_kept(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(**given: Any) -> bool:
+    def fail(desk: Desk, finished: Sequence[Finished]) -> list[bool]:
         raise OperationalError("disk full")
 
     workspace("polite", chats=3)
     with answering(settings, always(True)) as stub:
-        monkeypatch.setattr(drain, "unit_finish", fail)
+        monkeypatch.setattr(Desk, "finish", fail)
         ended = evaluate(*RUN)
         assert (ended.code, ended.error) == (4, "error: the database failed: disk full")
         stored = ModelCall.objects.filter(state="answered").count()
