@@ -36,7 +36,7 @@ class Server:
     pid: int
 
     def counts(self) -> Json:
-        """requests, repeated (bodies seen before), answered, limited, broken, most_in_flight; span in seconds."""
+        """requests, repeated (bodies seen before), answered, limited, broken, most_in_flight, span (seconds)."""
         return self._control("GET", "/counts")
 
     def times(self) -> list[float]:

@@ -50,11 +50,15 @@ _ATTEMPT_END = (
 class CallUsed:
     """The handle a reply carries: which stored call it is and whether it was paid for before.
 
-    For a prompt that was sent: its characters, and how many of them repeat an earlier prompt's beginning.
+    For a prompt that was sent: its tokens, its characters, and how many of these repeat an earlier prompt's
+    beginning.
     """
 
     call_id: int
     reused: bool
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
     prompt_chars: int = 0
     repeated_chars: int = 0
 
@@ -130,16 +134,12 @@ class Ledger:
 
     def open(self, asks: Sequence[Ask]) -> list[OpenedCall]:
         """Find the answers to these questions, or record that they are being asked (call, parts, attempt)."""
-        # Two that open a call at the same moment take turns: the second sees the first's attempt or answer.
-        calls = _locked([ask.key for ask in asks])
-        known = [call.pk for call in calls.values()]
-        if new := {ask.key: ask for ask in asks if ask.key not in calls}:
-            all_ours = self._create(list(new.values())) == len(new)
-            created = _locked(list(new))
-            calls |= created
-            known += [] if all_ours else [call.pk for call in created.values()]
-        earlier, replies = _Earlier(known), _replies(calls.values())
         first = {ask.key: ask for ask in reversed(asks)}
+        all_new = self._create(list(first.values())) == len(first)
+        # Two that open a call at the same moment take turns: the second sees the first's attempt or answer.
+        calls = _locked(list(first))
+        replies = {} if all_new else _replies(calls.values())
+        earlier = _Earlier([] if all_new else [call.pk for call in calls.values() if call.pk not in replies])
         found = []
         for ask in asks:
             pk = calls[ask.key].pk

@@ -23,7 +23,7 @@ from evaluation.gateway.ledger import (
     storable,
 )
 from evaluation.gateway.prices import Price, cost
-from evaluation.gateway.retries import decide
+from evaluation.gateway.retries import Decision, decide
 from evaluation.gateway.throttle import EndpointDown, Throttle
 from evaluation.gateway.writer import DatabaseThread
 
@@ -36,7 +36,7 @@ TOP_LOGPROBS = 5
 
 @dataclass(slots=True)
 class Gateway:
-    """What the units of a run share: client, database thread, throttle, and what is asked just now.
+    """What the units of a run share: client, database thread, each model's throttle, and what is asked.
 
     `prepared` bounds the questions on record: those in flight, and a few whose attempt is committed already
     and that wait for a slot. `budget_usd` None is no cap.
@@ -45,7 +45,7 @@ class Gateway:
     endpoint: Endpoint
     client: EndpointClient
     database: DatabaseThread
-    throttle: Throttle
+    throttles: Mapping[str, Throttle]
     prepared: asyncio.Semaphore
     prices: Mapping[str, Price]
     timeout: float
@@ -130,40 +130,41 @@ class GatewayModel:
         body = request_body(request, gateway.endpoint, cache_key=self.cache_key)
         characters, repeated = gateway.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
         while True:
-            outcome, state, wait = await self._attempt(ask, opened, body, characters, tried)
+            outcome, state, decision = await self._attempt(ask, opened, body, characters, tried)
             if state is not None:
                 # Engines know an empty answer by its name; a sentence for people follows.
                 error = f"{outcome.kind}: {outcome.error}" if state == "failed" else outcome.error
-                used = CallUsed(opened.call_id, False, characters, repeated)
+                tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
+                counts = (*(count or 0 for count in tokens), characters, repeated)
+                used = CallUsed(opened.call_id, False, *counts)
                 return Reply(state, outcome.text, error, used, outcome.logprobs)
-            await asyncio.sleep(wait)
-            opened, tried = await self._open(ask, gateway.ledger.again), tried + 1
+            await asyncio.sleep(decision.wait)
+            opened, tried = await self._open(ask, gateway.ledger.again), tried + decision.counts
 
     async def _attempt(
         self, ask: Ask, opened: OpenedCall, body: dict[str, Any], characters: int, tried: int
-    ) -> tuple[Outcome, ReplyState | None, float]:
-        """One request in its slot: what came back, the call's state if that settles it, else the wait."""
-        gateway = self.gateway
+    ) -> tuple[Outcome, ReplyState | None, Decision]:
+        """One request in its slot: what came back, the call's state if that settles it, what to do."""
+        gateway, throttle = self.gateway, self.gateway.throttles[ask.request.model]
         try:
-            await gateway.throttle.enter(tokens=characters // CHARS_A_TOKEN + ask.request.max_tokens)
+            await throttle.enter(tokens=characters // CHARS_A_TOKEN + ask.request.max_tokens)
         except BaseException:
             gateway.database.add(gateway.ledger.withdraw, (ask, opened))
             gateway.outstanding.end()
             raise
         try:
             outcome = storable(await gateway.client.send(body, timeout=gateway.timeout))
-            gateway.throttle.seen(outcome)
-            decision = decide(outcome=outcome, attempt=tried, seed=ask.key)
+            streak = throttle.seen(outcome, call=ask.key)
+            decision = decide(outcome=outcome, attempt=tried, seed=ask.key, streak=streak)
             state = reply_state(outcome) if decision.action in ("keep", "give_up") else None
             ended = Ended(ask, opened, outcome, state, self._cost(ask.request, outcome))
             await gateway.database.add(gateway.ledger.end, ended)
         finally:
             gateway.outstanding.end()
-            gateway.throttle.leave()
+            throttle.leave()
         if decision.action == "stop":
-            lasting = outcome.kind != "connection"
-            raise EndpointDown(f"{gateway.endpoint.id}: {outcome.error}", lasting=lasting)
-        return outcome, state, decision.wait
+            raise EndpointDown(f"{gateway.endpoint.id}: {outcome.error}", lasting=True)
+        return outcome, state, decision
 
     def _cost(self, request: Request, outcome: Outcome) -> Decimal | None:
         return cost(

@@ -30,6 +30,11 @@ def rows_update(
     return _execute(_change(model, fields, len(unless)), [(*row, *unless) for row in rows])
 
 
+def rows_add(model: type[models.Model], fields: Fields, rows: Sequence[Row]) -> int:
+    """Add to the numbers of rows by id (values in the order of `fields`, then the id)."""
+    return _execute(_change(model, fields, 0, adding=True), rows)
+
+
 def _execute(statement: str, rows: Sequence[Row]) -> int:
     if not rows:
         return 0
@@ -50,8 +55,10 @@ def _insertion(model: type[models.Model], fields: Fields) -> str:
 
 
 @cache
-def _change(model: type[models.Model], fields: Fields, guarded: int) -> str:
-    columns = ", ".join(f"{column} = %s" for column in _columns(model, fields))
+def _change(model: type[models.Model], fields: Fields, guarded: int, *, adding: bool = False) -> str:
+    columns = ", ".join(
+        f"{column} = {column} + %s" if adding else f"{column} = %s" for column in _columns(model, fields)
+    )
     guard = f" AND state NOT IN ({', '.join(['%s'] * guarded)})" if guarded else ""
     return f'UPDATE "{model._meta.db_table}" SET {columns} WHERE id = %s{guard}'  # noqa: S608 - our names
 

@@ -3,9 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
+from typing import Self
+
+from django.db import DatabaseError
 
 from evaluation.core.engines import judge_group
 from evaluation.core.types import Chat, Criterion, GroupResult, Setup
@@ -15,21 +19,34 @@ from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.model import Gateway, GatewayModel
 from evaluation.gateway.prices import Price
-from evaluation.gateway.throttle import EndpointDown
-from evaluation.gateway.throttle.slots import Slots
+from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, throttle_for
 from evaluation.gateway.writer import DatabaseThread
-from evaluation.runner.leases import LEASE, lease_beat, lease_begin, lease_end
+from evaluation.models.runs import Run
+from evaluation.runner.leases import LEASE, LeaseLost, lease_beat, lease_begin, lease_end
 from evaluation.runner.partner import partner_chat
 from evaluation.runner.units import Desk, Finished, Work, units_take
 
 # After so many units in a row without one answer the endpoint is taken for down.
 FAILURES_IN_A_ROW = 5
+# How often to look whether somebody paused or cancelled the run.
+WATCH_SECONDS = 1.0
 # Calls prepared beyond the slots, so that a free slot finds its next attempt committed: one for each
 # SLOTS_AN_AHEAD slots. More would leave more attempts of unknown outcome after a kill.
 SLOTS_AN_AHEAD = 8
 MOST_AHEAD = 16
-# Units leased at a time, and waiting for a worker.
-LOT = 8
+# Units leased at a time; they wait for a worker.
+LOT = 16
+
+
+class Trouble(str):
+    """Why nobody can answer, one line, or ''; `lasting` says that only a person can mend it."""
+
+    lasting: bool
+
+    def __new__(cls, text: str = "", *, lasting: bool = False) -> Self:
+        trouble = super().__new__(cls, text)
+        trouble.lasting = lasting
+        return trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,8 @@ class Plan:
     audit: float = 0.0
     fingerprint: str = ""
     budget_usd: Decimal | None = None
+    limits: Limits = field(default_factory=Limits)
+    broker_url: str = ""
 
     @property
     def models(self) -> set[str]:
@@ -79,21 +98,21 @@ class _Progress:
 
     report: Callable[[bool], None]
     failed_in_a_row: int = 0
-    trouble: str = ""
+    trouble: Trouble = field(default_factory=Trouble)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def down(self, why: str) -> None:
-        self.trouble = self.trouble or why
+    def down(self, why: str, *, lasting: bool) -> None:
+        self.trouble = self.trouble or Trouble(why, lasting=lasting)
         self.stop.set()
 
     def finished(self, error: str) -> None:
         self.failed_in_a_row = self.failed_in_a_row + 1 if error else 0
         if self.failed_in_a_row >= FAILURES_IN_A_ROW:
-            self.down(f"{error} ({self.failed_in_a_row} units in a row)")
+            self.down(f"{error} ({self.failed_in_a_row} units in a row)", lasting=True)
         self.report(bool(error))
 
 
-def drain(plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None = None) -> str:
+def drain(plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None = None) -> Trouble:
     """Work until no unit of the run is open; returns '' or, when nobody can answer, why (one line).
 
     `on_unit(failed)` is called after each finished unit. No new units are taken after `seconds`, which is no
@@ -105,39 +124,85 @@ def drain(plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None 
         try:
             return asyncio.run(_drain(plan, database, _Progress(on_unit), seconds))
         except EmbeddedModelError as error:
-            return str(error)
+            return Trouble(str(error), lasting=True)
 
 
-async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seconds: float | None) -> str:
+async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seconds: float | None) -> Trouble:
     lease = await database.do(partial(lease_begin, plan.run_id))
     if plan.budget_usd is not None:
         await database.do(partial(budget_recount, plan.run_id))
-    beat = asyncio.create_task(_beat(database, lease.pk))
+    beat = asyncio.create_task(_beat(database, lease.pk, progress))
+    watch = asyncio.create_task(_watch(database, plan.run_id, progress, seconds))
+    crashed = False
     try:
-        async with EndpointClient(plan.endpoint, locate=plan.locate) as client:
+        async with (
+            EndpointClient(plan.endpoint, locate=plan.locate) as client,
+            AsyncExitStack() as stack,
+        ):
             gateway = Gateway(
                 endpoint=plan.endpoint,
                 client=client,
                 database=database,
-                throttle=Slots(plan.max_in_flight),
+                throttles=await _throttles(plan, stack, seconds),
                 prepared=asyncio.Semaphore(plan.max_in_flight + plan.ahead),
                 prices=plan.prices,
                 timeout=plan.timeout,
                 budget_usd=plan.budget_usd,
             )
-            await _Drain(plan, gateway, lease.pk, progress).work(seconds)
+            await _Drain(plan, gateway, lease.pk, progress).work()
+    except Exception as error:
+        crashed = not isinstance(error, EmbeddedModelError | DatabaseError)
+        raise
     finally:
-        beat.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await beat
-        await asyncio.shield(database.do(partial(lease_end, lease.pk)))
+        for task in (beat, watch):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await asyncio.shield(database.do(partial(lease_end, lease.pk, crashed=crashed)))
     return progress.trouble
 
 
-async def _beat(database: DatabaseThread, lease_id: int) -> None:
+async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -> dict[str, SharedThrottle]:
+    """Each model's own; several models share the slots."""
+    total = asyncio.Semaphore(plan.max_in_flight) if len(plan.models) > 1 else None
+    return {
+        model: await stack.enter_async_context(
+            throttle_for(
+                endpoint=plan.endpoint.id,
+                model=model,
+                max_in_flight=plan.max_in_flight,
+                limits=plan.limits,
+                broker_url=plan.broker_url,
+                patience=seconds,
+                total=total,
+            )
+        )
+        for model in sorted(plan.models)
+    }
+
+
+async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) -> None:
+    """Keep the lease; a process that was silent for too long has lost its units and begins no other."""
     while True:
         await asyncio.sleep(LEASE.total_seconds() / 4)
-        await database.do(partial(lease_beat, lease_id))
+        try:
+            await database.do(partial(lease_beat, lease_id))
+        except LeaseLost:
+            return progress.stop.set()
+
+
+async def _watch(database: DatabaseThread, run_id: int, progress: _Progress, seconds: float | None) -> None:
+    """Let no further unit begin once the time is over or the run is paused or cancelled."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + (float("inf") if seconds is None else seconds)
+    while loop.time() < end and await database.do(partial(_may_run, run_id)):
+        await asyncio.sleep(min(WATCH_SECONDS, max(end - loop.time(), 0)))
+    progress.stop.set()
+
+
+def _may_run(run_id: int) -> bool:
+    """Somebody may have paused or cancelled the run meanwhile."""
+    return Run.objects.filter(pk=run_id, state=Run.State.RUNNING).exists()
 
 
 class _Drain:
@@ -147,24 +212,22 @@ class _Drain:
         self._plan, self._gateway, self._lease_id, self._progress = plan, gateway, lease_id, progress
         self._desk = Desk(plan.criterion_ids)
         self._workers = plan.max_in_flight + plan.ahead
-        self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=LOT)
+        self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
 
-    async def work(self, seconds: float | None) -> None:
+    async def work(self) -> None:
         """Work until nothing is open, time is up, or nobody can answer."""
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._feed(seconds))
+                group.create_task(self._feed())
                 for _ in range(self._workers):
                     group.create_task(self._serve())
         except ExceptionGroup as errors:
             # The first one ended the others; who called knows it by its own class.
             raise errors.exceptions[0] from None
 
-    async def _feed(self, seconds: float | None) -> None:
-        loop = asyncio.get_running_loop()
-        end = None if seconds is None else loop.time() + seconds
+    async def _feed(self) -> None:
         limit = self._workers  # at first everybody waits for work
-        while not self._progress.stop.is_set() and (end is None or loop.time() < end):
+        while not self._progress.stop.is_set():
             take = partial(units_take, run_id=self._plan.run_id, lease_id=self._lease_id, limit=limit)
             if not (taken := await self._gateway.database.do(take)):
                 break
@@ -180,8 +243,11 @@ class _Drain:
                 continue  # given back with the lease
             try:
                 result = await self._judge(work)
-            except (EndpointDown, BudgetReached) as trouble:
-                self._progress.down(str(trouble))
+            except BudgetReached as reached:
+                self._progress.down(str(reached), lasting=True)
+                continue
+            except EndpointDown as down:
+                self._progress.down(str(down), lasting=down.lasting)
                 continue
             finished = Finished(self._plan.run_id, self._lease_id, work, result)
             if await self._gateway.database.add(self._desk.finish, finished):

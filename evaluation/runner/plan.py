@@ -11,6 +11,7 @@ from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, 
 from evaluation.gateway.embedded import ensure_running
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.gateway.prices import Price, read_prices
+from evaluation.gateway.throttle import Limits
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Run
@@ -49,6 +50,8 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         # The embedded server has one slot: a second call in flight would only wait there.
         max_in_flight=1 if endpoint.embedded else wanted,
         timeout=float(settings.LACE_REQUEST_TIMEOUT),
+        limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
+        broker_url=settings.CELERY_BROKER_URL,
     )
 
 

@@ -4,20 +4,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import F, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import F
 from django.utils import timezone
 
 from evaluation.core.types import Article, Chat, GroupResult, Message, VerdictResult
 from evaluation.gateway.ledger import CallUsed
-from evaluation.gateway.rows import Row, rows_insert
+from evaluation.gateway.rows import Row, rows_add, rows_insert
 from evaluation.models.prompts import ArticleVersion
-from evaluation.models.runs import ModelCall, Passage, Run, Unit, UnitCall, Verdict
+from evaluation.models.runs import Passage, Run, Unit, UnitCall, Verdict, WorkerLease
 from labeling.models.chats import Chat as ChatRow
 
 LARGEST_SMALL_COUNT = 2**15 - 1  # what PostgreSQL's smallint holds
 
 _UNIT_CALL = ("unit", "call", "role", "step", "window", "sample", "reused")
+_COUNTED = ("prompt_tokens", "cached_tokens", "completion_tokens", "prompt_chars", "repeated_chars")
 _VERDICT = (
     *("run", "chat", "unit", "criterion", "state", "value", "first_state", "first_value", "p_true"),
     *("explanation", "rationale", "read_by", "contradicts", "sided_with"),
@@ -53,7 +53,12 @@ class Finished:
 
 
 def units_take(*, run_id: int, lease_id: int, limit: int) -> list[Work]:
-    """Lease up to `limit` open units, in plan order; none when somebody has paused or cancelled the run."""
+    """Lease up to `limit` open units, in plan order; none when somebody has paused or cancelled the run.
+
+    None either once the lease was taken back: this process was silent for too long.
+    """
+    if not WorkerLease.objects.select_for_update(no_key=True).filter(pk=lease_id).exists():
+        return []
     rows = Unit.objects.filter(run_id=run_id, run__state=Run.State.RUNNING, state=Unit.State.OPEN)
     if connection.features.has_select_for_update_skip_locked:
         rows = rows.select_for_update(skip_locked=True, of=("self",))
@@ -181,19 +186,6 @@ def _count(run_id: int, done: Sequence[Finished]) -> None:
     uses = [use.call for one in done for use in one.result.calls if isinstance(use.call, CallUsed)]
     asked = [used for used in uses if not used.reused]
     failed = sum(1 for one in done if one.error)
-    tokens = ModelCall.objects.filter(pk__in=[used.call_id for used in asked]).aggregate(
-        prompt=Coalesce(Sum("prompt_tokens"), 0),
-        cached=Coalesce(Sum("cached_tokens"), 0),
-        completion=Coalesce(Sum("completion_tokens"), 0),
-    )
-    Run.objects.filter(pk=run_id).update(
-        units_done=F("units_done") + len(done) - failed,
-        units_failed=F("units_failed") + failed,
-        calls=F("calls") + len(asked),
-        reused=F("reused") + len(uses) - len(asked),
-        prompt_tokens=F("prompt_tokens") + tokens["prompt"],
-        cached_tokens=F("cached_tokens") + tokens["cached"],
-        completion_tokens=F("completion_tokens") + tokens["completion"],
-        prompt_chars=F("prompt_chars") + sum(used.prompt_chars for used in asked),
-        repeated_chars=F("repeated_chars") + sum(used.repeated_chars for used in asked),
-    )
+    units = (len(done) - failed, failed, len(asked), len(uses) - len(asked))
+    counts = (sum(getattr(used, name) for used in asked) for name in _COUNTED)
+    rows_add(Run, ("units_done", "units_failed", "calls", "reused", *_COUNTED), [(*units, *counts, run_id)])

@@ -10,7 +10,8 @@ from django.apps import apps
 from django.db import OperationalError
 from pytest_django import Settings
 
-from evaluation.gateway import retries
+from evaluation.gateway import retries, throttle
+from evaluation.gateway.throttle import shared
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
 from evaluation.runner.units import Desk, Finished
 from tests.evaluation.running import (
@@ -48,6 +49,9 @@ TROUBLES = {
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "FIRST_WAIT", 0.01)
     monkeypatch.setattr(retries, "_share", lambda text: 0.0)
+    monkeypatch.setattr(throttle, "PATIENCE", 1.5)
+    monkeypatch.setattr(throttle, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(shared, "FIRST_PATIENCE", 1.5)
 
 
 def troubled(reply: StubReply):
