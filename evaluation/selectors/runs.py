@@ -9,8 +9,11 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 
+from evaluation.models.judges import Engine
 from evaluation.models.runs import Run, Verdict
+from labeling.models.chats import ChatSet
 
+OUTSIDE = "outside"
 WEAK_JUDGE = "demonstration model, a weak judge"
 DEMO_VERDICTS = "verdicts written for this demo"
 
@@ -24,6 +27,7 @@ class RunRow:
     judge: str
     fingerprint: str
     kind: str
+    mode: str
     engine: str
     model: str
     state: str
@@ -51,10 +55,63 @@ class RunRow:
         """Whether units may still be in work."""
         return self.state == Run.State.RUNNING
 
+    @property
+    def left(self) -> int:
+        """Units neither done nor failed."""
+        return self.total - self.done - self.failed
 
-def run_list() -> QuerySet[Run]:
-    """All runs, newest first, with what a row needs."""
-    return Run.objects.select_related("judge", "chat_set").order_by("-id")
+    @property
+    def share(self) -> float:
+        """Units done or failed, as a part of all."""
+        return (self.done + self.failed) / max(1, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs a list shows; '' is all of them. `engine` is 'outside' for imported judges."""
+
+    state: str = ""
+    set: str = ""
+    engine: str = ""
+
+    @property
+    def narrows(self) -> bool:
+        """Whether anything is left out."""
+        return bool(self.state or self.set or self.engine)
+
+
+def run_list(only: RunFilter | None = None) -> QuerySet[Run]:
+    """Runs, newest first, with what a row needs; what a filter names wrongly does not narrow."""
+    runs = Run.objects.select_related("judge", "chat_set").order_by("-id")
+    only = only or RunFilter()
+    if only.state in Run.State.values:
+        runs = runs.filter(state=only.state)
+    if only.set.isdecimal():
+        runs = runs.filter(chat_set=int(only.set))
+    if only.engine in (*Engine.values, OUTSIDE):
+        runs = runs.filter(judge__engine="" if only.engine == OUTSIDE else only.engine)
+    return runs
+
+
+def run_filters(only: RunFilter) -> list[dict[str, Any]]:
+    """The filters of the list with their options; one query."""
+    sets = ChatSet.objects.order_by("name").values_list("pk", "name")
+    return [
+        _filter("state", "State", only.state, list(Run.State.choices)),
+        _filter("set", "Chat set", only.set, [(str(pk), name) for pk, name in sets]),
+        _filter("engine", "Engine", only.engine, [(name, name) for name in (*Engine.values, OUTSIDE)]),
+    ]
+
+
+def _filter(name: str, label: str, chosen: str, options: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+    every = [("", "all"), *options]
+    return {
+        "name": name,
+        "label": label,
+        "options": [
+            {"value": value, "label": text, "selected": str(value) == chosen} for value, text in every
+        ],
+    }
 
 
 def run_rows(runs: Sequence[Run]) -> list[RunRow]:
@@ -91,6 +148,7 @@ def _row(run: Run, count: dict[str, Any]) -> RunRow:
         judge=judge.name,
         fingerprint=judge.fingerprint,
         kind=judge.kind,
+        mode=run.mode,
         engine=judge.engine,
         model=judge.model,
         state=run.state,
