@@ -17,6 +17,7 @@ from evaluation.gateway.throttle import EndpointDown
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
 from evaluation.runner.leases import LEASE, lease_beat, lease_begin, lease_end
+from evaluation.runner.placebo import other_chat
 from evaluation.runner.units import Work, unit_finish, units_take
 
 # After so many units in a row without one answer the endpoint is taken for down.
@@ -37,6 +38,7 @@ class Plan:
 
     run_id: int
     sample: int
+    audit: float
     groups: dict[int, Group]
     criterion_ids: dict[str, int]
     fence_secret: bytes
@@ -169,12 +171,16 @@ async def _slot(
 
 async def _judge(plan: Plan, gateway: Gateway, work: Work) -> GroupResult:
     group = plan.groups[work.group]
+    placebo = group.setup.ablation == "placebo_briefs"
+    another = partial(other_chat, run_id=plan.run_id, chat_id=work.chat_id)
     return await judge_group(
         chat=work.chat,
         criteria=group.criteria,
         setup=group.setup,
         model=GatewayModel(gateway, plan.run_id, work.unit_id, plan.sample),
         fence_secret=plan.fence_secret,
+        other_chat=await gateway.database.do(another) if placebo else None,
+        audit=plan.audit,
     )
 
 

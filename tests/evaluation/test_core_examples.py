@@ -5,7 +5,20 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ["grouping", "hashing", "marks", "prompts.costar", "prose", "quotes", "types", "verdicts"]
+MODULES = [
+    "choice",
+    "engines.windows",
+    "grouping",
+    "hashing",
+    "marks",
+    "noise",
+    "probability",
+    "prompts.costar",
+    "prose",
+    "quotes",
+    "types",
+    "verdicts",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -1,5 +1,6 @@
 """Engine direct: one pass."""
 
+from evaluation.core.probability import p_true
 from evaluation.core.prose import about
 from evaluation.core.types import Reply, VerdictResult
 
@@ -15,7 +16,7 @@ async def judge_directly(session: Session) -> tuple[VerdictResult, ...]:
 
 
 def plain_verdict(session: Session, key: str, reading: Reading, *, reply: Reply) -> VerdictResult:
-    """Return a reading as a verdict, with the flags of the prose it rests on."""
+    """Return a reading as a verdict, with the flags of the prose it rests on and its probability."""
     text = about(key, text=reply.text, keys=session.keys) or reply.text
     return VerdictResult(
         criterion=key,
@@ -25,4 +26,12 @@ def plain_verdict(session: Session, key: str, reading: Reading, *, reply: Reply)
         explanation=reading.explanation,
         contradicts=reading.contradicts,
         flags=reading.flags + prose_flags(text=text, chat=session.chat),
+        p_true=_probability(key, reading, reply),
     )
+
+
+def _probability(key: str, reading: Reading, reply: Reply) -> float | None:
+    """Return P(True) of what the rules read; what the formatter copied stands nowhere in the tokens."""
+    if reply.logprobs is None or reading.value is None or reading.read_by != "rules":
+        return None
+    return p_true(reply.logprobs, key=key, value=reading.value)
