@@ -17,7 +17,10 @@ class FlagWords:
 PLACES = ("from_sample", "from_window", "windows")
 
 _WORDS: Mapping[str, tuple[str, str]] = {
-    "unverified_quote": ("Quote not found", "The rationale quotes words that are not in the message it names."),
+    "unverified_quote": (
+        "Quote not found",
+        "The rationale quotes words that are not in the message it names.",
+    ),
     "addresses_evaluation": (
         "Chat speaks to the judge",
         "The judge noted that a message addresses the evaluation; it was judged as any other words.",
@@ -42,7 +45,10 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "Change without a reason",
         "Reflection changed the verdict and named neither a quote that is there nor a rule.",
     ),
-    "keep_but_changed": ("Says keep, changed", "The audit says KEEP, but its verdict differs from the draft."),
+    "keep_but_changed": (
+        "Says keep, changed",
+        "The audit says KEEP, but its verdict differs.",
+    ),
     "change_but_kept": ("Says change, kept", "The audit says CHANGE, but its verdict is the draft's."),
     "one_sided": ("One-sided debate", "One side brought no brief; the Judge had the other's alone."),
     "no_briefs": ("No briefs", "Neither side brought a brief; the Judge had the chat alone."),
@@ -82,10 +88,8 @@ def flag_words(flag: str) -> FlagWords:
 
 
 def flags_in_words(flags: Iterable[str]) -> tuple[FlagWords, ...]:
-    """Return the words of each flag, once, in the order given; places such as `from_sample:1` are left out."""
-    return tuple(
-        flag_words(flag) for flag in dict.fromkeys(flags) if flag.partition(":")[0] not in PLACES
-    )
+    """Return the words of each flag, once, in the order given, without places such as `from_sample:1`."""
+    return tuple(flag_words(flag) for flag in dict.fromkeys(flags) if flag.partition(":")[0] not in PLACES)
 
 
 def place_of(flags: Iterable[str], name: str) -> int | None:

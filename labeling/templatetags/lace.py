@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from django import template
@@ -121,31 +120,6 @@ def count(value: int | str | None, style: str = "") -> SafeString:
     if style == "quiet" and not value:
         return mark_safe('<span class="dim">0</span>')
     return mark_safe(f"{value:,}")  # noqa: S308 - digits only
-
-
-@register.filter
-def usd(value: float | Decimal | str | None) -> SafeString:
-    """US dollars: cents, or four decimals below ten cents; an unknown cost is a dash."""
-    if value is None or isinstance(value, str):
-        return number(None, "No price is known for this model")
-    if 0 < value < Decimal("0.00005"):
-        return mark_safe("&lt; $0.0001")
-    shown = f"{value:,.2f}" if value == 0 or value >= Decimal("0.1") else f"{value:.4f}"
-    return mark_safe(f"${shown}")  # noqa: S308 - digits only
-
-
-@register.filter
-def duration(seconds: float | str | None) -> str:
-    """A length of time in words, as coarse as it may be; '' for none."""
-    if seconds is None or isinstance(seconds, str):
-        return ""
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 1:
-        return f"{rest} s"
-    if minutes < 10:
-        return f"{minutes} min {rest} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 @register.filter
@@ -277,6 +251,12 @@ def turn_links(text: Any, messages: Iterable[Any] | None = None) -> SafeString:
 
 
 @register.filter
+def marked_quotes(text: Any) -> SafeString:
+    """A brief with the machine's marks on its quotes as chips."""
+    return mark_safe(safe_text.marked_rationale(str(text or "")))  # noqa: S308 - sanitised there
+
+
+@register.filter
 def cited_turns(steps: Sequence[Any] | None) -> set[int]:
     """The turns that the last step, the one that decides, cites."""
     return safe_text.cited_turns(str(pick(steps[-1], "text") or "")) if steps else set()
@@ -342,16 +322,6 @@ def progress(done: int, total: int, failed: int = 0, mine: bool = False) -> dict
         "done_width": f"{100 * min(done, whole) / whole:.2f}%",
         "failed_width": f"{100 * min(failed, whole) / whole:.2f}%",
     }
-
-
-@register.simple_tag
-def budget_bar(share: float) -> SafeString:
-    """How much of a budget is spent, as a bar; the figure stands beside it."""
-    return format_html(
-        '<svg class="bar" aria-hidden="true"><rect class="{}" width="{}%" height="8"/></svg>',
-        "bad" if share >= 1 else "done",
-        f"{100 * share:.2f}",
-    )
 
 
 @register.inclusion_tag("parts/_turn.html")
