@@ -1,27 +1,62 @@
 """Runs over HTTP."""
 
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import status
+from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.pagination import CursorPagination
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from evaluation.api_bodies import RunInput, RunOutput, StartedOutput, run_body
+from evaluation.core.choice import JudgeChoice, choice_read
+from evaluation.gateway.embedded import EmbeddedModelError
+from evaluation.models.judges import JudgeProfile
+from evaluation.models.runs import Run
+from evaluation.runner.plan import current_endpoint
 from evaluation.selectors.runs import run_json, run_list, run_rows
+from evaluation.services.control import run_cancel, run_launch, run_pause, run_resume
+from evaluation.services.runs import RunRefused
+from labeling.core.problems import FieldProblem, InputProblem
+from labeling.models.chats import ChatSet
+from labeling.models.people import User
+
+WRONG = OpenApiResponse(description="What is wrong, by field.")
+NOT_FOUND = OpenApiResponse(description="No such run, or no permission.")
+REFUSED = OpenApiResponse(description="The run's state does not allow it.")
+_OPTION = re.compile(r"--([a-z-]+): (.*)", re.DOTALL)
 
 
 class SeesJudge(BasePermission):
     """Without the permission the resource does not exist."""
 
+    permission: ClassVar[str] = "labeling.see_judge"
+
     def has_permission(self, request: Request, view: Any) -> bool:
         """True, or 404."""
-        if not request.user.has_perm("labeling.see_judge"):
+        if not request.user.has_perm(self.permission):
             raise Http404
         return True
+
+
+class StartsRuns(SeesJudge):
+    """Needed for whatever costs money."""
+
+    permission = "labeling.start_runs"
+
+
+class Refused(APIException):
+    """The run is in a state that does not allow this."""
+
+    status_code = status.HTTP_409_CONFLICT
 
 
 class RunPages(CursorPagination):
@@ -34,11 +69,104 @@ class RunPages(CursorPagination):
 class RunList(APIView):
     """All runs."""
 
-    permission_classes = [SeesJudge]
+    def get_permissions(self) -> list[Any]:
+        """Reading is seeing, posting is starting."""
+        return [StartsRuns() if self.request.method == "POST" else SeesJudge()]
 
-    @extend_schema(responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of runs")})
+    @extend_schema(
+        operation_id="runs",
+        responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of runs")},
+    )
     def get(self, request: Request) -> Response:
         """One page of runs, newest first."""
         pages = RunPages()
         page = pages.paginate_queryset(run_list(), request, view=self)
         return pages.get_paginated_response([run_json(row) for row in run_rows(page or [])])
+
+    @extend_schema(
+        operation_id="run_start",
+        request=RunInput,
+        responses={202: StartedOutput, 400: WRONG, 404: NOT_FOUND},
+    )
+    def post(self, request: Request) -> Response:
+        """Plan a run; the workers carry it out."""
+        given = RunInput(data=request.data)
+        given.is_valid(raise_exception=True)
+        run = _launched(given, cast(User, request.user))
+        return Response(StartedOutput(run).data, status=status.HTTP_202_ACCEPTED)
+
+
+class RunDetail(APIView):
+    """One run."""
+
+    permission_classes = [SeesJudge]
+
+    @extend_schema(operation_id="run", responses={200: RunOutput, 404: NOT_FOUND})
+    def get(self, request: Request, run_id: int) -> Response:
+        """How far it is and what it cost."""
+        run = get_object_or_404(run_list(), pk=run_id)
+        return Response(run_body(run))
+
+
+class RunAction(APIView):
+    """Pause, resume or cancel a run."""
+
+    permission_classes = [StartsRuns]
+    action: Callable[..., Run]
+
+    def post(self, request: Request, run_id: int) -> Response:
+        """The run as it is then."""
+        run = get_object_or_404(run_list(), pk=run_id)
+        try:
+            run = type(self).action(run=run, by=cast(User, request.user))
+        except RunRefused as refused:
+            raise Refused(str(refused)) from refused
+        return Response(run_body(run))
+
+
+def _action(name: str, action: Callable[..., Run]) -> type[RunAction]:
+    """A view of its own for each action, so that the schema has an operation for each."""
+    schema = extend_schema(
+        operation_id=f"run_{name}",
+        request=None,
+        responses={200: RunOutput, 404: NOT_FOUND, 409: REFUSED},
+    )
+    view = type(f"Run{name.title()}", (RunAction,), {"action": staticmethod(action)})
+    return cast(type[RunAction], schema(view))
+
+
+RunPause = _action("pause", run_pause)
+RunResume = _action("resume", run_resume)
+RunCancel = _action("cancel", run_cancel)
+
+
+def _launched(given: RunInput, by: User) -> Run:
+    """Start what was asked for; whatever is wrong becomes a ValidationError that names its field."""
+    body = given.validated_data
+    chat_set = ChatSet.objects.select_related("rubric").filter(name=body["set"]).first()
+    if chat_set is None:
+        raise ValidationError({"set": [f"There is no chat set {body['set']!r}."]})
+    try:
+        judge = _judge(given.recipe(), body.get("profile", ""))
+        endpoint = current_endpoint()
+        return run_launch(chat_set=chat_set, judge=judge, run=given.choice(), endpoint=endpoint, by=by)
+    except FieldProblem as problem:
+        raise ValidationError({problem.field: [problem.message]}) from problem
+    except (InputProblem, EmbeddedModelError) as problem:
+        raise ValidationError(_by_field(str(problem))) from problem
+
+
+def _judge(recipe: dict[str, Any], profile: str) -> JudgeChoice:
+    """The profile's recipe, if one is named, with what was given besides."""
+    if not profile:
+        return choice_read(recipe)
+    row = JudgeProfile.objects.filter(name=profile).first()
+    if row is None:
+        raise FieldProblem("profile", f"there is no judge profile {profile!r}")
+    return choice_read(row.config | recipe)
+
+
+def _by_field(message: str) -> dict[str, list[str]]:
+    """Services name an option as the command line does."""
+    option = _OPTION.fullmatch(message)
+    return {option[1].replace("-", "_"): [option[2]]} if option else {"detail": [message]}

@@ -207,23 +207,35 @@ SPECTACULAR_SETTINGS = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 
 # Celery: the database holds the truth, the broker only rings.
-BROKER_DIR = VAR_DIR / "broker"
+BROKER_DIR = Path(env.str("LACE_BROKER_DIR", default=str(VAR_DIR / "broker")))
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://localhost")
 CELERY_TASK_IGNORE_RESULT = True
+# Turns on runs last up to a minute: the reaper must not wait behind them.
 CELERY_TASK_ROUTES = {"evaluation.tasks.drain": {"queue": "judge"}}
 CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {"task": "evaluation.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}}
+}
+# Nothing of the schedule is worth keeping over a restart.
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2}
+# A broker may be away for hours.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+# While somebody waits for an answer: how long a broker that hangs may hold up the ring.
+CELERY_RING_OPTIONS: dict[str, Any] = {}
+if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
+    CELERY_RING_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
 if CELERY_BROKER_URL.startswith("filesystem://"):
     # NB: the folders come from the transport options only; the URL's path is ignored by kombu.
-    for folder in ("queue", "processed"):
+    for folder in ("queue", "control"):
         (BROKER_DIR / folder).mkdir(parents=True, exist_ok=True)
+    CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(BROKER_DIR / "queue"),
         "data_folder_out": str(BROKER_DIR / "queue"),
-        "processed_folder": str(BROKER_DIR / "processed"),
         "control_folder": str(BROKER_DIR / "control"),
         "polling_interval": 0.05,
     }
@@ -235,6 +247,7 @@ LACE_REASONING_MODEL = env.str("LACE_REASONING_MODEL", default="")
 LACE_FORMATTER_MODEL = env.str("LACE_FORMATTER_MODEL", default="")
 LACE_MAX_IN_FLIGHT = positive("LACE_MAX_IN_FLIGHT", default=16)
 LACE_REQUEST_TIMEOUT = positive("LACE_REQUEST_TIMEOUT", default=120)
+LACE_JUDGE_WORKERS = positive("LACE_JUDGE_WORKERS", default=1)
 LACE_PRICES = env.str("LACE_PRICES", default="")
 
 LOGGING = {

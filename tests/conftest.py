@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 
 from labeling.models.people import Role, User
+from lace_site import celery_app
 from tests.factories import make_user
 
 
@@ -30,6 +31,12 @@ def lead_user(db: None) -> User:
 def quick_passwords() -> None:
     """Slow hashing protects real passwords; here it would only slow down every sign-in."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def broker_of_our_own() -> None:
+    """Rings of a test go nowhere, unless it starts workers with a broker of their own."""
+    celery_app.conf.update(broker_url="memory://", broker_transport_options={})
 
 
 # ---------- browser ----------

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Self
 
 from evaluation.core.engines import judge_group
 from evaluation.core.types import Criterion, GroupResult, Setup
@@ -16,12 +17,25 @@ from evaluation.gateway.prices import Price
 from evaluation.gateway.throttle import EndpointDown
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
-from evaluation.runner.leases import LEASE, lease_beat, lease_begin, lease_end
+from evaluation.runner.leases import LEASE, LeaseLost, lease_beat, lease_begin, lease_end
 from evaluation.runner.placebo import other_chat
 from evaluation.runner.units import Work, unit_finish, units_take
 
 # After so many units in a row without one answer the endpoint is taken for down.
 FAILURES_IN_A_ROW = 5
+# How often to look whether somebody paused or cancelled the run.
+WATCH_SECONDS = 1.0
+
+
+class Trouble(str):
+    """Why nobody can answer, one line, or ''; `lasting` says that only a person can mend it."""
+
+    lasting: bool
+
+    def __new__(cls, text: str = "", *, lasting: bool = False) -> Self:
+        trouble = super().__new__(cls, text)
+        trouble.lasting = lasting
+        return trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +69,41 @@ class _Progress:
 
     report: Callable[[bool], None]
     failed_in_a_row: int = 0
-    trouble: str = ""
+    trouble: Trouble = field(default_factory=Trouble)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def down(self, why: str) -> None:
-        self.trouble = self.trouble or why
+    def down(self, why: str, *, lasting: bool = False) -> None:
+        self.trouble = self.trouble or Trouble(why, lasting=lasting)
         self.stop.set()
 
     def finished(self, error: str) -> None:
         self.failed_in_a_row = self.failed_in_a_row + 1 if error else 0
         if self.failed_in_a_row >= FAILURES_IN_A_ROW:
-            self.down(f"{error} ({self.failed_in_a_row} units in a row)")
+            self.down(f"{error} ({self.failed_in_a_row} units in a row)", lasting=True)
         self.report(bool(error))
 
 
-def drain(plan: Plan, *, on_unit: Callable[[bool], None]) -> str:
+def drain(plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None = None) -> Trouble:
     """Work until no unit of the run is open; returns '' or, when nobody can answer, why (one line).
 
+    After `seconds` no unit is begun, and '' returned once those in work are finished.
     `on_unit(failed)` is called after each finished unit. Ctrl-C raises KeyboardInterrupt after what was
     finished is stored and the rest is given back.
     """
     with DatabaseThread() as database:
         try:
-            return asyncio.run(_drain(plan, database, on_unit))
+            return asyncio.run(_drain(plan, database, on_unit, seconds))
         except EmbeddedModelError as error:
-            return str(error)
+            return Trouble(str(error), lasting=True)
 
 
-async def _drain(plan: Plan, database: DatabaseThread, on_unit: Callable[[bool], None]) -> str:
+async def _drain(
+    plan: Plan, database: DatabaseThread, on_unit: Callable[[bool], None], seconds: float | None
+) -> Trouble:
     lease = await database.do(partial(lease_begin, plan.run_id))
-    progress = _Progress(on_unit)
-    beat = asyncio.create_task(_beat(database, lease.pk))
+    progress, crashed = _Progress(on_unit), False
+    beat = asyncio.create_task(_beat(database, lease.pk, progress))
+    watch = asyncio.create_task(_watch(database, plan.run_id, progress, seconds))
     try:
         async with EndpointClient(plan.endpoint, locate=plan.locate) as client:
             gateway = Gateway(
@@ -97,18 +115,33 @@ async def _drain(plan: Plan, database: DatabaseThread, on_unit: Callable[[bool],
                 timeout=plan.timeout,
             )
             await _work(plan, gateway, lease.pk, progress)
+    except Exception as error:
+        crashed = not isinstance(error, EmbeddedModelError)
+        raise
     finally:
-        beat.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await beat
-        await asyncio.shield(database.do(partial(lease_end, lease.pk)))
+        for task in (beat, watch):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await asyncio.shield(database.do(partial(lease_end, lease.pk, crashed=crashed)))
     return progress.trouble
 
 
-async def _beat(database: DatabaseThread, lease_id: int) -> None:
+async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) -> None:
     while True:
         await asyncio.sleep(LEASE.total_seconds() / 4)
-        await database.do(partial(lease_beat, lease_id))
+        try:
+            await database.do(partial(lease_beat, lease_id))
+        except LeaseLost:
+            return progress.stop.set()
+
+
+async def _watch(database: DatabaseThread, run_id: int, progress: _Progress, seconds: float | None) -> None:
+    """Let no further unit begin once the time is over or the run is paused or cancelled."""
+    ends = asyncio.get_running_loop().time() + (seconds or float("inf"))
+    while asyncio.get_running_loop().time() < ends and await database.do(partial(_may_run, run_id)):
+        await asyncio.sleep(WATCH_SECONDS)
+    progress.stop.set()
 
 
 async def _work(plan: Plan, gateway: Gateway, lease_id: int, progress: _Progress) -> None:
@@ -155,7 +188,7 @@ async def _slot(
         try:
             result = await _judge(plan, gateway, work)
         except EndpointDown as down:
-            progress.down(str(down))
+            progress.down(str(down), lasting=down.lasting)
             continue
         save = partial(
             unit_finish,

@@ -1,6 +1,7 @@
 """Carries a run to its end, from wherever it stands."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -9,70 +10,89 @@ from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from evaluation.models.runs import Attempt, ModelCall, Run, Unit, UnitCall, Verdict
+from evaluation.models.runs import Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
 from evaluation.runner.drain import drain
-from evaluation.runner.leases import units_release
+from evaluation.runner.leases import has_suspects, units_release
 from evaluation.runner.plan import plan_load
+from evaluation.selectors.progress import PAID
 
-# What came back after a model had worked.
-PAID = (Attempt.Outcome.ANSWERED, Attempt.Outcome.REFUSED, Attempt.Outcome.CUT_OFF)
+# In a run's options: its units are for the workers, not for the process that started it.
+ON_WORKER = "on_worker"
 
 
-def run_execute(run: Run, *, on_unit: Callable[[bool], None], max_in_flight: int | None = None) -> Run:
-    """Work off a run's open units and settle its state; returns the refreshed run.
+def run_execute(
+    run: Run,
+    *,
+    on_unit: Callable[[bool], None],
+    max_in_flight: int | None = None,
+    seconds: float | None = None,
+    waits: bool = False,
+) -> Run:
+    """Work off a run's open units, for `seconds` if given, and settle its state; returns the refreshed run.
 
     done / done_with_failures when nothing is open, paused when the endpoint is down (`error` says why) or on
-    Ctrl-C (KeyboardInterrupt goes on to the caller). A run that is done stays as it is. Raises what plan_load
-    raises, before anything is sent.
+    Ctrl-C (KeyboardInterrupt goes on to the caller). With `waits` a run stays running through trouble that
+    may pass. A run that is done stays as it is. Raises what plan_load raises, before anything is sent.
     """
     if run.state == Run.State.DONE:
         return run
     plan = plan_load(run, max_in_flight=max_in_flight)
     units_release(run)
+    if has_suspects(run.pk):
+        plan = replace(plan, max_in_flight=1)
     try:
-        trouble = drain(plan, on_unit=on_unit)
+        trouble = drain(plan, on_unit=on_unit, seconds=seconds)
     except KeyboardInterrupt:
         run_settle(run, trouble="interrupted")
         raise
-    run_settle(run, trouble=trouble)
+    run_settle(run, trouble=trouble, waits=waits and not trouble.lasting)
     return run
 
 
 @transaction.atomic
-def run_settle(run: Run, *, trouble: str) -> None:
-    """Write the state that the units amount to, and what the run asked and paid for."""
+def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
+    """Write the state that the units amount to, and what the run asked and paid for.
+
+    `trouble` pauses a running run; with `waits` it is only shown.
+    """
     # The lock keeps two workers that end together from writing an older state over a newer one.
     run.refresh_from_db(from_queryset=Run.objects.select_for_update())
     units = run.units.aggregate(
         left=Count("id", filter=Q(state__in=[Unit.State.OPEN, Unit.State.LEASED])),
         failed=Count("id", filter=Q(state=Unit.State.FAILED)),
     )
-    if units["left"] == 0:
+    if units["left"] == 0 and run.state != Run.State.CANCELLED:
         run.state = Run.State.DONE_WITH_FAILURES if units["failed"] else Run.State.DONE
         run.finished_at = run.finished_at or timezone.now()
-        trouble = _first_error(run)
-    elif trouble:
-        run.state = Run.State.PAUSED
-    run.error = trouble
+        run.error = _first_error(run)
+    elif run.state == Run.State.RUNNING:
+        run.state = Run.State.PAUSED if trouble and not waits else Run.State.RUNNING
+        run.error = trouble
     paid = _paid(run)
     for name, value in paid.items():
         setattr(run, name, value)
     run.save(update_fields=["state", "error", "finished_at", *paid])
 
 
-def run_reopen(run: Run) -> Run:
+def run_reopen(run: Run, *, on_worker: bool = False) -> Run:
     """Let a paused or failed run go on: failed units are open again and their failed verdicts are gone.
 
-    A run that is done stays as it is.
+    Whoever calls this works it off; `on_worker`: the workers do. A run that is done stays as it is.
     """
     if run.state == Run.State.DONE:
         return run
     with transaction.atomic():
         failed = Unit.objects.filter(run=run, state=Unit.State.FAILED)
-        Verdict.objects.filter(run=run, unit__in=failed).delete()
-        reopened = failed.update(state=Unit.State.OPEN, error="", finished_at=None)
+        for left in (Verdict, UnitCall, Passage):
+            left._default_manager.filter(unit__in=failed).delete()
+        reopened = failed.update(state=Unit.State.OPEN, tries=0, error="", finished_at=None)
         Run.objects.filter(pk=run.pk).update(
-            state=Run.State.RUNNING, error="", finished_at=None, units_failed=F("units_failed") - reopened
+            state=Run.State.RUNNING,
+            error="",
+            finished_at=None,
+            units_failed=F("units_failed") - reopened,
+            options=run.options | {ON_WORKER: on_worker},
+            rung_at=None,
         )
     run.refresh_from_db()
     return run

@@ -1,16 +1,40 @@
 """Heartbeats of worker processes, and what becomes of the units of those that fell silent."""
 
+import contextlib
 import os
 import socket
 import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
+from pathlib import Path
 
+from django.db import transaction
+from django.db.models import Case, F, Min, QuerySet, When
+from django.db.models.functions import Least
 from django.utils import timezone
 
 from evaluation.gateway.ledger import attempts_mark_lost
-from evaluation.models.runs import Run, Unit, WorkerLease
+from evaluation.models.judges import JudgePrompt
+from evaluation.models.runs import Run, Unit, Verdict, WorkerLease
 
 LEASE = timedelta(seconds=60)
+# A unit whose worker died so often is not given to another one.
+MOST_TRIES = 3
+POISON = f"the worker process died {MOST_TRIES} times with this chat in work"
+
+
+class LeaseLost(Exception):
+    """This process was silent for too long: its units belong to others now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """How many units are open again, and the runs whose workers were dead."""
+
+    units: int = 0
+    runs: tuple[int, ...] = ()
 
 
 def lease_begin(run_id: int) -> WorkerLease:
@@ -19,48 +43,87 @@ def lease_begin(run_id: int) -> WorkerLease:
     return WorkerLease.objects.create(
         token=uuid.uuid4(),
         run_id=run_id,
-        worker=_host(),
+        worker=machine(),
         pid=os.getpid(),
         beat_at=now,
         expires_at=now + LEASE,
     )
 
 
-def _host() -> str:
-    return socket.gethostname()[:120]
+@cache
+def machine() -> str:
+    """Where process ids mean the same: host, boot, process namespace (containers may share a host name)."""
+    parts = [socket.gethostname()[:60]]
+    with contextlib.suppress(OSError):  # not on Linux: the host name has to do
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8])
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(parts)[:120]
 
 
 def lease_beat(lease_id: int) -> None:
-    """Say that the process lives; the units it works on stay its own."""
+    """Say that the process lives; the units it works on stay its own. Raises LeaseLost."""
     now = timezone.now()
-    WorkerLease.objects.filter(pk=lease_id).update(beat_at=now, expires_at=now + LEASE)
+    if not WorkerLease.objects.filter(pk=lease_id).update(beat_at=now, expires_at=now + LEASE):
+        raise LeaseLost(f"lease {lease_id} ran out and was taken back")
 
 
-def lease_end(lease_id: int) -> None:
-    """Give back what is unfinished, with its requests cut short, and remove the heartbeat."""
+def lease_end(lease_id: int, *, crashed: bool = False) -> None:
+    """Give back what is unfinished, with its requests cut short, and remove the heartbeat.
+
+    An orderly hand-back is no failed try. A crashed worker's units are left to the reaper, as a dead one's.
+    """
+    if crashed:
+        WorkerLease.objects.filter(pk=lease_id).update(expires_at=timezone.now())
+        return
     left = Unit.objects.filter(lease_id=lease_id, state=Unit.State.LEASED)
     attempts_mark_lost(unit_ids=list(left.values_list("pk", flat=True)))
-    left.update(state=Unit.State.OPEN, lease=None)
+    fewer = Case(When(tries__gt=0, then=F("tries") - 1), default=0)
+    left.update(state=Unit.State.OPEN, lease=None, tries=fewer)
     WorkerLease.objects.filter(pk=lease_id).delete()
 
 
 def units_release(run: Run) -> int:
-    """Re-open the run's units whose worker is dead or silent; returns how many."""
-    leased = Unit.objects.filter(run=run, state=Unit.State.LEASED).select_related("lease")
-    lost = [unit.pk for unit in leased if unit.lease is None or _is_dead(unit.lease)]
-    attempts_mark_lost(unit_ids=lost)
-    return Unit.objects.filter(pk__in=lost, state=Unit.State.LEASED).update(state=Unit.State.OPEN, lease=None)
+    """Re-open the run's units whose worker is dead or silent; returns how many.
+
+    Asked before this process takes a lease: one under its own id is left over from a process before it.
+    """
+    return leases_release(WorkerLease.objects.filter(run=run), own=True, run=run).units
 
 
-def _is_dead(lease: WorkerLease) -> bool:
-    """Silent for a whole lease, or a process of this machine that is gone."""
+def leases_release(leases: QuerySet[WorkerLease], *, own: bool = False, run: Run | None = None) -> Released:
+    """Take back the units of dead leases and delete these.
+
+    A unit that killed its worker MOST_TRIES times fails instead. Two that do this at once share the leases.
+    """
+    stray = Unit.objects.filter(state=Unit.State.LEASED, lease=None)
+    stray = stray.filter(run=run) if run else stray
+    dead = [lease.pk for lease in leases if is_dead(lease, own=own)]
+    if not dead and not stray.exists():
+        return Released()
+    with transaction.atomic():
+        # Locked and looked at again: a worker that was only slow may have beaten meanwhile.
+        locked = WorkerLease.objects.select_for_update(skip_locked=True).filter(pk__in=dead)
+        fallen = [lease for lease in locked if is_dead(lease, own=own)]
+        gone = [lease.pk for lease in fallen]
+        lost = Unit.objects.filter(state=Unit.State.LEASED, lease__in=gone)
+        _park(lost)
+        freed = [*lost.values_list("pk", flat=True), *stray.values_list("pk", flat=True)]
+        attempts_mark_lost(unit_ids=freed)
+        reopened = Unit.objects.filter(pk__in=freed, state=Unit.State.LEASED).update(
+            state=Unit.State.OPEN, lease=None, tries=Least(F("tries"), MOST_TRIES - 1)
+        )
+        WorkerLease.objects.filter(pk__in=gone).delete()
+    return Released(reopened, tuple({lease.run_id for lease in fallen if lease.run_id}))
+
+
+def is_dead(lease: WorkerLease, *, own: bool = False) -> bool:
+    """Silent for a whole lease, or a process of this machine that is gone; with `own` so is this process."""
     if lease.expires_at < timezone.now():
         return True
-    if lease.worker != _host():
+    if lease.worker != machine():
         return False
-    # Asked before this process takes a lease: one under its pid is left over from a process before it.
     if lease.pid == os.getpid():
-        return True
+        return own
     try:
         os.kill(lease.pid, 0)
     except ProcessLookupError:
@@ -68,3 +131,46 @@ def _is_dead(lease: WorkerLease) -> bool:
     except PermissionError:
         return False
     return False
+
+
+def has_suspects(run_id: int) -> bool:
+    """Whether open units of the run were in work when a worker died, and may be why.
+
+    They are tried one at a time, so that the next death has one unit to blame.
+    """
+    return Unit.objects.filter(run_id=run_id, state=Unit.State.OPEN, tries__gte=MOST_TRIES - 1).exists()
+
+
+def _park(lost: QuerySet[Unit]) -> None:
+    """Fail the unit that each dead worker was on, where it had all its tries; the others wait behind it."""
+    first = lost.values("lease").annotate(first=Min("id")).values_list("first", flat=True).order_by()
+    culprits = lost.filter(pk__in=list(first), tries__gte=MOST_TRIES).select_related("run")
+    for unit in culprits:
+        attempts_mark_lost(unit_ids=[unit.pk])
+        unit_fail(unit, POISON)
+
+
+def unit_fail(unit: Unit, why: str) -> None:
+    """End a leased unit as failed, a failed verdict on each of its criteria."""
+    now = timezone.now()
+    leased = Unit.objects.filter(pk=unit.pk, state=Unit.State.LEASED, lease_id=unit.lease_id)
+    if not leased.update(state=Unit.State.FAILED, lease=None, error=why[:200], finished_at=now):
+        return
+    Verdict.objects.bulk_create(
+        Verdict(
+            run_id=unit.run_id,
+            chat_id=unit.chat_id,
+            criterion_id=criterion_id,
+            unit_id=unit.pk,
+            state=Verdict.State.FAILED,
+            explanation=why,
+            stored_at=now,
+        )
+        for criterion_id in _criteria(unit)
+    )
+    Run.objects.filter(pk=unit.run_id).update(units_failed=F("units_failed") + 1)
+
+
+def _criteria(unit: Unit) -> Iterable[int]:
+    prompts = JudgePrompt.objects.filter(judge=unit.run.judge_id, group=unit.group)
+    return prompts.values_list("criterion_id", flat=True)

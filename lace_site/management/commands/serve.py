@@ -1,4 +1,4 @@
-"""Serves the application with a worker until Ctrl-C."""
+"""Serves the application with its workers until Ctrl-C."""
 
 import contextlib
 import os
@@ -19,19 +19,22 @@ STOP_SECONDS = 10
 
 
 class Command(WorkbenchCommand):
-    """Web server and worker as child processes; when one ends, so does the other."""
+    """Web server, workers and their clock as child processes; when one ends, so do the others."""
 
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+        parser.add_argument("--judges", type=int, default=settings.LACE_JUDGE_WORKERS, metavar="N")
         parser.add_argument("--reload", action="store_true", help="restart on changed code (development)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         port = options["port"]
         if not 1 <= port <= 65535:
             raise InputProblem(f"--port must be from 1 to 65535, not {port}")
-        commands = [web_command(port=port, reload=options["reload"]), worker_command()]
+        if options["judges"] < 0:
+            raise InputProblem(f"--judges must not be below 0, not {options['judges']}")
+        commands = [web_command(port=port, reload=options["reload"]), *worker_commands(options["judges"])]
         # NB: Ctrl-C reaches the whole process group; SIGTERM only us, so it is passed on.
         signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         refuse_busy(port)
@@ -40,7 +43,7 @@ class Command(WorkbenchCommand):
         try:
             while all(child.poll() is None for child in children):
                 time.sleep(0.5)
-            raise OutsideFailure("the web server or the worker ended by itself; its last lines say why")
+            raise OutsideFailure("the web server or a worker ended by itself; its last lines say why")
         except KeyboardInterrupt:
             self.note("stopping")
         finally:
@@ -66,10 +69,21 @@ def web_command(*, port: int, reload: bool) -> list[str]:
     return [sys.executable, "-m", "gunicorn", "lace_site.wsgi", *bind, *options]
 
 
-def worker_command() -> list[str]:
-    """One Celery worker for both queues."""
-    queues = ["-Q", "judge,default", "--concurrency", "2"]
-    return [sys.executable, "-m", "celery", "-A", "lace_site", "-q", "worker", "-l", "warning", *queues]
+def worker_commands(judges: int) -> list[list[str]]:
+    """A Celery worker for each judge, one event loop each; one for the rest; and the clock of the latter."""
+    names = [("judge", f"judge{number}") for number in range(1, judges + 1)] + [("default", "default")]
+    # Workers need not know each other: the database says who does what.
+    alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    workers = [
+        [*celery_command("worker"), "-Q", queue, "-n", f"{name}@%h", "--concurrency", "1", *alone]
+        for queue, name in names
+    ]
+    return [*workers, [*celery_command("beat"), "--pidfile="]]
+
+
+def celery_command(what: str) -> list[str]:
+    """A part of Celery as a process of its own."""
+    return [sys.executable, "-m", "celery", "-A", "lace_site", "-q", what, "-l", "warning"]
 
 
 def stop(children: list[subprocess.Popen[bytes]]) -> None:

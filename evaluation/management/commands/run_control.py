@@ -1,0 +1,34 @@
+"""Pauses, resumes or cancels a run that the workers carry."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from evaluation.models.runs import Run
+from evaluation.selectors.progress import progress_json, run_progress
+from evaluation.services.control import run_cancel, run_pause, run_resume
+from labeling.core.problems import InputProblem
+from labeling.management.base import WorkbenchCommand
+
+ACTIONS = {"pause": run_pause, "resume": run_resume, "cancel": run_cancel}
+
+
+class Command(WorkbenchCommand):
+    """One action on one run."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("id", type=int, metavar="ID", help="the run's number")
+        parser.add_argument("action", choices=ACTIONS)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        run = Run.objects.filter(pk=options["id"]).first()
+        if run is None:
+            raise InputProblem(f"there is no run {options['id']}")
+        run = ACTIONS[options["action"]](run=run, by=None)
+        run.refresh_from_db()
+        if run.state == Run.State.RUNNING and run.rung_at is None:
+            self.note("the broker does not answer: a worker will be rung when it does")
+        progress = run_progress(run)
+        counts = f"{progress.done:,} of {progress.total:,} units done, {progress.failed:,} failed"
+        self.answer(progress_json(progress), f"run {run.pk} {progress.state_label.lower()}: {counts}")

@@ -1,0 +1,113 @@
+"""How far a run is, in numbers that cost the same whatever its size."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Min, Q, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from evaluation.models.runs import Attempt, Run, Unit, WorkerLease
+
+WINDOW = timedelta(seconds=60)
+# What came back after a model had worked.
+PAID = (Attempt.Outcome.ANSWERED, Attempt.Outcome.REFUSED, Attempt.Outcome.CUT_OFF)
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """A run's live numbers.
+
+    `in_flight` calls are on their way, for the `workers` that work on it now. `rate` is finished units a
+    minute over the last minute; `seconds_left` follows from it, None where nothing finished lately.
+    `cost_usd` is None where a price is unknown.
+    """
+
+    id: int
+    state: str
+    state_label: str
+    error: str
+    total: int
+    done: int
+    failed: int
+    in_flight: int
+    workers: int
+    calls: int
+    reused: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost_usd: Decimal | None
+    budget_usd: Decimal | None
+    rate: float
+    seconds_left: float | None
+
+    @property
+    def active(self) -> bool:
+        """Whether the numbers may still move."""
+        return self.state == Run.State.RUNNING or self.in_flight > 0
+
+    @property
+    def percent(self) -> float:
+        """Units done or failed, of 100."""
+        return 100 * (self.done + self.failed) / self.total if self.total else 100.0
+
+    @property
+    def budget_share(self) -> float | None:
+        """Spent as a part of the budget, None without one."""
+        if not self.budget_usd or self.cost_usd is None:
+            return None
+        return float(self.cost_usd / self.budget_usd)
+
+
+def run_progress(run: Run) -> RunProgress:
+    """The numbers of a run as it was read; three queries, some 20 ms each at 100,000 units."""
+    now = timezone.now()
+    spent = Attempt.objects.filter(run=run).aggregate(
+        in_flight=Count("id", filter=Q(ended_at=None)),
+        cost=Coalesce(Sum("cost_usd"), Decimal(0)),
+        unpriced=Count("id", filter=Q(outcome__in=PAID, cost_usd__isnull=True)),
+    )
+    rate = _rate(run, now)
+    return RunProgress(
+        id=run.pk,
+        state=run.state,
+        state_label=run.get_state_display(),
+        error=run.error,
+        total=run.units_total,
+        done=run.units_done,
+        failed=run.units_failed,
+        in_flight=spent["in_flight"],
+        workers=WorkerLease.objects.filter(run=run, expires_at__gte=now).count(),
+        calls=run.calls,
+        reused=run.reused,
+        prompt_tokens=run.prompt_tokens,
+        cached_tokens=run.cached_tokens,
+        completion_tokens=run.completion_tokens,
+        cost_usd=None if spent["unpriced"] else spent["cost"],
+        budget_usd=run.budget_usd,
+        rate=rate,
+        seconds_left=60 * run.units_left / rate if rate and run.state == Run.State.RUNNING else None,
+    )
+
+
+def progress_json(progress: RunProgress) -> dict[str, Any]:
+    """The numbers as commands and API answer them, under the names of `list_runs`."""
+    body = asdict(progress)
+    for name in ("cost_usd", "budget_usd"):
+        body[name] = None if body[name] is None else float(body[name])
+    body |= {"units": body.pop("total"), "units_done": body.pop("done"), "units_failed": body.pop("failed")}
+    return body
+
+
+def _rate(run: Run, now: datetime) -> float:
+    """Units a minute, over the last minute or since the first of them ended."""
+    lately = Unit.objects.filter(run=run, finished_at__gte=now - WINDOW)
+    found = lately.aggregate(count=Count("id"), first=Min("finished_at"))
+    if not found["count"]:
+        return 0.0
+    # What ended within a moment says little about a minute.
+    seconds = max((now - found["first"]).total_seconds(), 10.0)
+    return float(60 * found["count"] / seconds)
