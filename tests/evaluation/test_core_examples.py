@@ -8,10 +8,12 @@ import pytest
 MODULES = [
     "choice",
     "engines.windows",
+    "flags",
     "grouping",
     "hashing",
     "marks",
     "noise",
+    "prefixes",
     "probability",
     "prompts.costar",
     "prose",

@@ -1,0 +1,3 @@
+"""What a run may spend."""
+
+BUDGET_REACHED = "the budget is reached"
