@@ -204,7 +204,8 @@ def _change(verdict: Verdict | None) -> dict[str, Any] | None:
 
 
 def _retrieves(run: Run) -> bool:
-    return run.judge.config.get("knowledge", {}).get("mode") == "retrieved"
+    knowledge = run.judge.config.get("knowledge", {})
+    return bool(knowledge.get("mode") == "retrieved")
 
 
 def _knowledge(run: Run, criterion_id: int) -> list[dict[str, Any]]:

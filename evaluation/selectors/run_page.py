@@ -1,15 +1,11 @@
 """What the page of one run shows: how far it is, what went wrong, what was asked."""
 
 from dataclasses import dataclass
-from datetime import timedelta
-from decimal import Decimal
 
 from django.db.models import Count
-from django.utils import timezone
 
-from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, WorkerLease
+from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict
 
-WINDOW = timedelta(seconds=60)
 MAY_BE_BILLED = (Attempt.Outcome.TIMEOUT, Attempt.Outcome.UNKNOWN)
 REASONS = {
     Verdict.State.UNPARSED: "The answer holds no verdict that could be read.",
@@ -18,21 +14,6 @@ REASONS = {
     Verdict.State.TOO_LONG: "The chat does not fit the model's context; it is never shortened.",
     Verdict.State.FAILED: "No usable reply after retries; resume asks again.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How a running run goes: units finished in the last minute, and what follows from that."""
-
-    in_flight: int
-    finished: int
-    workers: int
-    seconds_left: float | None
-
-    @property
-    def waiting(self) -> bool:
-        """Whether nobody works on the run."""
-        return self.workers == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +32,6 @@ class Missing:
     state: str
     verdicts: int
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Money:
-    """What a run has spent of its budget; `share` is 0 to 1, None without a budget."""
-
-    spent: Decimal | None
-    budget: Decimal | None
-
-    @property
-    def share(self) -> float | None:
-        """Spent as a part of the budget."""
-        if not self.budget or self.spent is None:
-            return None
-        return min(1.0, float(self.spent / self.budget))
-
-
-def run_pace(run: Run) -> Pace:
-    """Units in flight and finished lately; two queries."""
-    now = timezone.now()
-    units = Unit.objects.filter(run=run)
-    finished = units.filter(finished_at__gt=now - WINDOW).count()
-    in_flight = units.filter(state=Unit.State.LEASED).count()
-    workers = WorkerLease.objects.filter(run=run, expires_at__gt=now).count()
-    lasted = min(WINDOW.total_seconds(), max(1.0, (now - run.created_at).total_seconds()))
-    left = run.units_left * lasted / finished if finished else None
-    return Pace(in_flight, finished, workers, left)
-
-
-def run_money(run: Run) -> Money:
-    """Spent and budget: what is committed while the run goes on, its cost once that is known."""
-    spent = run.cost_usd if run.cost_usd is not None else run.committed_usd or None
-    return Money(spent, run.budget_usd)
 
 
 def run_outcomes(run: Run) -> list[Outcome]:

@@ -49,11 +49,24 @@ class RunRow:
     url: str
     report_url: str
     notices: tuple[str, ...]
+    profile: str = ""
+
+    @property
+    def about(self) -> str:
+        """What the judge's name does not say: engine and model, the profile, the mode."""
+        plain = f"{self.engine or OUTSIDE}{f', {self.model}' if self.model else ''}"
+        parts = ["" if plain == self.judge else plain, f"profile {self.profile}" if self.profile else ""]
+        return ", ".join(part for part in [*parts, "batch" if self.mode == "batch" else ""] if part)
 
     @property
     def active(self) -> bool:
         """Whether units may still be in work."""
         return self.state == Run.State.RUNNING
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over, one way or another."""
+        return self.state not in (Run.State.RUNNING, Run.State.PAUSED)
 
     @property
     def left(self) -> int:
@@ -170,6 +183,7 @@ def _row(run: Run, count: dict[str, Any]) -> RunRow:
         url=reverse("evaluation:run_detail", args=[run.pk]),
         report_url=reverse("alignment:report_run", args=[run.pk]),
         notices=run_notices(run),
+        profile=str(run.options.get("profile", "")),
     )
 
 

@@ -11,10 +11,19 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.models.runs import Run
 from evaluation.selectors import run_page
+from evaluation.selectors.ledger import run_ledger
+from evaluation.selectors.progress import run_progress
 from evaluation.selectors.recipes import judge_roles, judge_settings
 from evaluation.selectors.runs import RunFilter, run_filters, run_rows
 from evaluation.selectors.runs import run_list as all_runs
-from evaluation.services.control import run_cancel, run_pause, run_resume
+from evaluation.services.control import (
+    CANCELLABLE,
+    PAUSABLE,
+    RESUMABLE,
+    run_cancel,
+    run_pause,
+    run_resume,
+)
 from labeling.access import permission_or_404
 from labeling.core.problems import InputProblem
 from labeling.models.people import User
@@ -81,11 +90,12 @@ def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
 
 
 def _progress(run: Run) -> dict[str, Any]:
-    row = run_rows([run])[0]
+    row, progress = run_rows([run])[0], run_progress(run)
     return {
         "run": row,
-        "pace": run_page.run_pace(run) if row.active else None,
-        "money": run_page.run_money(run),
+        "progress": progress,
+        # What a settled run paid stands with it; before that the record of its requests is the truth.
+        "cost": row.cost_usd if row.ended else progress.cost_usd,
         "shares": run_page.shares(run),
         "next_step": run_page.next_step(run),
         "batches": run_page.run_batches(run),
@@ -101,18 +111,15 @@ def _whole(run: Run) -> dict[str, Any]:
         "missing": run_page.run_missing(run),
         "failures": run_page.run_failures(run),
         "outcomes": run_page.run_outcomes(run),
+        "ledger": run_ledger(run),
         "settings": judge_settings(run.judge, run),
         "roles": judge_roles(run.judge),
         "prompts": run.judge.prompts.select_related(
             "criterion__dimension", "prompt_version", "criterion_version"
         ),
-        "can": {"pause": run.state == Run.State.RUNNING, **_may_go_on(run)},
-    }
-
-
-def _may_go_on(run: Run) -> dict[str, bool]:
-    paused = run.state == Run.State.PAUSED
-    return {
-        "resume": paused or run.state == Run.State.DONE_WITH_FAILURES,
-        "cancel": paused or run.state == Run.State.RUNNING,
+        "can": {
+            "pause": run.state in PAUSABLE,
+            "resume": run.state in RESUMABLE,
+            "cancel": run.state in CANCELLABLE,
+        },
     }

@@ -51,5 +51,4 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
         found = start_estimate(chat_set=given["set"], judge=form.judge, run=form.run)
     except InputProblem as problem:
         return render(request, "evaluation/_estimate.html", {"problem": str(problem)})
-    context = {"estimate": found, "budget": given["budget_usd"], "batch": given["mode"] == "batch"}
-    return render(request, "evaluation/_estimate.html", context)
+    return render(request, "evaluation/_estimate.html", {"estimate": found})

@@ -88,9 +88,7 @@ class Workers:
 
 
 @contextmanager
-def workers_with(
-    kind: str, base_url: str, folder: Path, *, judges: int = 1, **env: str
-) -> Iterator[Workers]:
+def workers_with(kind: str, base_url: str, folder: Path, *, judges: int = 1, **env: str) -> Iterator[Workers]:
     """A broker of this kind with a worker group on it."""
     with ExitStack() as stack:
         broker = stack.enter_context(broker_settings(kind, folder))
@@ -100,9 +98,7 @@ def workers_with(
 def launched(chat_set: Any, *, engine: Any = "direct", **run: Any) -> Run:
     """A run for the workers, planned as from the page or the API."""
     judge, choice = JudgeChoice(engine=engine), RunChoice(**run)
-    return run_launch(
-        chat_set=chat_set, judge=judge, run=choice, endpoint=current_endpoint(), by=None
-    )
+    return run_launch(chat_set=chat_set, judge=judge, run=choice, endpoint=current_endpoint(), by=None)
 
 
 def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE) -> None:

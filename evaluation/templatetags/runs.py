@@ -1,4 +1,4 @@
-"""Template tags of pages that show money and time."""
+"""Template tags of pages that show runs: money, time, roles."""
 
 from decimal import Decimal
 
@@ -6,6 +6,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from evaluation.selectors.recipes import ROLES
 from labeling.templatetags.lace import number
 
 register = template.Library()
@@ -44,3 +45,9 @@ def budget_bar(share: float) -> SafeString:
         "bad" if share >= 1 else "done",
         f"{100 * share:.2f}",
     )
+
+
+@register.filter
+def role_name(role: str) -> str:
+    """A role of a judge under the name that pages give it."""
+    return next((name for key, name in ROLES.items() if key == role), role)
