@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any, cast
 
 from evaluation.core.engines.windows import cut
-from evaluation.core.flags import flags_in_words
+from evaluation.core.flags import flags_in_words, place_of
 from evaluation.core.quotes import mark_quotes
 from evaluation.core.types import Chat as CoreChat
 from evaluation.core.types import Criterion as CoreCriterion
@@ -64,6 +64,11 @@ class ShownAnswer:
     said: Said
     stands: bool
 
+    @property
+    def turns(self) -> str:
+        """The window's messages in words."""
+        return f"turn {self.first}" if self.first == self.last else f"turns {self.first} to {self.last}"
+
 
 def how_judged(
     run: Run, chat: Chat, verdict: Verdict | None, criterion: Criterion, version: CriterionVersion
@@ -85,6 +90,7 @@ def how_judged(
         "answers": answers if len(answers) > 1 else [],
         "samples": 1 + max((answer.sample for answer in answers), default=0),
         "windows": _rows_by_window(answers),
+        "rule": _rule(verdict),
         "votes": _votes(verdict),
         "change": _change(verdict),
         "flags": flags_in_words(verdict.flags) if verdict else (),
@@ -185,6 +191,13 @@ def _said(step: Step, of_answer: Sequence[Step], criterion: CoreCriterion) -> Sa
 def _rows_by_window(answers: Sequence[ShownAnswer]) -> list[list[ShownAnswer]]:
     """The answers of each window, for a table of windows by samples."""
     return [list(row) for _, row in groupby(answers, key=lambda answer: answer.window)]
+
+
+def _rule(verdict: Verdict | None) -> str:
+    """By which rule the parts of a long chat came to one verdict: the first sentence of its explanation."""
+    if verdict is None or place_of(verdict.flags, "windows") is None:
+        return ""
+    return f"{verdict.explanation.partition('. ')[0].rstrip('.')}."
 
 
 def _votes(verdict: Verdict | None) -> list[tuple[str, int]]:

@@ -60,7 +60,18 @@ def run_failures(run: Run) -> list[tuple[str, int]]:
     """The reasons of failed units with their number, most frequent first."""
     failed = Unit.objects.filter(run=run, state=Unit.State.FAILED)
     rows = failed.values_list("error").annotate(n=Count("id")).order_by("-n", "error")
-    return [(error or "no reason given", number) for error, number in rows[:5]]
+    return [(in_words(error) or "No reason given", number) for error, number in rows[:5]]
+
+
+def in_words(error: str) -> str:
+    """An error line with the outcome it begins with in words.
+
+    >>> in_words("server_error: HTTP 500")
+    'Server error: HTTP 500'
+    """
+    kind, colon, rest = error.partition(":")
+    name = Attempt.Outcome(kind).label if kind in Attempt.Outcome.values else kind
+    return f"{name[:1].upper()}{name[1:]}{colon}{rest}"
 
 
 def run_batches(run: Run) -> list[Batch]:

@@ -97,6 +97,7 @@ def _progress(run: Run) -> dict[str, Any]:
         # What a settled run paid stands with it; before that the record of its requests is the truth.
         "cost": row.cost_usd if row.ended else progress.cost_usd,
         "shares": run_page.shares(run),
+        "trouble": run_page.in_words(run.error),
         "next_step": run_page.next_step(run),
         "batches": run_page.run_batches(run),
     }
