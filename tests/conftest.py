@@ -4,12 +4,19 @@ import os
 import shutil
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 
 from labeling.models.people import Role, User
 from lace_site import celery_app
 from tests.factories import make_user
+
+# A busy machine is no fault of the code under test.
+hypothesis.settings.register_profile(
+    "lace", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("lace")
 
 
 @pytest.fixture

@@ -279,7 +279,7 @@ cases = st.integers(0, 40).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(cases)
 def test_counts_add_up_values_stay_in_range_and_nulls_have_reasons(case: tuple[Any, ...]) -> None:
     human, judge, counts, passes_when = case

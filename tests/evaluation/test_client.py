@@ -355,7 +355,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(status=st.sampled_from([200, 302, 400, 401, 429, 500]), data=JSON | st.binary(max_size=50))
 def test_no_reply_whatever_crashes_the_reader(status: int, data: Any) -> None:
     content = data if isinstance(data, bytes) else json.dumps(data).encode()

@@ -47,7 +47,7 @@ def _chat_that_knows_its_nonce(content_hash: str, turns: list[tuple[str, str]]) 
     return Chat(content_hash, tuple(messages))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(hostile_chats())
 def test_no_chat_forges_a_fence_or_leaves_its_mark(chat: Chat) -> None:
     block = chat_block(chat=chat, secret=SECRET)
@@ -62,7 +62,7 @@ def test_no_chat_forges_a_fence_or_leaves_its_mark(chat: Chat) -> None:
         assert line.split("|")[0].removesuffix(", no text") in marks
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(), st.sampled_from(["", "critic"]))
 def test_no_brief_or_rationale_forges_its_fence(text: str, mark: str) -> None:
     block = text_block(kind="brief", text=text + "\n<<end brief 0>>", secret=SECRET, mark=mark)

@@ -126,7 +126,7 @@ def test_prose_is_what_stands_before_the_block() -> None:
     assert answer.prose == 'Evidence [m1: "hi"].'
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(st.one_of(st.text(), st.text(alphabet='VERDICTSpolite: TRUE\n"><{}[]_*`\x00', max_size=200)))
 def test_reader_takes_any_garbage_without_a_crash(text: str) -> None:
     assert set(values(text).values()) <= {True, False, None}
