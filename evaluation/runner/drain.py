@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
+from django.db import DatabaseError
+
 from evaluation.core.engines import judge_group
 from evaluation.core.types import Criterion, GroupResult, Setup
 from evaluation.gateway.client import EndpointClient
@@ -116,7 +118,7 @@ async def _drain(
             )
             await _work(plan, gateway, lease.pk, progress)
     except Exception as error:
-        crashed = not isinstance(error, EmbeddedModelError)
+        crashed = not isinstance(error, EmbeddedModelError | DatabaseError)
         raise
     finally:
         for task in (beat, watch):

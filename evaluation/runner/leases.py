@@ -70,10 +70,10 @@ def lease_beat(lease_id: int) -> None:
 def lease_end(lease_id: int, *, crashed: bool = False) -> None:
     """Give back what is unfinished, with its requests cut short, and remove the heartbeat.
 
-    An orderly hand-back is no failed try. A crashed worker's units are left to the reaper, as a dead one's.
+    An orderly hand-back is no failed try; what crashed has died with its units in work.
     """
     if crashed:
-        WorkerLease.objects.filter(pk=lease_id).update(expires_at=timezone.now())
+        leases_release(WorkerLease.objects.filter(pk=lease_id), own=True)
         return
     left = Unit.objects.filter(lease_id=lease_id, state=Unit.State.LEASED)
     attempts_mark_lost(unit_ids=list(left.values_list("pk", flat=True)))

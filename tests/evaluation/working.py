@@ -18,6 +18,7 @@ from evaluation.models.runs import Run
 from evaluation.runner.plan import current_endpoint
 from evaluation.services.control import run_launch
 from evaluation.services.runs import RunChoice
+from lace_site import celery_app
 from lace_site.management.commands.serve import worker_commands
 from tests.evaluation.running import environment
 
@@ -116,3 +117,10 @@ def ended(run: Run, *, log: Path, seconds: float = PATIENCE) -> Run:
         time.sleep(0.05)
         run.refresh_from_db()
     return run
+
+
+def purge_rings() -> None:
+    """Forget the rings of earlier tests in this process's broker."""
+    with celery_app.connection_for_write() as broker:
+        broker.default_channel.queue_declare("judge")
+        broker.default_channel.queue_purge("judge")
