@@ -11,6 +11,7 @@ MODULES = [
     "flags",
     "grouping",
     "hashing",
+    "knowledge",
     "marks",
     "noise",
     "prefixes",
