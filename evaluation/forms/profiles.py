@@ -90,8 +90,8 @@ class ProfileForm(forms.Form):
 
     rule = forms.ChoiceField(
         required=False,
-        choices=[("", "no verdict where a chat is too long"), *RULES.items()],
-        label="Long chats",
+        choices=[("", "no verdict"), *RULES.items()],
+        label="When a chat is too long",
         help_text="With a rule, a chat that is too long is judged in overlapping parts.",
     )
     window_tokens = forms.IntegerField(

@@ -16,10 +16,10 @@ ENGINES = {
     "auto": "auto: debate for context criteria, direct for the rest",
 }
 GROUPINGS = {
-    "auto": "by kind: hard criteria alone, simple ones of a dimension together",
-    "criterion": "each criterion in a call of its own",
-    "dimension": "one call a dimension",
-    "rubric": "all criteria in one call",
+    "auto": "by kind: hard ones alone",
+    "criterion": "one a call",
+    "dimension": "a dimension a call",
+    "rubric": "all in one call",
 }
 KNOWLEDGE = {
     "none": "none",
@@ -169,7 +169,7 @@ def _asked(*, samples: Any, grouping: str, knowledge: str, tokens: Any) -> list[
     found = f"up to {tokens:,} tokens a call" if knowledge == "retrieved" and tokens else ""
     return [
         Setting("Samples", str(samples), "majority of the answers" if samples != 1 else ""),
-        *([Setting("Grouping", GROUPINGS[grouping])] if grouping else []),
+        *([Setting("Criteria in a call", GROUPINGS[grouping])] if grouping else []),
         Setting("Knowledge", KNOWLEDGE.get(knowledge, knowledge), found),
     ]
 

@@ -14,6 +14,7 @@ from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import ChatSet
 
 OUTSIDE = "outside"
+LONGEST_ID = 18  # digits that every database takes for an id
 WEAK_JUDGE = "demonstration model, a weak judge"
 DEMO_VERDICTS = "verdicts written for this demo"
 
@@ -99,7 +100,7 @@ def run_list(only: RunFilter | None = None) -> QuerySet[Run]:
     only = only or RunFilter()
     if only.state in Run.State.values:
         runs = runs.filter(state=only.state)
-    if only.set.isdecimal():
+    if only.set.isdecimal() and len(only.set) < LONGEST_ID:
         runs = runs.filter(chat_set=int(only.set))
     if only.engine in (*Engine.values, OUTSIDE):
         runs = runs.filter(judge__engine="" if only.engine == OUTSIDE else only.engine)
