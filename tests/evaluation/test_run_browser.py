@@ -67,7 +67,7 @@ def tab_to(page: Page, name: str) -> None:
             "() => { const e = document.activeElement;"
             " return (e.labels && e.labels[0] ? e.labels[0] : e).textContent.trim() }"
         )
-        if focused.startswith(name):
+        if focused == name:
             return
     raise AssertionError(f"Tab never reaches {name}")
 

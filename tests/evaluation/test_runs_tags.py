@@ -23,7 +23,7 @@ def test_money_has_cents_or_as_many_digits_as_it_needs(value: Decimal, shown: st
 
 
 @pytest.mark.parametrize("unknown", [None, ""])
-def test_an_unknown_cost_is_a_dash_and_never_zero(unknown: None | str) -> None:
+def test_an_unknown_cost_is_a_dash_and_never_zero(unknown: str | None) -> None:
     assert "–" in usd(unknown)
     assert "0" not in usd(unknown)
 
