@@ -1,5 +1,7 @@
 """Benchmarks: what was measured, beside the limit it has to keep."""
 
+import resource
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,3 +65,9 @@ def time_figures(name: str, spent: Time, *, limit: float) -> list[Figure]:
         Figure(f"{name}, clock", spent.wall, limit, "s"),
         Figure(f"{name}, CPU", spent.cpu, limit, "s"),
     ]
+
+
+def peak_mb() -> float:
+    """This process's peak resident memory."""
+    unit = 1024 if sys.platform == "linux" else 1  # KiB on Linux, bytes on macOS
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

@@ -36,7 +36,7 @@ class Server:
     pid: int
 
     def counts(self) -> Json:
-        """requests, repeated (bodies seen before), answered, limited, broken, most_in_flight."""
+        """requests, repeated (bodies seen before), answered, limited, broken, most_in_flight, span (seconds)."""
         return self._control("GET", "/counts")
 
     def times(self) -> list[float]:
@@ -92,6 +92,7 @@ class Stub:
     burst: float = 1.0
     script: list[Json] = field(default_factory=list)
     arrived: list[float] = field(default_factory=list)
+    last: float = 0.0
     seen: set[int] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
     in_flight: int = 0
@@ -110,7 +111,8 @@ class Stub:
         if request.path == "/times":
             return web.json_response({"times": self.arrived})
         zeros = dict.fromkeys(("repeated", "answered", "limited", "broken", "most_in_flight"), 0)
-        return web.json_response({"requests": len(self.arrived), **zeros, **self.counts})
+        span = self.last - self.arrived[0] if self.arrived else 0.0
+        return web.json_response({"requests": len(self.arrived), "span": span, **zeros, **self.counts})
 
     def _set(self, options: Json) -> web.Response:
         if options.pop("reset", False):
@@ -136,6 +138,7 @@ class Stub:
             )
         finally:
             self.in_flight -= 1
+            self.last = time.time()
 
     def _too_soon(self) -> float:
         """Seconds until the next request may come; 0 takes this one in (GCRA)."""

@@ -1,12 +1,10 @@
 """Importing chats into SQLite: how fast, and how much more memory a longer file takes."""
 
-import resource
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench import Figure, timed
+from bench import Figure, peak_mb, timed
 from bench._files import chat_lines, write_lines
 from labeling.models.chats import Chat
 from labeling.services.chats import chats_import
@@ -30,9 +28,3 @@ def figures() -> Iterator[Figure]:
     yield Figure(f"{name}, clock", MANY / spent.wall, CHATS_A_SECOND, "chats/s", floor=True)
     yield Figure(f"{name}, CPU", MANY / spent.cpu, CHATS_A_SECOND, "chats/s", floor=True)
     yield Figure(f"peak memory, {MANY:,} chats against {FEW:,}", peak_mb() - before, GROWTH_MB, "MB more")
-
-
-def peak_mb() -> float:
-    """This process's peak resident memory."""
-    unit = 1024 if sys.platform == "linux" else 1  # KiB on Linux, bytes on macOS
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

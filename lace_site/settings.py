@@ -29,6 +29,11 @@ def positive(name: str, *, default: int) -> int:
     return int(value)
 
 
+def positive_or_none(name: str) -> int | None:
+    """An environment variable that must be a whole number above zero; None where it is not set."""
+    return positive(name, default=1) if env.str(name, default="").strip() else None
+
+
 def switch(name: str) -> bool:
     """An environment variable that is on or off; off when it is not set."""
     value = env.str(name, default="off").strip().lower()
@@ -246,9 +251,13 @@ OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 LACE_REASONING_MODEL = env.str("LACE_REASONING_MODEL", default="")
 LACE_FORMATTER_MODEL = env.str("LACE_FORMATTER_MODEL", default="")
 LACE_MAX_IN_FLIGHT = positive("LACE_MAX_IN_FLIGHT", default=16)
+# Over all workers; None is no limit.
+LACE_REQUESTS_PER_MINUTE = positive_or_none("LACE_REQUESTS_PER_MINUTE")
+LACE_TOKENS_PER_MINUTE = positive_or_none("LACE_TOKENS_PER_MINUTE")
 LACE_REQUEST_TIMEOUT = positive("LACE_REQUEST_TIMEOUT", default=120)
 LACE_JUDGE_WORKERS = positive("LACE_JUDGE_WORKERS", default=1)
 LACE_PRICES = env.str("LACE_PRICES", default="")
+LACE_BATCH_POLL_SECONDS = positive("LACE_BATCH_POLL_SECONDS", default=30)
 
 LOGGING = {
     "version": 1,

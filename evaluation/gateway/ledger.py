@@ -1,15 +1,21 @@
 """Model calls and their attempts in the database: asked once, every HTTP request on record."""
 
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from evaluation.core.hashing import canonical, text_hash
-from evaluation.core.types import Reply, ReplyState, Request
+from evaluation.core.types import Reply, ReplyState, Request, TokenLogprob
+from evaluation.gateway.budget import FREE, reserve, settle
 from evaluation.gateway.client import Outcome
+from evaluation.gateway.rows import Row, rows_insert, rows_update
 from evaluation.models.runs import Attempt, ModelCall, TextBlock
 
 STORED_STATES: dict[str, ReplyState] = {
@@ -19,34 +25,96 @@ STORED_STATES: dict[str, ReplyState] = {
     ModelCall.State.TOO_LONG: "too_long",
 }
 LARGEST_COUNT = 2**31 - 1  # what PostgreSQL's integer holds
+# Shared parts of prompts that need not be offered to the database again.
+KNOWN_BLOCKS = 4096
+
+_CALL_NEW = (
+    *("key", "endpoint", "model", "role", "settings", "parts", "sample"),
+    *("state", "error", "reply", "finish_reason"),
+)
+_CALL_END = (
+    *("state", "error", "reply", "finish_reason", "logprobs", "prompt_tokens", "cached_tokens"),
+    *("completion_tokens", "cost_usd", "latency_ms", "answered_at"),
+)
+_ATTEMPT_NEW = (
+    *("call", "run", "unit", "number", "sent_at", "reserved_usd"),
+    *("outcome", "request_id", "error"),
+)
+_ATTEMPT_END = (
+    *("ended_at", "outcome", "status", "request_id", "error"),
+    *("prompt_tokens", "completion_tokens", "cost_usd"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CallUsed:
-    """The handle a reply carries: which stored call it is and whether it was paid for before."""
+    """The handle a reply carries: which stored call it is and whether it was paid for before.
+
+    For a prompt that was sent: its tokens, its characters, and how many of these repeat an earlier prompt's
+    beginning.
+    """
 
     call_id: int
     reused: bool
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_chars: int = 0
+    repeated_chars: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A unit's question, with what it may cost at worst where the run has a budget."""
+
+    request: Request
+    key: str
+    sample: int
+    run_id: int
+    unit_id: int
+    worst_usd: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedCall:
-    """A call to be sent now (its attempt), answered already (reply), or on its way elsewhere (waiting)."""
+    """A call and the attempt that may leave now (0: none).
+
+    Without an attempt it is answered already (reply), on its way elsewhere (waiting), or else over what the
+    budget has left.
+    """
 
     call_id: int
     attempt_id: int = 0
     reply: Reply | None = None
     waiting: bool = False
 
+    @property
+    def to_send(self) -> bool:
+        """Neither answered nor on its way."""
+        return self.reply is None and not self.waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a request came to; `state` is the call's, None where it goes on with another request."""
+
+    ask: Ask
+    opened: OpenedCall
+    outcome: Outcome
+    state: ReplyState | None
+    cost: Decimal | None
+
 
 def request_settings(request: Request) -> dict[str, Any]:
-    """What of a request changes its answer, apart from endpoint, model and messages."""
+    """What of a request changes its answer, apart from endpoint, model and messages; only what is set."""
     settings = {
         "temperature": request.temperature,
         "max_tokens": request.max_tokens,
         "top_p": request.top_p,
         "seed": request.seed,
         "schema": request.schema,
+        "reasoning_effort": request.reasoning_effort,
+        "logprobs": request.logprobs or None,
     }
     return {name: value for name, value in settings.items() if value is not None}
 
@@ -58,44 +126,100 @@ def call_key(request: Request, *, sample: int) -> str:
     return text_hash(canonical(parts))
 
 
-def call_open(request: Request, *, key: str, sample: int, run_id: int, unit_id: int) -> OpenedCall:
-    """Find the answer to this question, or record that it is being asked (call, prompt parts, attempt)."""
-    # Two that open it at the same moment take turns: the second sees the first's attempt, or its answer.
-    locked = ModelCall.objects.select_for_update().filter(key=key)
-    call = locked.first()
-    if call is None:
-        _call_create(request, key=key, sample=sample)
-        call = locked.get()
-    if call.state in STORED_STATES:
-        return OpenedCall(call.pk, reply=stored_reply(call))
-    _mark_lost(call.attempts.filter(unit_id=unit_id))  # cut short by a crash: the unit is ours alone now
-    if _asked_elsewhere(call, unit_id=unit_id):
-        return OpenedCall(call.pk, waiting=True)
-    return OpenedCall(call.pk, attempt_id=_attempt_add(call, run_id=run_id, unit_id=unit_id))
+class Ledger:
+    """Bulk functions of the database thread: many questions, attempts and ends at a time."""
+
+    def __init__(self) -> None:
+        self._blocks: OrderedDict[str, None] = OrderedDict()
+
+    def open(self, asks: Sequence[Ask]) -> list[OpenedCall]:
+        """Find the answers to these questions, or record that they are being asked (call, parts, attempt)."""
+        first = {ask.key: ask for ask in reversed(asks)}
+        all_new = self._create(list(first.values())) == len(first)
+        # Two that open a call at the same moment take turns: the second sees the first's attempt or answer.
+        calls = _locked(list(first))
+        replies = {} if all_new else _replies(calls.values())
+        earlier = _Earlier([] if all_new else [call.pk for call in calls.values() if call.pk not in replies])
+        found = []
+        for ask in asks:
+            pk = calls[ask.key].pk
+            # The same question twice at once: one of them waits.
+            waiting = ask is not first[ask.key] or earlier.asked_elsewhere(pk, unit_id=ask.unit_id)
+            found.append(OpenedCall(pk, reply=replies.get(pk), waiting=waiting and pk not in replies))
+        return _attempts_add(asks, found, earlier)
+
+    def again(self, asks: Sequence[Ask]) -> list[OpenedCall]:
+        """Record one more request of each call, before it leaves."""
+        calls = _locked([ask.key for ask in asks])
+        earlier = _Earlier([call.pk for call in calls.values()])
+        return _attempts_add(asks, [OpenedCall(calls[ask.key].pk) for ask in asks], earlier)
+
+    def end(self, ended: Sequence[Ended]) -> list[None]:
+        """Record what became of requests and their calls. An answer another process stored first stays."""
+        now = timezone.now()
+        rows_update(Attempt, _ATTEMPT_END, [_attempt_row(one, now) for one in ended])
+        final = sorted((one for one in ended if one.state), key=lambda one: one.ask.key)
+        rows_update(ModelCall, _CALL_END, [_call_row(one, now) for one in final], unless=tuple(STORED_STATES))
+        settle((one.ask.run_id, one.ask.worst_usd, _paid(one)) for one in ended)
+        return [None] * len(ended)
+
+    def withdraw(self, taken_back: Sequence[tuple[Ask, OpenedCall]]) -> list[None]:
+        """Take back attempts whose request never left."""
+        Attempt.objects.filter(pk__in=[opened.attempt_id for _, opened in taken_back]).delete()
+        settle((ask.run_id, ask.worst_usd, Decimal(0)) for ask, _ in taken_back)
+        return [None] * len(taken_back)
+
+    def _create(self, asks: list[Ask]) -> int:
+        """Add calls and the parts of their prompts; returns how many calls were new to the database."""
+        blocks: dict[str, str] = {}
+        rows = [_new_call(ask, blocks) for ask in sorted(asks, key=lambda ask: ask.key)]
+        fresh = sorted(digest for digest in blocks if digest not in self._blocks)
+        rows_insert(TextBlock, ("hash", "text"), [(digest, blocks[digest]) for digest in fresh])
+        transaction.on_commit(lambda: self._remember(blocks))
+        return rows_insert(ModelCall, _CALL_NEW, rows)
+
+    def _remember(self, digests: Iterable[str]) -> None:
+        """Blocks that are committed; those used longest ago are forgotten first."""
+        for digest in digests:
+            self._blocks[digest] = None
+            self._blocks.move_to_end(digest)
+        while len(self._blocks) > KNOWN_BLOCKS:
+            self._blocks.popitem(last=False)
 
 
-def _asked_elsewhere(call: ModelCall, *, unit_id: int) -> bool:
-    """Whether a live worker has this very question on its way for another unit; its answer will do."""
-    asking = call.attempts.filter(ended_at__isnull=True, unit__lease__expires_at__gt=timezone.now())
-    return asking.exclude(unit_id=unit_id).exists()
+class _Earlier:
+    """The attempts that some calls have had; whoever made it holds the calls' rows."""
 
+    def __init__(self, call_ids: list[int]) -> None:
+        self._now = timezone.now()
+        self._numbers: dict[int, int] = {}
+        self._open: dict[int, list[tuple[int, int | None, datetime | None]]] = {}
+        columns = ("call_id", "id", "unit_id", "ended_at", "unit__lease__expires_at")
+        rows = Attempt.objects.filter(call__in=call_ids).values_list(*columns) if call_ids else ()
+        for call, pk, unit, ended, expires in rows:
+            self._numbers[call] = self._numbers.get(call, 0) + 1
+            if ended is None:
+                self._open.setdefault(call, []).append((pk, unit, expires))
 
-def attempt_begin(call_id: int, *, run_id: int, unit_id: int) -> int:
-    """Record one more request of a call, before it leaves; returns its id."""
-    call = ModelCall.objects.select_for_update().get(pk=call_id)
-    return _attempt_add(call, run_id=run_id, unit_id=unit_id)
+    def asked_elsewhere(self, call_id: int, *, unit_id: int) -> bool:
+        """Whether a live worker has this very question on its way for another unit; its answer will do."""
+        attempts = self._open.get(call_id, ())
+        # Cut short by a crash: the unit is ours alone now.
+        if lost := [pk for pk, unit, _ in attempts if unit == unit_id]:
+            _mark_lost(Attempt.objects.filter(pk__in=lost))
+        return any(unit != unit_id and expires and expires > self._now for _, unit, expires in attempts)
 
-
-def _attempt_add(call: ModelCall, *, run_id: int, unit_id: int) -> int:
-    """The next attempt of a call; whoever holds its row gives the number."""
-    number = call.attempts.count() + 1
-    return Attempt.objects.create(
-        call=call, run_id=run_id, unit_id=unit_id, number=number, sent_at=timezone.now()
-    ).pk
+    def next_number(self, call_id: int) -> int:
+        """The number of the call's next attempt."""
+        self._numbers[call_id] = self._numbers.get(call_id, 0) + 1
+        return self._numbers[call_id]
 
 
 def storable(outcome: Outcome) -> Outcome:
     """The outcome without token counts that no column holds: a nonsense count is an unknown one."""
+    counts = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
+    if all(count is None or count <= LARGEST_COUNT for count in counts):
+        return outcome
     return replace(
         outcome,
         prompt_tokens=_count(outcome.prompt_tokens),
@@ -104,66 +228,12 @@ def storable(outcome: Outcome) -> Outcome:
     )
 
 
-def attempt_end(attempt_id: int, outcome: Outcome, *, cost: Decimal | None) -> None:
-    """Record what became of one request."""
-    Attempt.objects.filter(pk=attempt_id).update(
-        ended_at=timezone.now(),
-        outcome=outcome.kind,
-        status=outcome.status,
-        request_id=(outcome.request_id or "")[:200],
-        error=(outcome.error or "")[:300],
-        prompt_tokens=outcome.prompt_tokens,
-        completion_tokens=outcome.completion_tokens,
-        cost_usd=cost,
-    )
-
-
-def call_end(
-    call_id: int, attempt_id: int, outcome: Outcome, *, state: ReplyState, cost: Decimal | None
-) -> None:
-    """Record a call's last request and its outcome. An answer that another process stored first stays."""
-    attempt_end(attempt_id, outcome, cost=cost)
-    ModelCall.objects.filter(pk=call_id).exclude(state__in=STORED_STATES).update(
-        state=state,
-        error=(outcome.error or "")[:300] if state == "failed" else "",
-        reply=outcome.text,
-        finish_reason=(outcome.finish_reason or "")[:40],
-        logprobs=[asdict(token) for token in outcome.logprobs] if outcome.logprobs else None,
-        prompt_tokens=outcome.prompt_tokens,
-        cached_tokens=outcome.cached_tokens,
-        completion_tokens=outcome.completion_tokens,
-        cost_usd=cost,
-        latency_ms=outcome.latency_ms,
-        answered_at=timezone.now(),
-    )
-
-
 def stored_reply(call: ModelCall) -> Reply:
     """The reply of an answered call, marked as reused."""
-    return Reply(STORED_STATES[call.state], call.reply, call.error, CallUsed(call.pk, reused=True))
-
-
-def _call_create(request: Request, *, key: str, sample: int) -> None:
-    parts = [[message.role, [text_hash(part) for part in message.parts]] for message in request.messages]
-    blocks = {text_hash(part): part for message in request.messages for part in message.parts}
-    TextBlock.objects.bulk_create(
-        [TextBlock(hash=digest, text=text) for digest, text in sorted(blocks.items())], ignore_conflicts=True
+    logprobs = tuple(_token(token) for token in call.logprobs) if call.logprobs else None
+    return Reply(
+        STORED_STATES[call.state], call.reply, call.error, CallUsed(call.pk, reused=True), logprobs=logprobs
     )
-    ModelCall.objects.get_or_create(
-        key=key,
-        defaults={
-            "endpoint": request.endpoint,
-            "model": request.model,
-            "role": request.role,
-            "settings": request_settings(request),
-            "parts": parts,
-            "sample": sample,
-        },
-    )
-
-
-def _count(count: int | None) -> int | None:
-    return None if count is None or count > LARGEST_COUNT else count
 
 
 def attempts_mark_lost(*, unit_ids: list[int]) -> None:
@@ -172,5 +242,85 @@ def attempts_mark_lost(*, unit_ids: list[int]) -> None:
 
 
 def _mark_lost(attempts: QuerySet[Attempt]) -> None:
-    """Those without an outcome may have been billed; nobody will ever know."""
-    attempts.filter(ended_at__isnull=True).update(ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN)
+    """Those without an outcome may have been billed; nobody will ever know. A batch's outlive the process."""
+    attempts.filter(ended_at__isnull=True, batch__isnull=True).update(
+        ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN
+    )
+
+
+def _locked(keys: list[str]) -> dict[str, ModelCall]:
+    """Calls by key, their rows held until the transaction ends; in one order, so that nobody deadlocks."""
+    rows = ModelCall.objects.select_for_update().filter(key__in=keys).order_by("key")
+    return {call.key: call for call in rows.only("key", "state")}
+
+
+def _replies(calls: Iterable[ModelCall]) -> dict[int, Reply]:
+    """What is stored, by the calls' ids."""
+    stored = [call.pk for call in calls if call.state in STORED_STATES]
+    return {call.pk: stored_reply(call) for call in ModelCall.objects.filter(pk__in=stored)} if stored else {}
+
+
+def _new_call(ask: Ask, blocks: dict[str, str]) -> Row:
+    """A question's row; its prompt's parts are added to `blocks` by their hash."""
+    request, parts = ask.request, []
+    for message in request.messages:
+        digests = [text_hash(part) for part in message.parts]
+        blocks.update(zip(digests, message.parts, strict=True))
+        parts.append([message.role, digests])
+    settings = request_settings(request)
+    asked = (ask.key, request.endpoint, request.model, request.role, settings, parts, ask.sample)
+    return (*asked, ModelCall.State.CLAIMED.value, "", "", "")
+
+
+def _attempts_add(asks: Sequence[Ask], found: Sequence[OpenedCall], earlier: _Earlier) -> list[OpenedCall]:
+    """The next attempt of each call that is to be sent, as far as the budget has room, in the same order."""
+    now, numbers = timezone.now(), {}
+    worst = [ask.worst_usd if opened.to_send else None for ask, opened in zip(asks, found, strict=True)]
+    fitting = reserve(asks[0].run_id, worst)
+    rows = []
+    for ask, opened, fits in zip(asks, found, fitting, strict=True):
+        if opened.to_send and fits:
+            number = numbers[opened.call_id] = earlier.next_number(opened.call_id)
+            sent = (opened.call_id, ask.run_id, ask.unit_id, number, now, ask.worst_usd)
+            rows.append((*sent, Attempt.Outcome.SENT.value, "", ""))
+    if not rows:
+        return list(found)
+    rows_insert(Attempt, _ATTEMPT_NEW, rows)
+    columns = ("call_id", "number", "pk")
+    stored = Attempt.objects.filter(call__in=numbers, ended_at=None).values_list(*columns)
+    ids = {(call, number): pk for call, number, pk in stored}
+    return [
+        replace(opened, attempt_id=ids.get((opened.call_id, numbers.get(opened.call_id, 0)), 0))
+        if opened.to_send
+        else opened
+        for opened in found
+    ]
+
+
+def _attempt_row(one: Ended, now: datetime) -> Row:
+    outcome = one.outcome
+    said = (outcome.kind, outcome.status, (outcome.request_id or "")[:200], (outcome.error or "")[:300])
+    return (now, *said, outcome.prompt_tokens, outcome.completion_tokens, one.cost, one.opened.attempt_id)
+
+
+def _call_row(one: Ended, now: datetime) -> Row:
+    outcome = one.outcome
+    error = (outcome.error or "")[:300] if one.state == "failed" else ""
+    logprobs = [asdict(token) for token in outcome.logprobs] if outcome.logprobs else None
+    said = (one.state, error, outcome.text, (outcome.finish_reason or "")[:40], logprobs)
+    tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
+    return (*said, *tokens, one.cost, outcome.latency_ms, now, one.opened.call_id)
+
+
+def _paid(one: Ended) -> Decimal | None:
+    """What a request has cost; None where nobody knows."""
+    return Decimal(0) if one.cost is None and one.outcome.kind in FREE else one.cost
+
+
+def _token(stored: dict[str, Any]) -> TokenLogprob:
+    top = tuple((token, logprob) for token, logprob in stored["top"])
+    return TokenLogprob(stored["token"], stored["logprob"], top)
+
+
+def _count(count: int | None) -> int | None:
+    return None if count is None or count > LARGEST_COUNT else count

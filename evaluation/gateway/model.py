@@ -1,67 +1,87 @@
 """The model that engines talk to: stored answers first, then the endpoint, every request on record."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
+from evaluation.core.hashing import text_hash
+from evaluation.core.prefixes import Prefixes
 from evaluation.core.types import Reply, ReplyState, Request
+from evaluation.gateway.budget import CHARS_A_TOKEN, Outstanding, worst_cost
 from evaluation.gateway.client import EndpointClient, Outcome
 from evaluation.gateway.endpoints import OPENAI_BASE_URL, Endpoint
 from evaluation.gateway.ledger import (
     STORED_STATES,
+    Ask,
     CallUsed,
+    Ended,
+    Ledger,
     OpenedCall,
-    attempt_begin,
-    attempt_end,
-    call_end,
     call_key,
-    call_open,
     storable,
 )
 from evaluation.gateway.prices import Price, cost
-from evaluation.gateway.retries import decide
-from evaluation.gateway.throttle import EndpointDown
+from evaluation.gateway.retries import Decision, decide
+from evaluation.gateway.throttle import EndpointDown, Throttle
 from evaluation.gateway.writer import DatabaseThread
 
 # How often to look for an answer that another process is waiting for.
 ASKED_ELSEWHERE_SECONDS = 0.5
+# What OpenAI takes at most as a prompt_cache_key.
+CACHE_KEY_LENGTH = 64
+TOP_LOGPROBS = 5
 
 
 @dataclass(slots=True)
 class Gateway:
-    """What the units of a run share: one client, one database thread, one bound on calls in flight."""
+    """What the units of a run share: client, database thread, each model's throttle, and what is asked.
+
+    `prepared` bounds the questions on record: those in flight, and a few whose attempt is committed already
+    and that wait for a slot. `budget_usd` None is no cap.
+    """
 
     endpoint: Endpoint
     client: EndpointClient
     database: DatabaseThread
-    slots: asyncio.Semaphore
+    throttles: Mapping[str, Throttle]
+    prepared: asyncio.Semaphore
     prices: Mapping[str, Price]
     timeout: float
+    budget_usd: Decimal | None = None
+    ledger: Ledger = field(default_factory=Ledger)
     asking: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
+    prefixes: dict[str, Prefixes] = field(default_factory=dict)
+    outstanding: Outstanding = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.outstanding = Outstanding(self.budget_usd)
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayModel:
-    """The gateway as one unit sees it; an implementation of evaluation.core.types.Model."""
+    """The gateway as one unit sees it; an implementation of evaluation.core.types.Model.
+
+    `first_sample` is the index of the run's first sample; `cache_key` names what shares a prompt's beginning.
+    """
 
     gateway: Gateway
     run_id: int
     unit_id: int
-    sample: int
+    first_sample: int = 0
+    cache_key: str = ""
 
     async def complete(self, request: Request) -> Reply:
         """The answer to this request, asked at most once however many units ask it.
 
-        Raises EndpointDown when the endpoint cannot answer anybody; a bad reply is a Reply.
+        Raises EndpointDown when the endpoint cannot answer anybody, BudgetReached when nothing more may be
+        spent; a bad reply is a Reply.
         """
-        key = call_key(request, sample=self.sample)
+        key = call_key(request, sample=self.first_sample + request.sample)
         if (asked := self.gateway.asking.get(key)) is not None:
             reply = await asyncio.shield(asked)
-            handle = reply.call
-            return Reply(reply.state, reply.text, reply.error, _reused(handle))
+            return Reply(reply.state, reply.text, reply.error, _reused(reply.call), reply.logprobs)
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_retrieve)
         self.gateway.asking[key] = future
@@ -77,38 +97,73 @@ class GatewayModel:
 
     async def _ask(self, request: Request, key: str) -> Reply:
         gateway = self.gateway
-        ours = {"run_id": self.run_id, "unit_id": self.unit_id}
-        async with gateway.slots:
-            find = partial(call_open, request, key=key, sample=self.sample, **ours)
-            while (opened := await gateway.database.do(find)).waiting:
-                await asyncio.sleep(ASKED_ELSEWHERE_SECONDS)
-            if opened.reply is not None:
-                return opened.reply
-            outcome = await self._send(request, key, opened)
-        state = reply_state(outcome)
-        # Engines know an empty answer by its name; a sentence for people follows.
-        error = f"{outcome.kind}: {outcome.error}" if state == "failed" else outcome.error
-        return Reply(state, outcome.text, error, CallUsed(opened.call_id, reused=False))
-
-    async def _send(self, request: Request, key: str, opened: OpenedCall) -> Outcome:
-        """Attempts until one is final; each is committed before it leaves and again when it ends."""
-        gateway, attempt_id, tried = self.gateway, opened.attempt_id, 1
-        body = request_body(request, gateway.endpoint)
+        worst = None if gateway.budget_usd is None else worst_cost(request, gateway.prices)
+        ask = Ask(request, key, self.first_sample + request.sample, self.run_id, self.unit_id, worst)
         while True:
-            outcome = storable(await gateway.client.send(body, timeout=gateway.timeout))
-            price = self._cost(request, outcome)
-            decision = decide(outcome=outcome, attempt=tried, seed=key)
-            if decision.action in ("keep", "give_up"):
-                state = reply_state(outcome)
-                store = partial(call_end, opened.call_id, attempt_id, outcome, state=state, cost=price)
-                await gateway.database.do(store)
-                return outcome
-            await gateway.database.do(partial(attempt_end, attempt_id, outcome, cost=price))
-            if decision.action == "stop":
-                raise EndpointDown(f"{gateway.endpoint.id}: {outcome.error}")
+            async with gateway.prepared:
+                opened = await self._open(ask, gateway.ledger.open)
+                if opened.reply is not None:
+                    return opened.reply
+                if not opened.waiting:
+                    return await self._send(ask, opened)
+            await asyncio.sleep(ASKED_ELSEWHERE_SECONDS)
+
+    async def _open(self, ask: Ask, how: Callable[[Sequence[Ask]], Sequence[OpenedCall]]) -> OpenedCall:
+        """Put a request on record; where the budget has no room, wait for others here to free some."""
+        outstanding = self.gateway.outstanding
+        while True:
+            outstanding.begin()
+            opened = None
+            try:
+                opened = await self.gateway.database.add(how, ask)
+            finally:
+                if opened is None or not opened.attempt_id:
+                    outstanding.end()
+            if opened.attempt_id or not opened.to_send:
+                return opened
+            await outstanding.room()
+
+    async def _send(self, ask: Ask, opened: OpenedCall) -> Reply:
+        """Attempts until one is final; each is committed before it leaves and again when it ends."""
+        gateway, request, tried = self.gateway, ask.request, 1
+        body = request_body(request, gateway.endpoint, cache_key=self.cache_key)
+        characters, repeated = gateway.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
+        while True:
+            outcome, state, decision = await self._attempt(ask, opened, body, characters, tried)
+            if state is not None:
+                # Engines know an empty answer by its name; a sentence for people follows.
+                error = f"{outcome.kind}: {outcome.error}" if state == "failed" else outcome.error
+                tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
+                counts = (*(count or 0 for count in tokens), characters, repeated)
+                used = CallUsed(opened.call_id, False, *counts)
+                return Reply(state, outcome.text, error, used, outcome.logprobs)
             await asyncio.sleep(decision.wait)
-            again = partial(attempt_begin, opened.call_id, run_id=self.run_id, unit_id=self.unit_id)
-            attempt_id, tried = await gateway.database.do(again), tried + 1
+            opened, tried = await self._open(ask, gateway.ledger.again), tried + decision.counts
+
+    async def _attempt(
+        self, ask: Ask, opened: OpenedCall, body: dict[str, Any], characters: int, tried: int
+    ) -> tuple[Outcome, ReplyState | None, Decision]:
+        """One request in its slot: what came back, the call's state if that settles it, what to do."""
+        gateway, throttle = self.gateway, self.gateway.throttles[ask.request.model]
+        try:
+            await throttle.enter(tokens=characters // CHARS_A_TOKEN + ask.request.max_tokens)
+        except BaseException:
+            gateway.database.add(gateway.ledger.withdraw, (ask, opened))
+            gateway.outstanding.end()
+            raise
+        try:
+            outcome = storable(await gateway.client.send(body, timeout=gateway.timeout))
+            streak = throttle.seen(outcome, call=ask.key)
+            decision = decide(outcome=outcome, attempt=tried, seed=ask.key, streak=streak)
+            state = reply_state(outcome) if decision.action in ("keep", "give_up") else None
+            ended = Ended(ask, opened, outcome, state, self._cost(ask.request, outcome))
+            await gateway.database.add(gateway.ledger.end, ended)
+        finally:
+            gateway.outstanding.end()
+            throttle.leave()
+        if decision.action == "stop":
+            raise EndpointDown(f"{gateway.endpoint.id}: {outcome.error}", lasting=True)
+        return outcome, state, decision
 
     def _cost(self, request: Request, outcome: Outcome) -> Decimal | None:
         return cost(
@@ -125,22 +180,38 @@ def reply_state(outcome: Outcome) -> ReplyState:
     return STORED_STATES.get(outcome.kind, "failed")
 
 
-def request_body(request: Request, endpoint: Endpoint) -> dict[str, Any]:
-    """The JSON of /chat/completions; only what is set is sent."""
+def request_body(request: Request, endpoint: Endpoint, *, cache_key: str = "") -> dict[str, Any]:
+    """The JSON of /chat/completions; only what is set is sent.
+
+    `cache_key` (judge and group) brings prompts that begin alike to the same cache; OpenAI only takes it.
+    """
+    openai = endpoint.base_url.startswith(OPENAI_BASE_URL)
     # OpenAI refuses max_tokens on its newer models; other servers know only that name.
-    limit = "max_completion_tokens" if endpoint.base_url.startswith(OPENAI_BASE_URL) else "max_tokens"
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [{"role": message.role, "content": message.text} for message in request.messages],
-        limit: request.max_tokens,
+        "max_completion_tokens" if openai else "max_tokens": request.max_tokens,
     }
-    for name in ("temperature", "top_p", "seed"):
+    for name in ("temperature", "top_p", "seed", "reasoning_effort"):
         if (value := getattr(request, name)) is not None:
             body[name] = value
     if request.schema is not None:
         schema = {"name": "verdicts", "strict": True, "schema": request.schema}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if request.logprobs:
+        body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+    if openai and cache_key:
+        body["prompt_cache_key"] = shortened(cache_key)
     return body
+
+
+def shortened(cache_key: str) -> str:
+    """A cache key of at most 64 characters.
+
+    >>> shortened("judge:0")
+    'judge:0'
+    """
+    return cache_key if len(cache_key) <= CACHE_KEY_LENGTH else text_hash(cache_key)
 
 
 def _reused(handle: object) -> object:

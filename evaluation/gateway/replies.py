@@ -1,15 +1,13 @@
 """Reading what an endpoint sent back: every kind of reply has a name, and none is trusted."""
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Literal, NoReturn
 
 from evaluation.core.types import TokenLogprob
+from evaluation.gateway.allowance import Allowance, read_allowance, retry_after_seconds
 
 Kind = Literal[
     "answered",
@@ -45,7 +43,8 @@ class Outcome:
 
     `text` holds the answer (kinds answered, cut_off; refused: what the model said, may be empty). `status` is
     None when no reply came. `error` is one line for people, empty when answered; it never holds the key or
-    words of the endpoint's message, which may repeat the chat. `retry_after` is in seconds.
+    words of the endpoint's message, which may repeat the chat. `retry_after` is in seconds; `allowance` is
+    what the endpoint says may still be asked, None where it says nothing.
     """
 
     kind: Kind
@@ -59,6 +58,7 @@ class Outcome:
     request_id: str | None = None
     latency_ms: int = 0
     retry_after: float | None = None
+    allowance: Allowance | None = None
     error: str = ""
 
 
@@ -79,33 +79,7 @@ def read_reply(*, status: int, headers: Mapping[str, str], content: bytes, secre
     if failure and not data.get("choices"):
         # Some proxies report a failure with status 200; its number then stands in the body.
         return _read_failure(_status_inside(failure), headers, failure, request_id, secret)
-    return _read_answer(status, data, request_id)
-
-
-def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Return the wait the endpoint asks for: `retry-after-ms`, else `retry-after` in seconds or as a date."""
-    lowered = {name.lower(): value for name, value in headers.items()}
-    milliseconds = _number(lowered.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = lowered.get("retry-after")
-    seconds = _number(value)
-    if seconds is not None or value is None:
-        return seconds
-    try:
-        date = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    date = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
+    return _read_answer(status, headers, data, request_id)
 
 
 def _json_or_none(content: bytes) -> Any:
@@ -152,6 +126,7 @@ def _read_failure(
         error=f"HTTP {status}: {words}{shown}",
         request_id=request_id,
         retry_after=retry_after_seconds(headers),
+        allowance=read_allowance(headers),
     )
 
 
@@ -193,7 +168,9 @@ def _read_nothing(status: int, headers: Mapping[str, str], content: bytes, reque
     return _failed("not_json", status, f"the endpoint sent {what}", request_id)
 
 
-def _read_answer(status: int, data: dict[str, Any], request_id: str | None) -> Outcome:
+def _read_answer(
+    status: int, headers: Mapping[str, str], data: dict[str, Any], request_id: str | None
+) -> Outcome:
     choices = data.get("choices")
     if not choices:
         return _failed("empty", status, "the reply holds no answer", request_id)
@@ -213,6 +190,7 @@ def _read_answer(status: int, data: dict[str, Any], request_id: str | None) -> O
         completion_tokens=_count(usage.get("completion_tokens")),
         logprobs=_logprobs(choice.get("logprobs")),
         request_id=request_id,
+        allowance=read_allowance(headers),
         error=error,
     )
 

@@ -9,6 +9,8 @@ from evaluation.gateway.replies import Kind, Outcome
 MAX_ATTEMPTS = 4
 # These came back after the model had (or may have) worked, so each attempt is likely to be billed.
 MAX_PAID_ATTEMPTS = 2
+# A refusal costs nothing and says nothing about the call: many came at once, and some must wait for long.
+MAX_REFUSED_ATTEMPTS = 10
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
 LONGEST_RETRY_AFTER = 120.0
@@ -16,44 +18,76 @@ LONGEST_RETRY_AFTER = 120.0
 Action = Literal["keep", "again", "give_up", "stop"]
 
 _KEPT: frozenset[Kind] = frozenset({"answered", "refused", "cut_off", "too_long"})
-_FREE: frozenset[Kind] = frozenset({"rate_limited", "server_error", "connection"})
-_PAID: frozenset[Kind] = frozenset({"timeout", "empty", "not_json"})
 _FATAL: frozenset[Kind] = frozenset({"auth", "redirect"})
+_ALLOWED: dict[Kind, int] = {
+    "rate_limited": MAX_REFUSED_ATTEMPTS,
+    "server_error": MAX_ATTEMPTS,
+    "connection": MAX_ATTEMPTS,
+    "timeout": MAX_PAID_ATTEMPTS,
+    "empty": MAX_PAID_ATTEMPTS,
+    "not_json": MAX_PAID_ATTEMPTS,
+}
+# So many calls in a row may fail by what is in them.
+BLAMED_CALLS = 2
+# In an outage every call ends like this.
+OUTAGE: frozenset[Kind] = frozenset({"server_error", "connection", "timeout"})
+
+
+@dataclass(frozen=True, slots=True)
+class Streak:
+    """Since the endpoint last answered anybody: how many `calls` failed, and how often this one (`own`)."""
+
+    calls: int = 0
+    own: int = 0
+
+
+FIRST = Streak(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What to do with an outcome.
 
-    keep: it is a result. again: try once more after `wait` seconds. give_up: this call has failed, others may
-    not. stop: every other call to this endpoint would fail the same way.
+    keep: it is a result. again: try once more after `wait` seconds, and when the throttle lets it in; an
+    attempt that does not `count` was lost to an outage and is not held against the call. give_up: this call
+    has failed, others may not. stop: every other call to this endpoint would fail the same way.
     """
 
     action: Action
     wait: float = 0.0
+    counts: bool = True
 
 
-def decide(*, outcome: Outcome, attempt: int, seed: str) -> Decision:
-    """Return what to do after attempt number `attempt` (from 1) of one call.
+def decide(*, outcome: Outcome, attempt: int, seed: str, streak: Streak = FIRST) -> Decision:
+    """Return what to do after attempt number `attempt` (from 1, counting those that count) of one call.
 
     `seed` (the call's key, say) fixes the jitter, so that a decision can be repeated and calls spread out.
+    Where more than two calls are in the `streak` of failures the endpoint is to blame: one or two may hold
+    what it stumbles over. How long an outage may last is for the throttle to say: its `enter` raises
+    EndpointDown.
     """
     if outcome.kind in _KEPT:
         return Decision("keep")
-    if outcome.kind in _FATAL or (outcome.kind == "bad_request" and outcome.status == 404):
+    if is_lasting(outcome):
         return Decision("stop")
+    wait = wait_before_next(attempt=attempt, seed=seed, retry_after=outcome.retry_after)
+    if outcome.kind in OUTAGE and streak.calls > BLAMED_CALLS:
+        return Decision("again", wait, counts=False)
     if attempt < attempts_allowed(outcome.kind):
-        return Decision(
-            "again", wait_before_next(attempt=attempt, seed=seed, retry_after=outcome.retry_after)
-        )
-    return Decision("stop" if outcome.kind == "connection" else "give_up")
+        return Decision("again", wait)
+    # Nobody was answered meanwhile, and who cannot be reached has stumbled over no call.
+    unreachable = outcome.kind == "connection" and streak.own >= attempt
+    return Decision("again", wait, counts=False) if unreachable else Decision("give_up")
+
+
+def is_lasting(outcome: Outcome) -> bool:
+    """Say whether only a person can mend it: a refused key, no credit, a redirect, an unknown model."""
+    return outcome.kind in _FATAL or (outcome.kind == "bad_request" and outcome.status == 404)
 
 
 def attempts_allowed(kind: Kind) -> int:
-    """Return how many attempts in all a call may have when they end like this."""
-    if kind in _FREE:
-        return MAX_ATTEMPTS
-    return MAX_PAID_ATTEMPTS if kind in _PAID else 1
+    """Return how many attempts in all a call may have when they end like this and the endpoint is well."""
+    return _ALLOWED.get(kind, 1)
 
 
 def wait_before_next(*, attempt: int, seed: str, retry_after: float | None = None) -> float:

@@ -1,27 +1,40 @@
 """The one database thread beside an event loop: what is queued is committed in one transaction."""
 
 import asyncio
+import contextlib
 import queue
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from django.db import connection, transaction
 
-T = TypeVar("T")
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """An item for a bulk function, and who waits for its result."""
+
+    kind: Callable[[Sequence[Any]], Sequence[Any]]
+    item: Any
+    future: asyncio.Future[Any]
 
 
 class DatabaseThread:
-    """Runs database work off the loop, in the order it was queued, with a connection of its own.
+    """Runs database work off the loop, with a connection of its own; jobs of one kind are done together.
 
-    Whatever is waiting is done in one transaction; a job that fails is alone: the batch is rolled back and
-    each of its jobs runs again in its own transaction, so jobs must be plain database work.
+    Whatever is queued at a moment is done in one transaction, without waiting for more: each kind's items by
+    one call of its bulk function, kinds in the order in which they first came. When that fails it is rolled
+    back and done again kind by kind, then item by item, each in a transaction of its own, so that one bad
+    item harms nobody. Jobs must therefore be plain database work.
     """
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="database", daemon=True)
 
     def __enter__(self) -> Self:
@@ -34,11 +47,18 @@ class DatabaseThread:
         self._jobs.put(None)
         self._thread.join()
 
-    async def do(self, job: Callable[[], T]) -> T:
-        """Queue a job; return its result once its transaction is committed."""
-        future: Future[T] = Future()
-        self._jobs.put((job, future))
-        return await asyncio.wrap_future(future)
+    def add(self, kind: Callable[[Sequence[A]], Sequence[R]], item: A) -> asyncio.Future[R]:
+        """Queue an item for a bulk function, which returns a result for each item, in their order.
+
+        The future is done once the transaction is committed; it may be dropped by whoever need not know.
+        """
+        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._jobs.put(_Job(kind, item, future))
+        return future
+
+    async def do(self, job: Callable[[], R]) -> R:
+        """Queue a single job; return its result once its transaction is committed."""
+        return await self.add(_each, job)
 
     def _work(self) -> None:
         try:
@@ -55,26 +75,42 @@ class DatabaseThread:
         finally:
             connection.close()
 
-    def _run(self, batch: list[tuple[Callable[[], Any], Future[Any]]]) -> None:
+    def _run(self, batch: list[_Job]) -> None:
+        kinds: dict[Any, list[_Job]] = {}
+        for job in batch:
+            kinds.setdefault(job.kind, []).append(job)
         try:
             with transaction.atomic():
-                results = [job() for job, _ in batch]
+                done = [
+                    pair
+                    for kind, jobs in kinds.items()
+                    for pair in zip(jobs, kind([job.item for job in jobs]), strict=True)
+                ]
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
-            if len(batch) > 1:
-                for single in batch:
-                    self._run([single])
-                return
-            _settle(batch[0][1], error=error)
+            self._part(batch, list(kinds.values()), error)
         else:
-            for (_, future), result in zip(batch, results, strict=True):
-                _settle(future, result=result)
+            _deliver(done, lambda job, result: job.future.set_result(result))
+
+    def _part(self, batch: list[_Job], kinds: list[list[_Job]], error: Exception) -> None:
+        """Find whose fault it was: the rest of the batch is done without it."""
+        if len(batch) == 1:
+            _deliver([(batch[0], error)], lambda job, result: job.future.set_exception(result))
+            return
+        for jobs in kinds if len(kinds) > 1 else [[job] for job in batch]:
+            self._run(jobs)
 
 
-def _settle(future: Future[Any], *, result: Any = None, error: BaseException | None = None) -> None:
-    """Deliver to a waiter that may have gone away (Ctrl-C)."""
-    if not future.set_running_or_notify_cancel():
-        return
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+def _each(jobs: Sequence[Callable[[], R]]) -> list[R]:
+    return [job() for job in jobs]
+
+
+def _deliver(done: list[tuple[_Job, Any]], settle: Callable[[_Job, Any], None]) -> None:
+    """Wake those who wait, all at once; some may have gone away (Ctrl-C), and with them the loop."""
+
+    def on_loop() -> None:
+        for job, result in done:
+            if not job.future.done():
+                settle(job, result)
+
+    with contextlib.suppress(RuntimeError):
+        done[0][0].future.get_loop().call_soon_threadsafe(on_loop)

@@ -98,6 +98,13 @@ def chosen_judge(endpoint: Endpoint, options: dict[str, Any]) -> JudgeChoice:
     return choice
 
 
+def profile_as_it_is(options: dict[str, Any]) -> JudgeProfile | None:
+    """The profile, if the judge is its very recipe: nothing of a judge was given beside it."""
+    if any(options[name] is not None for name in (*JUDGE_OPTIONS, *WINDOW_OPTIONS)):
+        return None
+    return JudgeProfile.objects.filter(name=options["profile"] or "").first()
+
+
 def chosen_run(options: dict[str, Any]) -> RunChoice:
     """What the run covers and may spend."""
     return RunChoice(

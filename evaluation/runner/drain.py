@@ -3,30 +3,39 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 from typing import Self
 
 from django.db import DatabaseError
 
 from evaluation.core.engines import judge_group
-from evaluation.core.types import Criterion, GroupResult, Setup
+from evaluation.core.types import Chat, Criterion, GroupResult, Setup
+from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
 from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.model import Gateway, GatewayModel
 from evaluation.gateway.prices import Price
-from evaluation.gateway.throttle import EndpointDown
+from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, throttle_for
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
 from evaluation.runner.leases import LEASE, LeaseLost, lease_beat, lease_begin, lease_end
-from evaluation.runner.placebo import other_chat
-from evaluation.runner.units import Work, unit_finish, units_take
+from evaluation.runner.partner import partner_chat
+from evaluation.runner.units import Desk, Finished, Work, units_take
 
 # After so many units in a row without one answer the endpoint is taken for down.
 FAILURES_IN_A_ROW = 5
 # How often to look whether somebody paused or cancelled the run.
 WATCH_SECONDS = 1.0
+# Calls prepared beyond the slots, so that a free slot finds its next attempt committed: one for each
+# SLOTS_AN_AHEAD slots. More would leave more attempts of unknown outcome after a kill.
+SLOTS_AN_AHEAD = 8
+MOST_AHEAD = 16
+# Units leased at a time; they wait for a worker.
+LOT = 16
 
 
 class Trouble(str):
@@ -50,11 +59,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything a worker needs besides the units: loaded once, before the loop starts."""
+    """Everything a worker needs besides the units: loaded once, before the loop starts.
+
+    The sample index of a call is replicate × samples + the sample's number in its unit.
+    """
 
     run_id: int
-    sample: int
-    audit: float
+    replicate: int
     groups: dict[int, Group]
     criterion_ids: dict[str, int]
     fence_secret: bytes
@@ -63,6 +74,22 @@ class Plan:
     locate: Callable[[], str] | None
     max_in_flight: int
     timeout: float
+    samples: int = 1
+    audit: float = 0.0
+    fingerprint: str = ""
+    budget_usd: Decimal | None = None
+    limits: Limits = field(default_factory=Limits)
+    broker_url: str = ""
+
+    @property
+    def models(self) -> set[str]:
+        """Every model that a role of this run asks."""
+        return {role.model for group in self.groups.values() for role in group.setup.roles.values()}
+
+    @property
+    def ahead(self) -> int:
+        """How many calls may be prepared beyond those in flight."""
+        return min(MOST_AHEAD, self.max_in_flight // SLOTS_AN_AHEAD)
 
 
 @dataclass(slots=True)
@@ -74,7 +101,7 @@ class _Progress:
     trouble: Trouble = field(default_factory=Trouble)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def down(self, why: str, *, lasting: bool = False) -> None:
+    def down(self, why: str, *, lasting: bool) -> None:
         self.trouble = self.trouble or Trouble(why, lasting=lasting)
         self.stop.set()
 
@@ -88,35 +115,41 @@ class _Progress:
 def drain(plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None = None) -> Trouble:
     """Work until no unit of the run is open; returns '' or, when nobody can answer, why (one line).
 
-    After `seconds` no unit is begun, and '' returned once those in work are finished.
-    `on_unit(failed)` is called after each finished unit. Ctrl-C raises KeyboardInterrupt after what was
-    finished is stored and the rest is given back.
+    `on_unit(failed)` is called after each finished unit. No new units are taken after `seconds`, which is no
+    reason to give. Ctrl-C raises KeyboardInterrupt after what was finished is stored and the rest is given
+    back. Raises InputProblem for a budget without prices, before anything is sent.
     """
+    budget_check(budget=plan.budget_usd, models=plan.models, prices=plan.prices)
     with DatabaseThread() as database:
         try:
-            return asyncio.run(_drain(plan, database, on_unit, seconds))
+            return asyncio.run(_drain(plan, database, _Progress(on_unit), seconds))
         except EmbeddedModelError as error:
             return Trouble(str(error), lasting=True)
 
 
-async def _drain(
-    plan: Plan, database: DatabaseThread, on_unit: Callable[[bool], None], seconds: float | None
-) -> Trouble:
+async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seconds: float | None) -> Trouble:
     lease = await database.do(partial(lease_begin, plan.run_id))
-    progress, crashed = _Progress(on_unit), False
+    if plan.budget_usd is not None:
+        await database.do(partial(budget_recount, plan.run_id))
     beat = asyncio.create_task(_beat(database, lease.pk, progress))
     watch = asyncio.create_task(_watch(database, plan.run_id, progress, seconds))
+    crashed = False
     try:
-        async with EndpointClient(plan.endpoint, locate=plan.locate) as client:
+        async with (
+            EndpointClient(plan.endpoint, locate=plan.locate) as client,
+            AsyncExitStack() as stack,
+        ):
             gateway = Gateway(
                 endpoint=plan.endpoint,
                 client=client,
                 database=database,
-                slots=asyncio.Semaphore(plan.max_in_flight),
+                throttles=await _throttles(plan, stack, seconds),
+                prepared=asyncio.Semaphore(plan.max_in_flight + plan.ahead),
                 prices=plan.prices,
                 timeout=plan.timeout,
+                budget_usd=plan.budget_usd,
             )
-            await _work(plan, gateway, lease.pk, progress)
+            await _Drain(plan, gateway, lease.pk, progress).work()
     except Exception as error:
         crashed = not isinstance(error, EmbeddedModelError | DatabaseError)
         raise
@@ -129,7 +162,27 @@ async def _drain(
     return progress.trouble
 
 
+async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -> dict[str, SharedThrottle]:
+    """Each model's own; several models share the slots."""
+    total = asyncio.Semaphore(plan.max_in_flight) if len(plan.models) > 1 else None
+    return {
+        model: await stack.enter_async_context(
+            throttle_for(
+                endpoint=plan.endpoint.id,
+                model=model,
+                max_in_flight=plan.max_in_flight,
+                limits=plan.limits,
+                broker_url=plan.broker_url,
+                patience=seconds,
+                total=total,
+            )
+        )
+        for model in sorted(plan.models)
+    }
+
+
 async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) -> None:
+    """Keep the lease; a process that was silent for too long has lost its units and begins no other."""
     while True:
         await asyncio.sleep(LEASE.total_seconds() / 4)
         try:
@@ -140,40 +193,11 @@ async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) ->
 
 async def _watch(database: DatabaseThread, run_id: int, progress: _Progress, seconds: float | None) -> None:
     """Let no further unit begin once the time is over or the run is paused or cancelled."""
-    ends = asyncio.get_running_loop().time() + (seconds or float("inf"))
-    while asyncio.get_running_loop().time() < ends and await database.do(partial(_may_run, run_id)):
-        await asyncio.sleep(WATCH_SECONDS)
+    loop = asyncio.get_running_loop()
+    end = loop.time() + (float("inf") if seconds is None else seconds)
+    while loop.time() < end and await database.do(partial(_may_run, run_id)):
+        await asyncio.sleep(min(WATCH_SECONDS, max(end - loop.time(), 0)))
     progress.stop.set()
-
-
-async def _work(plan: Plan, gateway: Gateway, lease_id: int, progress: _Progress) -> None:
-    """One feeder leases units a little ahead; as many slots as calls may be in flight take them."""
-    queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=plan.max_in_flight)
-    try:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_feed(plan, gateway.database, lease_id, queue, progress))
-            for _ in range(plan.max_in_flight):
-                group.create_task(_slot(plan, gateway, lease_id, queue, progress))
-    except ExceptionGroup as errors:
-        # The first one ended the others; who called knows it by its own class.
-        raise errors.exceptions[0] from None
-
-
-async def _feed(
-    plan: Plan,
-    database: DatabaseThread,
-    lease_id: int,
-    queue: asyncio.Queue[Work | None],
-    progress: _Progress,
-) -> None:
-    take = partial(units_take, run_id=plan.run_id, lease_id=lease_id, limit=plan.max_in_flight)
-    while not progress.stop.is_set() and await database.do(partial(_may_run, plan.run_id)):
-        if not (taken := await database.do(take)):
-            break
-        for work in taken:
-            await queue.put(work)
-    for _ in range(plan.max_in_flight):
-        await queue.put(None)
 
 
 def _may_run(run_id: int) -> bool:
@@ -181,43 +205,73 @@ def _may_run(run_id: int) -> bool:
     return Run.objects.filter(pk=run_id, state=Run.State.RUNNING).exists()
 
 
-async def _slot(
-    plan: Plan, gateway: Gateway, lease_id: int, queue: asyncio.Queue[Work | None], progress: _Progress
-) -> None:
-    while (work := await queue.get()) is not None:
-        if progress.stop.is_set():
-            continue  # given back with the lease
+class _Drain:
+    """One feeder leases units a little ahead; as many workers as calls may be prepared take them."""
+
+    def __init__(self, plan: Plan, gateway: Gateway, lease_id: int, progress: _Progress) -> None:
+        self._plan, self._gateway, self._lease_id, self._progress = plan, gateway, lease_id, progress
+        self._desk = Desk(plan.criterion_ids)
+        self._workers = plan.max_in_flight + plan.ahead
+        self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
+
+    async def work(self) -> None:
+        """Work until nothing is open, time is up, or nobody can answer."""
         try:
-            result = await _judge(plan, gateway, work)
-        except EndpointDown as down:
-            progress.down(str(down), lasting=down.lasting)
-            continue
-        save = partial(
-            unit_finish,
-            run_id=plan.run_id,
-            lease_id=lease_id,
-            work=work,
-            result=result,
-            criterion_ids=plan.criterion_ids,
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._feed())
+                for _ in range(self._workers):
+                    group.create_task(self._serve())
+        except ExceptionGroup as errors:
+            # The first one ended the others; who called knows it by its own class.
+            raise errors.exceptions[0] from None
+
+    async def _feed(self) -> None:
+        limit = self._workers  # at first everybody waits for work
+        while not self._progress.stop.is_set():
+            take = partial(units_take, run_id=self._plan.run_id, lease_id=self._lease_id, limit=limit)
+            if not (taken := await self._gateway.database.do(take)):
+                break
+            for work in taken:
+                await self._queue.put(work)
+            limit = LOT
+        for _ in range(self._workers):
+            await self._queue.put(None)
+
+    async def _serve(self) -> None:
+        while (work := await self._queue.get()) is not None:
+            if self._progress.stop.is_set():
+                continue  # given back with the lease
+            try:
+                result = await self._judge(work)
+            except BudgetReached as reached:
+                self._progress.down(str(reached), lasting=True)
+                continue
+            except EndpointDown as down:
+                self._progress.down(str(down), lasting=down.lasting)
+                continue
+            finished = Finished(self._plan.run_id, self._lease_id, work, result)
+            if await self._gateway.database.add(self._desk.finish, finished):
+                self._progress.finished(finished.error)
+
+    async def _judge(self, work: Work) -> GroupResult:
+        plan, group = self._plan, self._plan.groups[work.group]
+        model = GatewayModel(
+            self._gateway,
+            plan.run_id,
+            work.unit_id,
+            first_sample=plan.replicate * plan.samples,
+            cache_key=f"{plan.fingerprint}:{work.group}",
         )
-        if await gateway.database.do(save):
-            progress.finished(_error(result))
+        return await judge_group(
+            chat=work.chat,
+            criteria=group.criteria,
+            setup=group.setup,
+            model=model,
+            fence_secret=plan.fence_secret,
+            other_chat=await self._partner(work) if group.setup.ablation == "placebo_briefs" else None,
+            audit=plan.audit,
+        )
 
-
-async def _judge(plan: Plan, gateway: Gateway, work: Work) -> GroupResult:
-    group = plan.groups[work.group]
-    placebo = group.setup.ablation == "placebo_briefs"
-    another = partial(other_chat, run_id=plan.run_id, chat_id=work.chat_id)
-    return await judge_group(
-        chat=work.chat,
-        criteria=group.criteria,
-        setup=group.setup,
-        model=GatewayModel(gateway, plan.run_id, work.unit_id, plan.sample),
-        fence_secret=plan.fence_secret,
-        other_chat=await gateway.database.do(another) if placebo else None,
-        audit=plan.audit,
-    )
-
-
-def _error(result: GroupResult) -> str:
-    return next((v.explanation or "failed" for v in result.verdicts if v.state == "failed"), "")
+    async def _partner(self, work: Work) -> Chat | None:
+        partner = partial(partner_chat, run_id=self._plan.run_id, chat_id=work.chat_id)
+        return await self._gateway.database.do(partner)

@@ -12,8 +12,9 @@ from evaluation.core.engines import judge_group
 from evaluation.core.prefixes import Prefixes
 from evaluation.core.types import Chat as CoreChat
 from evaluation.core.types import Layout, Reply, Request
+from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
 from evaluation.gateway.ledger import STORED_STATES, call_key, stored_reply
-from evaluation.gateway.prices import BATCH_SHARE, Price, cost
+from evaluation.gateway.prices import BATCH_SHARE, Price
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run, Unit
 from evaluation.runner.drain import Group
@@ -23,8 +24,6 @@ from evaluation.runner.walking import Lookups, sample_index, walk_together
 from labeling.models.chats import Chat
 from labeling.models.people import Workspace
 
-# English prose in common tokenisers; the real count comes with the answers.
-CHARACTERS_PER_TOKEN = 4
 # Units walked side by side, with their chats in memory.
 CHUNK = 400
 # Chats on which the two layouts are compared; the shares hardly move beyond.
@@ -101,6 +100,7 @@ class Asking:
 
     groups: Mapping[int, Group]
     replicate: int
+    audit: float
     fence_secret: bytes
     prices: Mapping[str, Price]
 
@@ -164,7 +164,7 @@ class _Walker:
     def _answer(self, request: Request) -> str:
         keys = [criterion.key for criterion in self.group.criteria]
         tokens = min(request.max_tokens // 2, ANSWER_TOKENS * len(keys))
-        prose = "word " * (tokens * CHARACTERS_PER_TOKEN // 5)
+        prose = "word " * (tokens * CHARS_A_TOKEN // 5)
         return f"{prose}\n\nVERDICTS\n" + "\n".join(f"{key}: TRUE" for key in keys)
 
     def _count(self, tally: _Tally, request: Request, *, known: bool) -> None:
@@ -174,22 +174,11 @@ class _Walker:
         if known:
             tally.reused += 1
             return
-        tokens = prompt_tokens(request)
-        price = cost(
-            prices=self.asking.prices,
-            model=request.model,
-            prompt_tokens=tokens,
-            completion_tokens=request.max_tokens,
-        )
+        price = worst_cost(request, self.asking.prices)
         tally.calls += 1
-        tally.prompt_tokens += tokens
+        tally.prompt_tokens += sum(len(message.text) for message in request.messages) // CHARS_A_TOKEN
         tally.completion_tokens += request.max_tokens
         tally.cost_usd = None if price is None or tally.cost_usd is None else tally.cost_usd + price
-
-
-def prompt_tokens(request: Request) -> int:
-    """About how many tokens a prompt has."""
-    return sum(len(message.text) for message in request.messages) // CHARACTERS_PER_TOKEN
 
 
 def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int | None = None) -> Estimate:
@@ -205,7 +194,7 @@ def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int
         return found
 
     return plan_estimate(
-        asking=asking_of(run.judge, replicate=run.replicate),
+        asking=asking_of(run.judge, replicate=run.replicate, audit=float(run.options.get("audit") or 0)),
         scope=Scope(list(chats.values_list("chat_id", flat=True)), open_groups),
         mode=Run.Mode(run.mode),
         budget_usd=None if budget is None else budget - run.committed_usd,
@@ -213,12 +202,13 @@ def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int
     )
 
 
-def asking_of(judge: Judge, *, replicate: int) -> Asking:
+def asking_of(judge: Judge, *, replicate: int, audit: float) -> Asking:
     """How this judge asks today: its groups, and the settings' prices."""
     prompts = list(judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
     return Asking(
         groups=judge_groups(judge, prompts),
         replicate=replicate,
+        audit=audit,
         fence_secret=bytes(Workspace.current().fence_secret),
         prices=current_prices(),
     )
@@ -273,6 +263,7 @@ def _walk(asking: Asking, scope: Scope) -> tuple[_Tally, dict[Layout, _Repetitio
     for start in range(0, len(scope.chat_ids), step):
         chunk = scope.chat_ids[start : start + step]
         rows, lookups, walks = Chat.objects.in_bulk(chunk), Lookups(_stored), []
+        others = {chat_id: core_chat(rows[other]) for chat_id, other in zip(chunk, _next(chunk), strict=True)}
         twins.look(rows.values())
         for chat_id, numbers in scope.open_groups(chunk).items():
             tally.units += len(numbers)
@@ -287,7 +278,7 @@ def _walk(asking: Asking, scope: Scope) -> tuple[_Tally, dict[Layout, _Repetitio
                         repetition=repetition[layout] if chat_id in compared else None,
                         twin=twin,
                     )
-                    walks.append(_judge(chat, walker))
+                    walks.append(_judge(chat, walker, others[chat_id]))
         for result in walk_together(walks):
             if isinstance(result, BaseException):
                 raise result
@@ -314,13 +305,20 @@ class _Twins:
         return known
 
 
-async def _judge(chat: CoreChat, walker: _Walker) -> None:
+def _next(chat_ids: Sequence[int]) -> list[int]:
+    """Who lends a placebo debate its briefs: roughly whom a run would take."""
+    return [*chat_ids[1:], chat_ids[0]]
+
+
+async def _judge(chat: CoreChat, walker: _Walker, other: CoreChat) -> None:
     await judge_group(
         chat=chat,
         criteria=walker.group.criteria,
         setup=walker.group.setup,
         model=walker,
         fence_secret=walker.asking.fence_secret,
+        other_chat=other,
+        audit=walker.asking.audit,
     )
 
 

@@ -7,17 +7,16 @@ from typing import Any, cast
 
 from django.conf import settings
 
-from evaluation.core.marks import render_message
 from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
 from evaluation.gateway.embedded import ensure_running
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.gateway.prices import Price, read_prices
+from evaluation.gateway.throttle import Limits
 from evaluation.models.judges import Judge, JudgePrompt
-from evaluation.models.prompts import FewShotExample, SnapshotItem
+from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Run
 from evaluation.runner.drain import Group, Plan
-from evaluation.runner.units import core_chat
-from evaluation.selectors.prompts import examples_of
+from evaluation.selectors.examples import examples_of
 from labeling.core.problems import InputProblem
 from labeling.models.people import Workspace
 
@@ -37,8 +36,11 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
     wanted = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
     return Plan(
         run_id=run.pk,
-        sample=run.replicate,
+        replicate=run.replicate,
+        samples=run.judge.config.get("samples", 1),
         audit=float(run.options.get("audit") or 0),
+        fingerprint=run.judge.fingerprint,
+        budget_usd=run.budget_usd,
         groups=judge_groups(run.judge, prompts),
         criterion_ids={prompt.criterion.key: prompt.criterion_id for prompt in prompts},
         fence_secret=bytes(Workspace.current().fence_secret),
@@ -48,6 +50,8 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         # The embedded server has one slot: a second call in flight would only wait there.
         max_in_flight=1 if endpoint.embedded else wanted,
         timeout=float(settings.LACE_REQUEST_TIMEOUT),
+        limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
+        broker_url=settings.CELERY_BROKER_URL,
     )
 
 
@@ -75,7 +79,7 @@ def judge_groups(judge: Judge, prompts: list[JudgePrompt]) -> dict[int, Group]:
         criterion = _criterion(
             prompt,
             articles=articles.get(prompt.criterion_id, ()),
-            examples=tuple(map(_example, examples.get(prompt.prompt_version_id, []))),
+            examples=examples.get(prompt.prompt_version_id, ()),
         )
         grouped.setdefault(prompt.group, []).append(criterion)
     return {
@@ -99,12 +103,6 @@ def _criterion(
         articles=articles,
         examples=examples,
     )
-
-
-def _example(row: FewShotExample) -> Example:
-    chat = core_chat(row.chat)
-    shown = [render_message(m) for m in chat.messages if row.first_turn <= m.n <= row.last_turn]
-    return Example(chat.content_hash, "\n".join(shown), row.value, row.rationale)
 
 
 def _articles(judge: Judge) -> dict[int, tuple[Article, ...]]:

@@ -1,17 +1,29 @@
-"""Units of a run in the database: taken under a lease, finished by compare-and-set."""
+"""Units of a run in the database: taken under a lease, finished by compare-and-set, many at a time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import F, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import F
 from django.utils import timezone
 
-from evaluation.core.types import Chat, GroupResult, Message
+from evaluation.core.types import Article, Chat, GroupResult, Message, VerdictResult
 from evaluation.gateway.ledger import CallUsed
-from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
+from evaluation.gateway.rows import Row, rows_add, rows_insert
+from evaluation.models.prompts import ArticleVersion
+from evaluation.models.runs import Passage, Run, Unit, UnitCall, Verdict, WorkerLease
 from labeling.models.chats import Chat as ChatRow
+
+LARGEST_SMALL_COUNT = 2**15 - 1  # what PostgreSQL's smallint holds
+
+_UNIT_CALL = ("unit", "call", "role", "step", "window", "sample", "reused")
+_COUNTED = ("prompt_tokens", "cached_tokens", "completion_tokens", "prompt_chars", "repeated_chars")
+_VERDICT = (
+    *("run", "chat", "unit", "criterion", "state", "value", "first_state", "first_value", "p_true"),
+    *("explanation", "rationale", "read_by", "contradicts", "sided_with"),
+    *("votes_true", "votes_false", "votes_na", "quotes", "quotes_verified", "first_brief"),
+    *("flags", "stored_at"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +36,38 @@ class Work:
     group: int
 
 
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A unit that has been judged, and under which lease."""
+
+    run_id: int
+    lease_id: int
+    work: Work
+    result: GroupResult
+
+    @property
+    def error(self) -> str:
+        """Why it failed, '' if it did not."""
+        failed = (verdict for verdict in self.result.verdicts if verdict.state == "failed")
+        return next((verdict.explanation or "failed" for verdict in failed), "")
+
+
 def units_take(*, run_id: int, lease_id: int, limit: int) -> list[Work]:
-    """Lease up to `limit` open units, in plan order."""
-    rows = Unit.objects.filter(run_id=run_id, state=Unit.State.OPEN).order_by("id")
+    """Lease up to `limit` open units, in plan order; none when somebody has paused or cancelled the run.
+
+    None either once the lease was taken back: this process was silent for too long.
+    """
+    if not WorkerLease.objects.select_for_update(no_key=True).filter(pk=lease_id).exists():
+        return []
+    rows = Unit.objects.filter(run_id=run_id, run__state=Run.State.RUNNING, state=Unit.State.OPEN)
     if connection.features.has_select_for_update_skip_locked:
-        rows = rows.select_for_update(skip_locked=True)
-    units = list(rows[:limit])
+        rows = rows.select_for_update(skip_locked=True, of=("self",))
+    units = list(rows.order_by("id")[:limit])
     taken = [unit.pk for unit in units]
     Unit.objects.filter(pk__in=taken).update(state=Unit.State.LEASED, lease_id=lease_id, tries=F("tries") + 1)
-    chats = ChatRow.objects.in_bulk({unit.chat_id for unit in units})
-    return [Work(unit.pk, unit.chat_id, core_chat(chats[unit.chat_id]), unit.group) for unit in units]
+    chats = ChatRow.objects.only("content_hash", "messages").in_bulk({unit.chat_id for unit in units})
+    ready = {pk: core_chat(row) for pk, row in chats.items()}
+    return [Work(unit.pk, unit.chat_id, ready[unit.chat_id], unit.group) for unit in units]
 
 
 def core_chat(row: ChatRow) -> Chat:
@@ -41,73 +75,117 @@ def core_chat(row: ChatRow) -> Chat:
     return Chat(row.content_hash, tuple(Message(m["n"], m["role"], m["content"]) for m in row.messages))
 
 
-def unit_finish(
-    *, run_id: int, lease_id: int, work: Work, result: GroupResult, criterion_ids: dict[str, int]
-) -> bool:
-    """Save verdicts, calls and the unit's end together; False, and nothing saved, if the lease was lost."""
-    failed = [verdict for verdict in result.verdicts if verdict.state == "failed"]
-    finished = Unit.objects.filter(pk=work.unit_id, lease_id=lease_id, state=Unit.State.LEASED).update(
-        state=Unit.State.FAILED if failed else Unit.State.DONE,
-        lease=None,
-        error=(failed[0].explanation if failed else "")[:200],
-        finished_at=timezone.now(),
-    )
-    if not finished:
-        return False
-    uses = list(_used(result))
-    UnitCall.objects.filter(unit_id=work.unit_id).delete()
-    UnitCall.objects.bulk_create(
-        UnitCall(unit_id=work.unit_id, call_id=used.call_id, role=role, step=step, reused=used.reused)
-        for role, step, used in uses
-    )
-    Verdict.objects.bulk_create(_verdicts(run_id, work, result, criterion_ids))
-    _count(run_id, uses, failed=bool(failed))
-    return True
+class Desk:
+    """Bulk functions of the database thread that put judged units away; `criterion_ids` by criterion key."""
+
+    def __init__(self, criterion_ids: dict[str, int]) -> None:
+        self._criterion_ids = criterion_ids
+
+    def finish(self, finished: Sequence[Finished]) -> list[bool]:
+        """Save verdicts, calls and each unit's end together; False, nothing saved, where a lease was lost."""
+        tries = _held(finished)
+        done = [one for one in finished if one.work.unit_id in tries]
+        if done:
+            _close(done)
+            _forget([pk for pk, count in tries.items() if count > 1])
+            rows_insert(UnitCall, _UNIT_CALL, [row for one in done for row in _unit_calls(one)])
+            rows_insert(Verdict, _VERDICT, self._verdicts(done))
+            self._store_passages(done)
+            for run_id in {one.run_id for one in done}:
+                _count(run_id, [one for one in done if one.run_id == run_id])
+        return [one.work.unit_id in tries for one in finished]
+
+    def _verdicts(self, done: Sequence[Finished]) -> list[Row]:
+        now = timezone.now()
+        return [
+            (
+                *(one.run_id, one.work.chat_id, one.work.unit_id, self._criterion_ids[verdict.criterion]),
+                *_verdict(verdict),
+                now,
+            )
+            for one in done
+            for verdict in one.result.verdicts
+        ]
+
+    def _store_passages(self, done: Sequence[Finished]) -> None:
+        found = [
+            (one.work.unit_id, self._criterion_ids[key], passage)
+            for one in done
+            for key, passages in one.result.passages.items()
+            for passage in passages
+        ]
+        if found:
+            versions = _version_ids({passage.article for _, _, passage in found})
+            Passage.objects.bulk_create(
+                Passage(
+                    unit_id=unit_id,
+                    criterion_id=criterion_id,
+                    article_version_id=versions[passage.article.key, passage.article.version],
+                    rank=passage.rank,
+                    start=passage.start,
+                    end=passage.end,
+                    score=passage.score,
+                )
+                for unit_id, criterion_id, passage in found
+            )
 
 
-def _used(result: GroupResult) -> Iterable[tuple[str, int, CallUsed]]:
-    for use in result.calls:
-        if isinstance(use.call, CallUsed):
-            yield use.role, use.step, use.call
+def _held(finished: Sequence[Finished]) -> dict[int, int]:
+    """How often they were tried, by id, of the units that are still leased to who finished them."""
+    leases = {one.work.unit_id: one.lease_id for one in finished}
+    rows = Unit.objects.select_for_update().filter(pk__in=leases, state=Unit.State.LEASED).order_by("pk")
+    return {pk: tries for pk, lease, tries in rows.values_list("pk", "lease", "tries") if lease == leases[pk]}
 
 
-def _verdicts(run_id: int, work: Work, result: GroupResult, criterion_ids: dict[str, int]) -> list[Verdict]:
+def _close(done: Sequence[Finished]) -> None:
+    """End units; those that failed say why."""
     now = timezone.now()
-    return [
-        Verdict(
-            run_id=run_id,
-            chat_id=work.chat_id,
-            criterion_id=criterion_ids[verdict.criterion],
-            unit_id=work.unit_id,
-            state=verdict.state,
-            value=verdict.value,
-            first_state=verdict.first_state or "",
-            first_value=verdict.first_value,
-            explanation=verdict.explanation,
-            read_by=verdict.read_by,
-            contradicts=verdict.contradicts,
-            sided_with=verdict.sided_with,
-            flags=list(verdict.flags),
-            stored_at=now,
-        )
-        for verdict in result.verdicts
-    ]
+    good = [one.work.unit_id for one in done if not one.error]
+    Unit.objects.filter(pk__in=good).update(state=Unit.State.DONE, lease=None, error="", finished_at=now)
+    for one in done:
+        if one.error:
+            Unit.objects.filter(pk=one.work.unit_id).update(
+                state=Unit.State.FAILED, lease=None, error=one.error[:200], finished_at=now
+            )
 
 
-def _count(run_id: int, uses: list[tuple[str, int, CallUsed]], *, failed: bool) -> None:
-    """Add one finished unit to the run's counters; only what this run paid for counts as tokens and cost."""
-    asked = [used.call_id for _, _, used in uses if not used.reused]
-    tokens = ModelCall.objects.filter(pk__in=asked).aggregate(
-        prompt=Coalesce(Sum("prompt_tokens"), 0),
-        cached=Coalesce(Sum("cached_tokens"), 0),
-        completion=Coalesce(Sum("completion_tokens"), 0),
+def _forget(unit_ids: list[int]) -> None:
+    """What an earlier try of these units left."""
+    if unit_ids:
+        UnitCall.objects.filter(unit__in=unit_ids).delete()
+        Passage.objects.filter(unit__in=unit_ids).delete()
+
+
+def _unit_calls(one: Finished) -> Iterable[Row]:
+    for use in one.result.calls:
+        if isinstance(use.call, CallUsed):
+            place = (use.role, use.step, use.window, use.sample)
+            yield (one.work.unit_id, use.call.call_id, *place, use.call.reused)
+
+
+def _verdict(verdict: VerdictResult) -> Row:
+    votes, first = verdict.votes, (verdict.first_state or "", verdict.first_value)
+    counted = (votes.true, votes.false, votes.not_applicable) if votes else (None, None, None)
+    how = (verdict.read_by, verdict.contradicts, verdict.sided_with)
+    said = (verdict.state, verdict.value, *first, verdict.p_true, verdict.explanation, "")
+    quoted = (min(count, LARGEST_SMALL_COUNT) for count in (verdict.quotes, verdict.quotes_verified))
+    return (*said, *how, *counted, *quoted, verdict.first_brief, list(verdict.flags))
+
+
+def _version_ids(articles: set[Article]) -> dict[tuple[str, int], int]:
+    """The stored versions of articles, by key and number."""
+    rows = ArticleVersion.objects.filter(
+        article__key__in={article.key for article in articles},
+        number__in={article.version for article in articles},
     )
-    Run.objects.filter(pk=run_id).update(
-        units_done=F("units_done") + (0 if failed else 1),
-        units_failed=F("units_failed") + (1 if failed else 0),
-        calls=F("calls") + len(asked),
-        reused=F("reused") + len(uses) - len(asked),
-        prompt_tokens=F("prompt_tokens") + tokens["prompt"],
-        cached_tokens=F("cached_tokens") + tokens["cached"],
-        completion_tokens=F("completion_tokens") + tokens["completion"],
-    )
+    return {(key, number): pk for pk, key, number in rows.values_list("pk", "article__key", "number")}
+
+
+def _count(run_id: int, done: Sequence[Finished]) -> None:
+    """Add finished units to the run's counters; only what this run paid for counts as tokens and cost."""
+    uses = [use.call for one in done for use in one.result.calls if isinstance(use.call, CallUsed)]
+    asked = [used for used in uses if not used.reused]
+    failed = sum(1 for one in done if one.error)
+    units = (len(done) - failed, failed, len(asked), len(uses) - len(asked))
+    counts = (sum(getattr(used, name) for used in asked) for name in _COUNTED)
+    rows_add(Run, ("units_done", "units_failed", "calls", "reused", *_COUNTED), [(*units, *counts, run_id)])

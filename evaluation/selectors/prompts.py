@@ -1,10 +1,10 @@
-"""Prompt and criterion versions in force, and the examples of prompts."""
+"""Prompt and criterion versions in force."""
 
 from collections.abc import Collection
 
 from django.db.models import Max
 
-from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
+from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.rubric import Criterion, CriterionVersion
 
 
@@ -19,11 +19,3 @@ def newest_versions(*, criteria: Collection[Criterion]) -> dict[int, CriterionVe
     """The version in force of each criterion, by criterion id."""
     rows = CriterionVersion.objects.filter(criterion__in=criteria).order_by("number")
     return {row.criterion_id: row for row in rows}
-
-
-def examples_of(prompt_ids: Collection[int]) -> dict[int, list[FewShotExample]]:
-    """The worked examples of these prompt versions, in order, with their chats; by prompt version id."""
-    found: dict[int, list[FewShotExample]] = {}
-    for row in FewShotExample.objects.filter(prompt_version__in=prompt_ids).select_related("chat"):
-        found.setdefault(row.prompt_version_id, []).append(row)
-    return found

@@ -29,7 +29,7 @@ def estimate_for(
     with transaction.atomic():
         criteria = chosen_criteria(chat_set, run.criteria)
         row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint)
-        asking = asking_of(row, replicate=run.replicate)
+        asking = asking_of(row, replicate=run.replicate, audit=run.audit)
         transaction.set_rollback(True)
     groups = list(asking.groups)
 

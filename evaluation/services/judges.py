@@ -26,13 +26,13 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
 from evaluation.models.prompts import (
     ArticleVersion,
-    FewShotExample,
     KnowledgeSnapshot,
     PromptVersion,
     SnapshotItem,
 )
 from evaluation.selectors.criteria import articles_of
-from evaluation.selectors.prompts import examples_of, newest_versions
+from evaluation.selectors.examples import examples_of
+from evaluation.selectors.prompts import newest_versions
 from evaluation.services.prompts import champions_ensure
 from labeling.models.rubric import Criterion, CriterionVersion
 
@@ -50,7 +50,7 @@ class _Ingredients:
     criteria: Sequence[Criterion]
     versions: dict[int, CriterionVersion]
     prompts: dict[int, PromptVersion]
-    examples: dict[int, list[FewShotExample]]
+    examples: dict[int, tuple[types.Example, ...]]
     articles: dict[int, list[ArticleVersion]]
 
 
@@ -210,13 +210,12 @@ def _reasoning_models(roles: Mapping[str, Any]) -> str:
 
 def _criterion_entry(row: Criterion, ingredients: _Ingredients) -> list[str]:
     version, prompt = ingredients.versions[row.pk], ingredients.prompts[row.pk]
-    examples = [_example_entry(example) for example in ingredients.examples.get(prompt.pk, [])]
+    examples = [
+        [example.content_hash, example.excerpt, example.value, example.rationale]
+        for example in ingredients.examples.get(prompt.pk, ())
+    ]
     asked = text_hash(canonical([prompt.content_hash, examples])) if examples else prompt.content_hash
     return [row.key, version.content_hash, asked, row.tier]
-
-
-def _example_entry(row: FewShotExample) -> list[Any]:
-    return [row.chat.content_hash, row.first_turn, row.last_turn, row.value, row.rationale]
 
 
 def _snapshot_ensure(ingredients: _Ingredients) -> KnowledgeSnapshot | None:

@@ -3,16 +3,17 @@
 import json
 import logging
 import socket
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 from django.apps import apps
 from django.db import OperationalError
 from pytest_django import Settings
 
-from evaluation.gateway import retries
+from evaluation.gateway import retries, throttle
+from evaluation.gateway.throttle import shared
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
-from evaluation.runner import drain
+from evaluation.runner.units import Desk, Finished
 from tests.evaluation.running import (
     KEY,
     always,
@@ -48,6 +49,9 @@ TROUBLES = {
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "FIRST_WAIT", 0.01)
     monkeypatch.setattr(retries, "_share", lambda text: 0.0)
+    monkeypatch.setattr(throttle, "PATIENCE", 1.5)
+    monkeypatch.setattr(throttle, "PROBE_SECONDS", 0.1)
+    monkeypatch.setattr(shared, "FIRST_PATIENCE", 1.5)
 
 
 def troubled(reply: StubReply):
@@ -110,12 +114,12 @@ def test_a_few_units_that_fail_end_the_run_with_failures_and_their_reason(settin
 def test_a_database_that_fails_is_an_outside_failure_and_the_answers_before_it_are_kept(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(**given: Any) -> bool:
+    def fail(desk: Desk, finished: Sequence[Finished]) -> list[bool]:
         raise OperationalError("disk full")
 
     workspace("polite", chats=3)
     with answering(settings, always(True)) as stub:
-        monkeypatch.setattr(drain, "unit_finish", fail)
+        monkeypatch.setattr(Desk, "finish", fail)
         ended = evaluate(*RUN)
         assert (ended.code, ended.error) == (4, "error: the database failed: disk full")
         stored = ModelCall.objects.filter(state="answered").count()

@@ -41,9 +41,9 @@ def digest(prompts: list[tuple[PromptMessage, PromptMessage]]) -> str:
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
-STATIC = "b35265f33c02b1cb4cd8e7f52179e948b69124993fe8f0aca04361deb5204095"
-NONE = "c751ba71cfeedb3c1457b97253ce0f371604c466535ef67c348c19aa0bd7f12a"
-FOUND = "79e4b4e1a1440fac78847d5afeefdc44f6c1db9082d42dfbc8da84b583945304"
+STATIC = "bc60ebf4f0dc3d696901b975313210b6281680d73ae198c8a05d23bc79d8ebf0"
+NONE = "7286212dabc23b8df4048ed7c027bc6bf29d72f59ccc1511ff210d66003b1dee"
+FOUND = "698bedfd37ce78070bf3cb622f0624b5968d8acdb215fb074196edbebdf5a09c"
 
 
 # ---------- the bytes that judges were pinned to ----------

@@ -148,8 +148,7 @@ def test_verdict_carries_the_probability_of_the_pass_it_rests_on() -> None:
     assert only(judged(direct, engine="direct").verdicts).p_true == pytest.approx(0.2)
     audit = Script({"direct": [told("TRUE", 0.9)], "reflector": [told("TRUE", 0.7)]})
     assert only(judged(audit, engine="reflection").verdicts).p_true == pytest.approx(0.7)
-    briefs = {"customer": [answered("c")], "support": [answered("s")]}
-    debate = Script({**briefs, "judge": [told("TRUE", 0.6)]})
+    debate = Script({"customer": [answered("c")], "support": [answered("s")], "judge": [told("TRUE", 0.6)]})
     assert only(judged(debate, engine="debate").verdicts).p_true == pytest.approx(0.6)
 
 
@@ -175,4 +174,5 @@ def test_samples_have_the_mean_probability_of_all_that_were_read() -> None:
         return replies[request.sample]
 
     verdict = only(judged(Answering(answer), engine="direct", criteria=[POLITE], samples=4).verdicts)
-    assert (verdict.value, verdict.p_true) == (True, pytest.approx((0.9 + 0.2 + 0.7) / 3))
+    assert verdict.value is True
+    assert verdict.p_true == pytest.approx((0.9 + 0.2 + 0.7) / 3)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from evaluation.core.hostile import chat_flags
 from evaluation.core.retrieval import retrieve
 from evaluation.core.types import Chat, Criterion, GroupResult, Model, Passage, Setup, VerdictResult
 
@@ -52,20 +53,20 @@ async def judge_group(
     formatter, else KeyError. The same replies lead to the same requests, so a repeated group asks a storing
     model nothing twice.
     """
-    others = [_without_itself(criterion, chat) for criterion in criteria]
     asked = _Asked(
         parts=_parts(chat, setup),
-        criteria=others,
+        criteria=criteria,
         setup=setup,
         model=model,
         fence_secret=fence_secret,
-        passages=_passages(chat, others, setup),
+        passages=_passages(chat, criteria, setup),
         other_chat=_parts(other_chat, setup)[0] if other_chat else None,
     )
     sessions = [_session(asked, i, j) for i in range(setup.samples) for j in range(len(asked.parts))]
     passes = await _together(_judged(session, audit) for session in sessions)
+    flags = chat_flags(chat)
     return GroupResult(
-        verdicts=_settled(asked, passes),
+        verdicts=tuple(replace(v, flags=v.flags + flags) for v in _settled(asked, passes)),
         calls=tuple(use for session in sessions for use in session.calls),
         passages=asked.passages,
     )
@@ -80,12 +81,6 @@ def _passages(chat: Chat, criteria: Sequence[Criterion], setup: Setup) -> dict[s
     if setup.knowledge != "retrieved":
         return {}
     return retrieve(chat=chat, criteria=criteria, tokens=setup.passage_tokens)
-
-
-def _without_itself(criterion: Criterion, chat: Chat) -> Criterion:
-    """A chat never sees itself as an example."""
-    others = tuple(e for e in criterion.examples if e.content_hash != chat.content_hash)
-    return criterion if len(others) == len(criterion.examples) else replace(criterion, examples=others)
 
 
 def _session(asked: _Asked, sample: int, window: int) -> Session:

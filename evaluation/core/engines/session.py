@@ -66,6 +66,7 @@ class Session:
             fence_secret=self.fence_secret,
             evidence=(*self.note, *evidence),
             again=again,
+            passages=[passage for found in self.passages.values() for passage in found],
         )
         return await self._ask(role, messages, n=len(self.criteria))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evaluation.core.marks import chat_block, text_block
+from evaluation.core.marks import canary, chat_block, text_block
 from evaluation.core.types import Chat, Criterion, Passage, PromptMessage, Role, Setup, Size
 
 from .examples import without_own_example
@@ -44,7 +44,8 @@ def reasoning_messages(
     articles = () if setup.knowledge == "retrieved" else knowledge_parts(ordered, size=size)
     about = (*articles, *criteria_parts(ordered, setup=setup, fence_secret=fence_secret))
     found = passage_parts(passages, criteria=ordered, size=size, fence_secret=fence_secret)
-    start, how = some_texts(size, "purpose", "data_rule"), some_texts(size, "rules", "answer_form")
+    start = (*some_texts(size, "purpose", "data_rule"), *_canary(size, fence_secret))
+    how = some_texts(size, "rules", "answer_form")
     criteria_first = setup.layout == "criteria_first"
     before, after = (about, ()) if criteria_first else ((), (*found, *about))
     duty = some_texts(size, role, *(["again"] if again else []))
@@ -60,6 +61,11 @@ def reasoning_messages(
         *_ending(role=role, criteria=ordered, size=size, duty=duty if in_user else ()),
     )
     return PromptMessage("system", system), PromptMessage("user", user)
+
+
+def _canary(size: Size, secret: bytes) -> tuple[str, ...]:
+    """Return the line with the private code, the same in every request of a workspace."""
+    return tuple(text.replace("{{canary}}", canary(secret)) for text in some_texts(size, "canary"))
 
 
 def _ending(

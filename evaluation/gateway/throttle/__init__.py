@@ -1,29 +1,40 @@
 """What holds requests back: calls in flight, shared rates, the circuit breaker."""
 
-from typing import Protocol
+import asyncio
 
-from evaluation.gateway.replies import Outcome
+from evaluation.gateway.throttle.protocol import EndpointDown, Throttle
+from evaluation.gateway.throttle.rules import PROBE_SECONDS, Limits
+from evaluation.gateway.throttle.shared import PATIENCE, SharedThrottle
+from evaluation.gateway.throttle.slots import Slots
+from evaluation.gateway.throttle.stores import Store, store_for
+
+__all__ = ["PATIENCE", "EndpointDown", "Limits", "SharedThrottle", "Slots", "Throttle", "throttle_for"]
 
 
-class EndpointDown(Exception):
-    """No call to this endpoint can succeed now; the message is one clear line.
+def throttle_for(
+    *,
+    endpoint: str,
+    model: str,
+    max_in_flight: int,
+    limits: Limits,
+    broker_url: str = "",
+    store: Store | None = None,
+    patience: float | None = None,
+    probe_every: float | None = None,
+    total: asyncio.Semaphore | None = None,
+) -> SharedThrottle:
+    """Return the throttle of one model at one endpoint (its id), to be used as `async with`.
 
-    `lasting` says that only a person can mend it (refused key, unknown model); otherwise it may pass.
+    The shared state is kept in the Redis or Valkey that `broker_url` names, else in the database, or in
+    `store`. At most `max_in_flight` requests of this process are out at once; `total` bounds them together
+    with other models'. `patience` (PATIENCE) and `probe_every` (PROBE_SECONDS) are in seconds.
     """
-
-    def __init__(self, message: str, *, lasting: bool = False) -> None:
-        super().__init__(message)
-        self.lasting = lasting
-
-
-class Throttle(Protocol):
-    """One model's throttle in one process; rates and breaker are shared by every worker."""
-
-    async def enter(self, *, tokens: int) -> None:
-        """Wait for a slot and until a request of about `tokens` tokens may leave; raises EndpointDown."""
-
-    def seen(self, outcome: Outcome) -> None:
-        """Learn from what came back, at once: slow down, open or close the circuit."""
-
-    def leave(self) -> None:
-        """Free the slot, once the answer is committed."""
+    return SharedThrottle(
+        key=(endpoint, model),
+        most=max_in_flight,
+        store=store or store_for(endpoint=endpoint, model=model, broker_url=broker_url),
+        limits=limits,
+        patience=PATIENCE if patience is None else patience,
+        probe_every=PROBE_SECONDS if probe_every is None else probe_every,
+        total=total,
+    )

@@ -1,9 +1,12 @@
 """Runs LACE over a chat set in this process."""
 
+import time
 from argparse import ArgumentParser
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from tqdm import tqdm
 
 from evaluation.gateway.budget import BUDGET_REACHED
@@ -16,17 +19,22 @@ from evaluation.management.options import (
     chosen_set,
     dollars,
     positive,
+    profile_as_it_is,
     refuse_plan_options,
 )
+from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Verdict
+from evaluation.runner.batch import batch_advance
 from evaluation.runner.estimate import Estimate, run_estimate
-from evaluation.runner.execute import run_execute, run_reopen
+from evaluation.runner.execute import run_execute, run_reopen, run_settle
 from evaluation.runner.plan import current_endpoint, current_prices, plan_load
 from evaluation.services.estimates import estimate_for
 from evaluation.services.runs import run_start
 from labeling.core.problems import InputProblem
 from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
 
+# An endpoint that could not be reached at so many looks in a row is given up; its batches are not.
+SILENT_POLLS = 20
 # A dry run looks at no more chats than this, evenly spaced, and says so.
 DRY_RUN_CHATS = 2000
 
@@ -59,12 +67,15 @@ class Command(WorkbenchCommand):
         self._finish(run)
 
     def _started(self, endpoint: Endpoint, options: dict[str, Any]) -> Run:
-        return run_start(
+        run = run_start(
             chat_set=chosen_set(options),
             judge=chosen_judge(endpoint, options),
             run=chosen_run(options),
             endpoint=endpoint,
         )
+        if (profile := profile_as_it_is(options)) is not None:
+            Judge.objects.filter(pk=run.judge_id, profile=None).update(profile=profile)
+        return run
 
     def _resumed(self, options: dict[str, Any]) -> Run:
         run = run_named(options["resume"])
@@ -88,19 +99,30 @@ class Command(WorkbenchCommand):
 
     def _execute(self, run: Run, max_in_flight: int | None) -> None:
         self.note(f"run {run.pk}: {run.judge.name}, {run.units_left:,} of {run.units_total:,} units to do")
-        failed = run.units_failed
         with tqdm(total=run.units_total, initial=run.units_done, unit="unit", disable=None) as bar:
-
-            def step(unit_failed: bool) -> None:
-                nonlocal failed
-                failed += unit_failed
-                bar.set_postfix(failed=failed, refresh=False)
-                bar.update(0 if unit_failed else 1)
-
             try:
-                run_execute(run, on_unit=step, max_in_flight=max_in_flight)
+                if run.mode == Run.Mode.BATCH:
+                    self._batch(run, bar)
+                else:
+                    run_execute(run, on_unit=counting(bar, run.units_failed), max_in_flight=max_in_flight)
             except KeyboardInterrupt:
+                if run.mode == Run.Mode.BATCH:
+                    run_settle(run, trouble="interrupted")
                 raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, "stopped")) from None
+
+    def _batch(self, run: Run, bar: Any) -> None:
+        """Step, and look again after the poll interval, until nothing is waited for."""
+        silent = 0
+        while (step := batch_advance(run)).waiting:
+            silent = silent + 1 if step.trouble else 0
+            if silent > SILENT_POLLS:
+                run_settle(run, trouble=step.trouble)
+                return
+            if step.trouble:
+                self.note(step.trouble)
+            bar.set_postfix(waiting=step.requests, failed=run.units_failed, refresh=False)
+            bar.update(run.units_done - bar.n)
+            time.sleep(settings.LACE_BATCH_POLL_SECONDS)
 
     def _finish(self, run: Run) -> None:
         self.answer(run_json(run), run_text(run))
@@ -115,6 +137,18 @@ class Command(WorkbenchCommand):
             raise CommandExit(
                 ExitCode.OUTSIDE_FAILURE, resume_hint(run, f"{run.units_failed} units failed: {run.error}")
             )
+
+
+def counting(bar: Any, failed: int) -> Callable[[bool], None]:
+    """What moves the bar after each unit."""
+
+    def step(unit_failed: bool) -> None:
+        nonlocal failed
+        failed += unit_failed
+        bar.set_postfix(failed=failed, refresh=False)
+        bar.update(0 if unit_failed else 1)
+
+    return step
 
 
 def run_named(run_id: int) -> Run:

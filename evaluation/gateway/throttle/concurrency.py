@@ -1,0 +1,89 @@
+"""How many calls an endpoint bears at once, found from its refusals and its queue."""
+
+import math
+
+from evaluation.gateway.throttle.queueing import Queueing
+
+# So large a share of refusals is cheaper than fewer calls in flight.
+TOLERATED_SHARE = 0.01
+MOST_CREDIT = 2.0
+# After a time-out at least this share of the calls in flight must go.
+TIMEOUT_SHARE = 0.9
+# Some refusals among few calls, where many were served at once a minute ago, are not about their number.
+SPORADIC_SHARE = 0.15
+PROVEN_SHARE = 0.8
+PROVEN_SECONDS = 60.0
+# How long the limit stays where a refusal put it; doubled each time that trying one more was refused.
+FIRST_HOLD = 5.0
+LONGEST_HOLD = 160.0
+
+
+class Concurrency:
+    """`limit` calls may be in flight: it starts at `start` and never exceeds `most`.
+
+    A burst of refusals cuts it once, to what was served meanwhile. After a hold one more is tried, then two,
+    four, … as long as nobody is refused. Times are seconds of any steady clock.
+    """
+
+    def __init__(self, most: int, *, start: int | None = None) -> None:
+        self.most = most
+        self.limit = min(most, start or most)
+        self._queueing = Queueing()
+        self._answers = 0  # since the limit last moved
+        self._step = 1
+        self._credit = 0.0
+        self._hold = FIRST_HOLD
+        self._grow_at = 0.0
+        self._burst_at = -math.inf
+        self._burst, self._refused = 0, 0
+        self._proven, self._proven_at = 0, -math.inf
+
+    def answered(self, *, now: float, latency: float, full: bool) -> None:
+        """An answer came; `full` says that every slot is taken."""
+        self._answers += 1
+        self._credit = min(MOST_CREDIT, self._credit + TOLERATED_SHARE)
+        if full and (self.limit >= self._proven or now > self._proven_at + PROVEN_SECONDS):
+            self._proven, self._proven_at = self.limit, now
+        tried = self._queueing.answered(now=now, latency=latency, limit=self.limit, full=full)
+        if tried is not None:
+            self.limit, self._answers, self._step = min(self.most, tried), 0, 1
+            self._grow_at = now + self._hold
+        elif self._answers >= self.limit < self.most and now >= self._grow_at and not self._queueing.waiting:
+            self._grow()
+
+    def refused(self, *, now: float, sent_at: float, busy: int, timeout: bool = False) -> None:
+        """A request that left at `sent_at` was turned away, or timed out; `busy` slots were taken."""
+        if self._credit >= 1:
+            self._credit -= 1
+            return
+        if sent_at >= self._burst_at:
+            self._burst_at, self._burst, self._refused = now, min(busy, self.limit), 0
+        self._refused += 1
+        if self._refused > SPORADIC_SHARE * self._burst:
+            self._proven = 0
+        elif self._burst < PROVEN_SHARE * self._proven and now <= self._proven_at + PROVEN_SECONDS:
+            return
+        served = self._burst - self._refused
+        if timeout:
+            served = min(served, math.floor(self._burst * TIMEOUT_SHARE))
+        self._cut(now, served)
+
+    def restart(self) -> None:
+        """The endpoint is back: one call, then two, four, … rather than all at once."""
+        self.limit, self._step, self._answers, self._grow_at = 1, 1, 0, 0.0
+        self._queueing.forget()
+
+    def _cut(self, now: float, served: int) -> None:
+        if self._step > 1:
+            self._hold = min(self._hold * 2, LONGEST_HOLD)
+        self.limit = max(1, min(self.limit, served))
+        self._step, self._answers = 1, 0
+        # Where nobody was served the burst says nothing about how many could be.
+        self._grow_at = now + (self._hold if served > 0 else 0.0)
+        self._queueing.forget()
+
+    def _grow(self) -> None:
+        if self._step > 1:
+            self._hold = FIRST_HOLD  # the step before this one was borne
+        self.limit = min(self.most, self.limit + self._step)
+        self._step, self._answers = self._step * 2, 0

@@ -1,0 +1,280 @@
+"""The throttle of a worker process: its slots, and the rates and the circuit it shares with all others."""
+
+import asyncio
+from contextvars import ContextVar
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from evaluation.gateway.replies import Outcome
+from evaluation.gateway.retries import LONGEST_RETRY_AFTER, OUTAGE, Streak, is_lasting
+from evaluation.gateway.throttle.protocol import EndpointDown
+from evaluation.gateway.throttle.rules import Limits, News, State, admit, learn
+from evaluation.gateway.throttle.slots import Slots
+from evaluation.gateway.throttle.stores import Store
+
+# How long an outage may last before it is raised.
+PATIENCE = 600.0
+# How long it may last where nobody has answered this process yet: the address may be wrong.
+FIRST_PATIENCE = 15.0
+# How often a process looks at the shared state while it has no reason to ask.
+LOOK_SECONDS = 1.0
+# A shorter wait is none: the timers of a loop are no finer.
+NOW_SECONDS = 0.001
+# An x-ratelimit header holds everybody up for no longer.
+LONGEST_PAUSE = 60.0
+# What shows that the endpoint works, whatever it thinks of the request.
+_WORKS = frozenset({"answered", "refused", "cut_off", "too_long", "empty", "too_big", "bad_request"})
+_SERVED = frozenset({"answered", "refused", "cut_off", "empty"})
+
+_estimate: ContextVar[int] = ContextVar("tokens that the request of this task may take")
+
+
+class SharedThrottle:
+    """An implementation of Throttle; use as `async with`, inside the loop whose requests it holds back.
+
+    `key` is the endpoint's id, which stands in messages, and the model; `most` requests of this process may
+    be out at once. Without limits and without trouble a request costs the store nothing: it is looked at
+    once a second. After `patience` seconds without an answer, or FIRST_PATIENCE before the first one, `enter`
+    raises EndpointDown. `total` is a bound that several models share.
+    """
+
+    def __init__(
+        self,
+        *,
+        key: tuple[str, str],
+        most: int,
+        store: Store,
+        limits: Limits,
+        patience: float,
+        probe_every: float,
+        total: asyncio.Semaphore | None = None,
+    ) -> None:
+        self.slots = Slots.remembered(key, most=most)
+        self._failing: dict[str, int] = {}  # failures of each call since the last answer
+        self._key = key
+        self._name = key[0]
+        self._store = store
+        self._limits = limits
+        self._patience = min(patience, FIRST_PATIENCE)
+        self._patience_later = patience
+        self._total = total
+        self._probe_every = probe_every
+        self._state = State()
+        self._ahead: float | None = None  # the store's clock minus the loop's; None before the first look
+        self._looked_at = 0.0
+        self._news = News()
+        self._wanted: list[tuple[int, asyncio.Future[float | None]]] = []
+        self._clerk: asyncio.Task[None] | None = None
+        self._down: Exception | None = None
+        self._trouble, self._trouble_since = "", 0.0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._clerk is not None:
+            await asyncio.wait({self._clerk})
+        self.slots.remember(self._key)
+        await self._store.close()
+
+    async def enter(self, *, tokens: int) -> None:
+        """Wait for a slot, for the circuit, for the endpoint's pause and for this request's time."""
+        _estimate.set(tokens)
+        while True:
+            await self._take_slot()
+            try:
+                wait = await self._admission(tokens)
+            except BaseException:
+                self.leave()
+                raise
+            if wait is None:
+                return
+            # Whoever waits for the endpoint gives the slot back, so that the calls return gently after it.
+            self.leave()
+            await asyncio.sleep(min(wait, LOOK_SECONDS))
+
+    def seen(self, outcome: Outcome, *, call: str) -> Streak:
+        """Learn from what came back; the other workers hear of it within a second."""
+        if outcome.kind in OUTAGE:
+            self._failing[call] = self._failing.get(call, 0) + 1
+        elif outcome.kind in _WORKS:
+            self._failing.clear()
+        self._take_in(outcome)
+        return Streak(calls=len(self._failing), own=self._failing.get(call, 0))
+
+    def leave(self) -> None:
+        """Free the slot."""
+        if self._total is not None:
+            self._total.release()
+        self.slots.leave()
+
+    # ---------- what came back
+
+    def _take_in(self, outcome: Outcome) -> None:
+        if is_lasting(outcome):
+            self._down = EndpointDown(f"{self._name}: {outcome.error}", lasting=True)
+        self.slots.seen(outcome)
+        news = self._news_of(outcome)
+        if not news:
+            self._news = self._news.then(news)  # corrected tokens travel with the next request
+            return
+        was_open = self._state.opened_at is not None
+        self._news = self._news.then(news)
+        self._state = self._learn(self._state, news)
+        if was_open and self._state.opened_at is None:
+            self.slots.restart()
+        self._call_clerk()
+
+    def _news_of(self, outcome: Outcome) -> News:
+        works = outcome.kind in _WORKS
+        self._note_trouble(outcome, works)
+        return News(
+            answered=works and (self._state.failures > 0 or self._state.opened_at is not None),
+            failures=int(outcome.kind in OUTAGE),
+            pause=self._pause(outcome),
+            tokens=self._underestimated(outcome),
+        )
+
+    def _note_trouble(self, outcome: Outcome, works: bool) -> None:
+        if works:
+            self._trouble, self._patience = "", self._patience_later
+            return
+        if not self._trouble:
+            self._trouble_since = self._loop_time()
+        self._trouble = outcome.error
+
+    def _pause(self, outcome: Outcome) -> float:
+        asked = min(outcome.retry_after or 0.0, LONGEST_RETRY_AFTER)
+        if outcome.allowance is None:
+            return asked
+        return max(asked, min(outcome.allowance.pause(tokens=_estimate.get(1)), LONGEST_PAUSE))
+
+    def _underestimated(self, outcome: Outcome) -> int:
+        """Tokens that the answer took beyond its estimate, negative where it took fewer."""
+        if not self._limits.tokens_per_minute or outcome.kind not in _SERVED:
+            return 0
+        if outcome.prompt_tokens is None or outcome.completion_tokens is None:
+            return 0
+        return outcome.prompt_tokens + outcome.completion_tokens - _estimate.get(0)
+
+    def _learn(self, state: State, news: News) -> State:
+        return learn(state, self._now(), news, limits=self._limits, probe_every=self._probe_every)
+
+    # ---------- what may leave
+
+    async def _take_slot(self) -> None:
+        await self.slots.enter()
+        if self._total is None:
+            return
+        try:
+            await self._total.acquire()
+        except BaseException:
+            self.slots.leave()
+            raise
+
+    async def _admission(self, tokens: int) -> float | None:
+        """None: go. Otherwise the seconds after which to try again, without a slot meanwhile."""
+        self._check()
+        if self._ahead is None or self._limits or self._state.opened_at is not None:
+            if self._ahead is not None and (wait := self._held_up()):
+                self._look_again()
+                return wait
+            due = await self._ask_store(tokens)
+            return self._until_probe() if due is None else await self._wait_until(due)
+        self._look_again()
+        return self._held_up() or None
+
+    def _check(self) -> None:
+        """Raise when nobody can be helped by waiting any longer."""
+        if self._down is not None:
+            raise self._down
+        if self._trouble and self._loop_time() - self._trouble_since >= self._patience:
+            raise EndpointDown(f"{self._name}: {self._trouble} (no answer for {self._patience:.0f} seconds)")
+
+    def _held_up(self) -> float:
+        """Seconds until the endpoint's pause is over or the next probe is due; 0 when nothing holds us up."""
+        if self._state.opened_at is not None:
+            return max(0.0, self._state.probe_at - self._now())
+        return max(0.0, self._state.not_before - self._now())
+
+    def _until_probe(self) -> float:
+        if not self._trouble:
+            self._trouble, self._trouble_since = "the endpoint failed other workers", self._loop_time()
+        return max(self._held_up(), 0.05)
+
+    async def _wait_until(self, due: float) -> float | None:
+        """Sleep until the reserved time; a reservation that a pause or an outage has overtaken is void."""
+        waited = False
+        while (left := due - self._now()) > NOW_SECONDS:
+            waited = True
+            await asyncio.sleep(min(left, LOOK_SECONDS))
+            self._check()
+        return (self._held_up() or None) if waited else None
+
+    # ---------- the store
+
+    async def _ask_store(self, tokens: int) -> float | None:
+        """This request's time by the store's clock, None when it has none; asked together with others'."""
+        given: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
+        self._wanted.append((tokens, given))
+        self._call_clerk()
+        return await given
+
+    def _look_again(self) -> None:
+        if self._loop_time() - self._looked_at >= LOOK_SECONDS:
+            self._looked_at = self._loop_time()
+            self._call_clerk()
+
+    def _call_clerk(self) -> None:
+        """One step of the store at a time: whatever is wanted or known meanwhile goes with the next."""
+        if self._clerk is None or self._clerk.done():
+            self._clerk = asyncio.get_running_loop().create_task(self._serve())
+
+    async def _serve(self) -> None:
+        while True:
+            news, self._news = self._news, News()
+            wanted, self._wanted = self._wanted, []
+            try:
+                await self._step(news, wanted)
+            except Exception as error:  # noqa: BLE001 - raised where requests enter
+                self._down = error
+            for _, given in wanted:
+                _settle(given, self._down)
+            if not self._wanted and not self._news:
+                return
+
+    async def _step(self, news: News, wanted: list[tuple[int, asyncio.Future[float | None]]]) -> None:
+        rule = partial(
+            admit,
+            news=news,
+            tokens=[tokens for tokens, _ in wanted],
+            limits=self._limits,
+            probe_every=self._probe_every,
+        )
+        step = await self._store.change(rule)
+        self._looked_at = self._loop_time()
+        self._ahead = step.now - self._looked_at
+        was_open = self._state.opened_at is not None
+        self._state = self._learn(step.state, self._news)  # what came back during the step is newer
+        if was_open and self._state.opened_at is None:
+            self._trouble = ""
+            self.slots.restart()
+        for (_, given), due in zip(wanted, step.result, strict=True):
+            if not given.done():
+                given.set_result(due)
+
+    def _loop_time(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _now(self) -> float:
+        """The time by the store's clock."""
+        return self._loop_time() + (self._ahead or 0.0)
+
+
+def _settle(given: asyncio.Future[float | None], error: Exception | None) -> None:
+    """Tell a waiter that was not served why."""
+    if not given.done():
+        given.set_exception(error or RuntimeError("a request got no time"))

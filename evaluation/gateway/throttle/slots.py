@@ -1,0 +1,83 @@
+"""Calls in flight of one process: as many as the endpoint bears."""
+
+import asyncio
+from collections import deque
+
+from evaluation.gateway.replies import Outcome
+from evaluation.gateway.throttle.concurrency import Concurrency
+
+# A server that is busy, or a proxy that says so for it.
+_OVERLOADED = (429, 503, 529)
+
+# How many calls each model bore when this process last stopped asking it.
+_borne: dict[tuple[str, str], int] = {}
+
+
+class Slots:
+    """Hands out slots in the order they were asked for.
+
+    At most `most` are out at once, fewer once the endpoint has refused, timed out or made calls wait.
+    """
+
+    def __init__(self, most: int, *, start: int | None = None) -> None:
+        self.busy = 0
+        self._concurrency = Concurrency(most, start=start)
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @classmethod
+    def remembered(cls, key: tuple[str, str], *, most: int) -> "Slots":
+        """Slots that start with what the model `key` bore when this process last let go of it."""
+        return cls(most, start=_borne.get(key))
+
+    def remember(self, key: tuple[str, str]) -> None:
+        """Leave the limit to the next slots of this model, if it was ever cut."""
+        _borne.pop(key, None)
+        if self.limit < self._concurrency.most:
+            _borne[key] = self.limit
+
+    @property
+    def limit(self) -> int:
+        """How many may be in flight now."""
+        return self._concurrency.limit
+
+    async def enter(self) -> None:
+        """Wait for a slot."""
+        if self.busy < self.limit and not self._waiting:
+            self.busy += 1
+            return
+        given: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(given)
+        try:
+            await given
+        except asyncio.CancelledError:
+            if not given.cancelled():  # given and cancelled in one turn of the loop
+                self.leave()
+            raise
+
+    def seen(self, outcome: Outcome) -> None:
+        """Let the limit follow what came back."""
+        now = asyncio.get_running_loop().time()
+        latency = outcome.latency_ms / 1000
+        if outcome.kind in ("rate_limited", "timeout") or outcome.status in _OVERLOADED:
+            self._concurrency.refused(
+                now=now, sent_at=now - latency, busy=self.busy, timeout=outcome.kind == "timeout"
+            )
+        elif outcome.kind in ("answered", "refused", "cut_off"):
+            self._concurrency.answered(now=now, latency=latency, full=self.busy >= self.limit)
+        self._hand_out()
+
+    def leave(self) -> None:
+        """Give a slot back."""
+        self.busy -= 1
+        self._hand_out()
+
+    def restart(self) -> None:
+        """The endpoint is back after an outage: let the calls return gently."""
+        self._concurrency.restart()
+
+    def _hand_out(self) -> None:
+        while self._waiting and self.busy < self.limit:
+            given = self._waiting.popleft()
+            if not given.done():
+                self.busy += 1
+                given.set_result(None)

@@ -1,0 +1,161 @@
+"""Where the state of an endpoint is kept for all workers: Redis or Valkey, the database, this process."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, fields
+from hashlib import sha256
+from typing import Any, Protocol, TypeVar
+
+from django.db import connection, transaction
+from redis.asyncio import Redis
+from redis.exceptions import RedisError, WatchError
+
+from evaluation.gateway.throttle.rules import Rule, State, Step
+from evaluation.models.runs import EndpointState
+
+T = TypeVar("T")
+
+REDIS_SCHEMES = ("redis://", "rediss://")
+REDIS_TIMEOUT = 5.0
+# A state that nobody touched for a day says nothing any more.
+REDIS_EXPIRY = 86_400
+# How long a Redis that failed is left alone; each process goes by what it knows meanwhile.
+REDIS_REST = 5.0
+_NAMES = [field.name for field in fields(State)]
+
+
+class Store(Protocol):
+    """One endpoint's state for one model. A step is atomic over all workers, by the store's own clock."""
+
+    async def change(self, rule: Rule[T]) -> Step[T]:
+        """Replace the state by what the rule makes of it; a rule may be run more than once."""
+
+    async def close(self) -> None:
+        """Let go of connections and threads."""
+
+
+class LocalStore:
+    """This process alone."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self.state = State()
+        self._clock = clock
+
+    async def change(self, rule: Rule[T]) -> Step[T]:
+        """Apply the rule."""
+        step = rule(self.state, self._clock())
+        self.state = step.state
+        return step
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class DatabaseStore:
+    """A row of EndpointState, locked while it changes, on a thread and a connection of its own."""
+
+    def __init__(self, *, endpoint: str, model: str) -> None:
+        self._key: dict[str, Any] = {"endpoint": _short(endpoint), "model": _short(model)}
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="endpoint-state")
+
+    async def change(self, rule: Rule[T]) -> Step[T]:
+        """Apply the rule off the loop, in a transaction if there is anything to write."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._step, rule)
+
+    async def close(self) -> None:
+        """End the thread and its connection."""
+        # NB: `connection` is another one in each thread.
+        await asyncio.get_running_loop().run_in_executor(self._thread, lambda: connection.close())
+        self._thread.shutdown()
+
+    def _step(self, rule: Rule[T]) -> Step[T]:
+        rows = EndpointState.objects.filter(**self._key)
+        seen = _state(rows.first())
+        step = rule(seen, _database_now())
+        if step.state == seen:
+            return step
+        EndpointState.objects.get_or_create(**self._key)
+        with transaction.atomic():
+            row = rows.select_for_update().get()
+            step = rule(_state(row), _database_now())
+            rows.update(**asdict(step.state))
+        return step
+
+
+class RedisStore:
+    """One key of Redis or Valkey, changed only if nobody else changed it since it was read."""
+
+    def __init__(self, url: str, *, endpoint: str, model: str) -> None:
+        # A broker's address may list several servers; the first is the one to agree on.
+        self._redis: Redis = Redis.from_url(
+            url.split(";")[0], socket_timeout=REDIS_TIMEOUT, socket_connect_timeout=REDIS_TIMEOUT
+        )
+        self._key = f"lace:throttle:{sha256(f'{endpoint} {model}'.encode()).hexdigest()}"
+        self._local = LocalStore()
+        self._rest_until = 0.0
+
+    async def change(self, rule: Rule[T]) -> Step[T]:
+        """Apply the rule; while Redis does not answer, to what this process knew last."""
+        if time.monotonic() >= self._rest_until:
+            try:
+                return await self._shared(rule)
+            except (RedisError, OSError):
+                self._rest_until = time.monotonic() + REDIS_REST
+        return await self._local.change(rule)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._redis.aclose()
+
+    async def _shared(self, rule: Rule[T]) -> Step[T]:
+        async with self._redis.pipeline(transaction=True) as pipe:
+            while True:
+                try:
+                    step = await self._step(pipe, rule)
+                except WatchError:
+                    continue  # another worker was first
+                self._local.state = step.state
+                return step
+
+    async def _step(self, pipe: Any, rule: Rule[T]) -> Step[T]:
+        await pipe.watch(self._key)
+        stored = await pipe.get(self._key)
+        seconds, microseconds = await pipe.time()
+        before = State(**json.loads(stored)) if stored else State()
+        step = rule(before, seconds + microseconds / 1e6)
+        if step.state == before:
+            await pipe.unwatch()
+            return step
+        pipe.multi()
+        pipe.set(self._key, json.dumps(asdict(step.state)), ex=REDIS_EXPIRY)
+        await pipe.execute()
+        return step
+
+
+def store_for(*, endpoint: str, model: str, broker_url: str) -> Store:
+    """The broker's Redis or Valkey where there is one, else the database."""
+    if broker_url.startswith(REDIS_SCHEMES):
+        return RedisStore(broker_url, endpoint=endpoint, model=model)
+    return DatabaseStore(endpoint=endpoint, model=model)
+
+
+def _state(row: EndpointState | None) -> State:
+    return State(**{name: getattr(row, name) for name in _NAMES}) if row else State()
+
+
+def _short(text: str) -> str:
+    """The name, or its hash where it is longer than its column."""
+    return text if len(text) <= 200 else sha256(text.encode()).hexdigest()
+
+
+def _database_now() -> float:
+    """The server's time where it has a clock of its own; asked after the row is locked."""
+    if connection.vendor != "postgresql":
+        return time.time()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())::float8")
+        (now,) = cursor.fetchone()
+    return float(now)
