@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from alignment.selectors.answers import rater_kinds, raters_in
+from alignment.selectors.engine_page import engine_parts
 from alignment.selectors.knowledge_gaps import knowledge_mode
 from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
@@ -33,6 +34,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
     return {
         "report": report | {"criteria": criteria},
         "groups": _groups(report, criteria),
+        "engine_parts": engine_parts(report["engine"]),
         "policy_note": policy_note(),
         "ground_truth": scope.ground_truth,
         "headline": headline(criteria, judged=report["judge"] is not None, chats=report["chats"]),

@@ -15,6 +15,8 @@ INVISIBLE = "suspect_invisible"
 ENCODED = "suspect_encoded"
 FENCE = "suspect_fence"
 
+# How each of them begins, for searching in stored flags.
+SUSPECT = '"suspect_'
 CHAT_FLAGS = (INSTRUCTION, VERDICT, INVISIBLE, ENCODED, FENCE)
 
 _WHO = (

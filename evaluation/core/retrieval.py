@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .knowledge import PASSAGE_TOKENS, passages_in, tokens_of
 from .types import Article, Chat, Criterion, Passage
 
@@ -92,13 +94,9 @@ def _found(criterion: Criterion, said: Sequence[str]) -> list[_Hit]:
     query = [word for word, n in words.items() if word in known for _ in range(min(n, _MOST_REPEATS))]
     if not query:
         return []
-    scores = [round(float(score), _DIGITS) for score in index.bm25.get_scores(query)]
-    least = max(scores) * _LEAST_SHARE
-    hits = [
-        _Hit(*piece, score)
-        for piece, score in zip(index.pieces, scores, strict=True)
-        if score > 0 and score >= least
-    ]
+    scores = np.round(index.bm25.get_scores(query).astype(np.float64), _DIGITS)
+    enough = np.flatnonzero((scores > 0) & (scores >= _LEAST_SHARE * scores.max()))
+    hits = [_Hit(*index.pieces[place], float(scores[place])) for place in enough.tolist()]
     return sorted(hits, key=lambda hit: hit.order)
 
 

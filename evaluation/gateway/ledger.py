@@ -70,8 +70,8 @@ class Ask:
     request: Request
     key: str
     sample: int
-    run_id: int
-    unit_id: int
+    run_id: int | None
+    unit_id: int | None
     worst_usd: Decimal | None = None
 
 
@@ -201,7 +201,7 @@ class _Earlier:
             if ended is None:
                 self._open.setdefault(call, []).append((pk, unit, expires))
 
-    def asked_elsewhere(self, call_id: int, *, unit_id: int) -> bool:
+    def asked_elsewhere(self, call_id: int, *, unit_id: int | None) -> bool:
         """Whether a live worker has this very question on its way for another unit; its answer will do."""
         attempts = self._open.get(call_id, ())
         # Cut short by a crash: the unit is ours alone now.

@@ -8,7 +8,12 @@ import pytest
 from evaluation.core.engines.debate import judge_by_debate
 from evaluation.core.engines.session import Session
 from evaluation.core.types import Ablation, Chat, Message, VerdictResult
+from evaluation.models.judges import Judge
+from evaluation.models.runs import Run, RunChat
+from evaluation.runner.partner import partner_chat
+from labeling.models.chats import Chat as ChatRow
 from tests.evaluation.scripted import CHAT, POLITE, SECRET, Script, answered, only, roles, setup_for, verdicts
+from tests.factories import make_chat
 
 OTHER = Chat("0ther", (Message(1, "user", "Where is my parcel?"), Message(2, "assistant", "At the door.")))
 
@@ -84,3 +89,34 @@ def test_first_brief_names_the_one_that_the_judge_reads_first() -> None:
     prompt = model.prompt("judge")
     customer_first = prompt.index("critic| The critic") < prompt.index("defender| The defender")
     assert verdict.first_brief == ("customer" if customer_first else "support")
+
+
+# ---------- whose briefs ----------
+
+
+@pytest.mark.django_db
+def test_the_next_chat_of_the_run_lends_its_briefs_and_after_the_last_the_first() -> None:
+    run, chats = run_over("a", "b", "c")
+    lenders = [partner_chat(run_id=run.pk, chat_id=chat.pk) for chat in chats]
+    assert [lender and lender.content_hash for lender in lenders] == [
+        chats[1].content_hash,
+        chats[2].content_hash,
+        chats[0].content_hash,
+    ]
+
+
+@pytest.mark.django_db
+def test_a_chat_with_the_same_messages_is_no_other_chat() -> None:
+    run, chats = run_over("a", "a")
+    assert partner_chat(run_id=run.pk, chat_id=chats[0].pk) is None
+    run, chats = run_over("b", "b", "c")
+    lender = partner_chat(run_id=run.pk, chat_id=chats[0].pk)
+    assert lender is not None and lender.content_hash == chats[2].content_hash
+
+
+def run_over(*texts: str) -> tuple[Run, list[ChatRow]]:
+    chats = [make_chat(messages=[("user", text)]) for text in texts]
+    judge = Judge.objects.create(fingerprint="".join(texts), name="judge", config={})
+    run = Run.objects.create(judge=judge)
+    RunChat.objects.bulk_create(RunChat(run=run, chat=chat) for chat in chats)
+    return run, chats

@@ -7,6 +7,7 @@ import pytest
 
 MODULES = [
     "choice",
+    "engines.conduct",
     "engines.windows",
     "flags",
     "grouping",
@@ -15,8 +16,10 @@ MODULES = [
     "knowledge",
     "marks",
     "noise",
-    "probability",
     "prefixes",
+    "probability",
+    "probes.attacks",
+    "probes.tally",
     "prompts.costar",
     "prose",
     "quotes",

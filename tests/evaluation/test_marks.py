@@ -57,13 +57,13 @@ def _chat_that_knows_its_nonce(content_hash: str, turns: list[tuple[str, str]]) 
     return Chat(content_hash, tuple(messages))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(hostile_chats())
 def test_no_chat_forges_a_fence_or_leaves_its_mark(chat: Chat) -> None:
     assert_contained(chat)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(st.integers(0, 2**32))
 def test_none_of_ten_thousand_hostile_chats_forges_a_fence(seed: int) -> None:
     """Each example makes 40 chats from its seed: pieces of fences and marks between odd characters."""

@@ -9,6 +9,7 @@ from evaluation.core.marks import leak_flags
 from evaluation.core.prompts import Advocate, argued_answer, brief_parts
 from evaluation.core.prose import by_criterion, joined
 from evaluation.core.quotes import mark_quotes
+from evaluation.core.retrieval import retrieve
 from evaluation.core.types import Chat, Criterion, Reply, Side, VerdictResult
 from evaluation.core.verdicts import read_answer
 
@@ -80,8 +81,16 @@ def _author(session: Session) -> Session | None:
     """
     if session.setup.ablation == "placebo_briefs":
         other = session.other_chat
-        return None if other is None else replace(session, chat=other, note=())
+        return None if other is None else _as_for(other, session)
     return None if session.setup.ablation == "no_briefs" else session
+
+
+def _as_for(other: Chat, session: Session) -> Session:
+    """Return the session as the other chat's own debate has it; calls are counted in the one given."""
+    setup, passages = session.setup, session.passages
+    if setup.knowledge == "retrieved":
+        passages = retrieve(chat=other, criteria=session.criteria, tokens=setup.passage_tokens)
+    return replace(session, chat=other, note=(), passages=passages)
 
 
 def _decisive(stops: list[Reply]) -> Reply:
