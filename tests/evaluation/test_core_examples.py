@@ -9,6 +9,7 @@ MODULES = [
     "choice",
     "engines.conduct",
     "engines.windows",
+    "flags",
     "grouping",
     "hashing",
     "hostile",
