@@ -266,7 +266,8 @@ def test_after_a_stall_requests_that_are_all_due_leave_one_after_another() -> No
         return left
 
     left = run(scenario())
-    assert max(sum(start <= time < start + 1.0 for time in left) for start in left) <= 12
+    # 10 a second, and half as many again to catch up.
+    assert max(sum(start <= time < start + 1.0 for time in left) for start in left) <= 17
 
 
 def test_token_limits_go_by_what_answers_really_took() -> None:
