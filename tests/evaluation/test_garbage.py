@@ -4,7 +4,7 @@ import json
 import re
 from typing import get_args
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.core.marks import without_invisible
@@ -105,7 +105,7 @@ def formatted_as(text: str, *, key: str, value: bool | None) -> bool:
     return entry.get("value") == WORDS[value]
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(GARBAGE)
 def test_reader_takes_no_answer_that_no_line_gives(text: str) -> None:
     answer = read_answer(text, criteria=BOTH)
@@ -114,7 +114,7 @@ def test_reader_takes_no_answer_that_no_line_gives(text: str) -> None:
         assert "verdicts" in without_invisible(text).casefold()
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000)
 @given(REPLIES, st.sampled_from(get_args(Engine)), st.integers(1, 3))
 def test_no_engine_gives_an_answer_that_no_reply_gives(
     replies: list[Reply], engine: Engine, samples: int
