@@ -13,6 +13,7 @@ from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Passage, Run, UnitCall, Verdict
 from evaluation.selectors.steps import FINAL_ROLES, prose
+from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Tier
 
@@ -49,14 +50,22 @@ def _none(run: Run) -> set[Cell]:
     return set()
 
 
-def _found_nothing(run: Run) -> set[Cell]:
-    """Verdicts on criteria that may read articles, or ought to (tier context), for which none was found."""
+def _readers(run: Run) -> set[str]:
+    """The keys of the criteria that may read articles, or ought to: those of tier context."""
     reads = SnapshotItem.objects.filter(snapshot=run.judge.snapshot_id or 0, criterion=OuterRef("criterion"))
+    asked = JudgePrompt.objects.filter(Q(criterion__tier=Tier.CONTEXT) | Exists(reads), judge=run.judge)
+    return set(asked.values_list("criterion__key", flat=True))
+
+
+def _found_nothing(run: Run) -> set[Cell]:
+    """Verdicts for which no passage was found."""
     shown = Passage.objects.filter(unit=OuterRef("unit"), criterion=OuterRef("criterion"))
+    labelled = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     verdicts = Verdict.objects.filter(
-        Q(criterion__tier=Tier.CONTEXT) | Exists(reads),
         ~Exists(shown),
+        Exists(labelled),
         run=run,
+        criterion__key__in=_readers(run),
         unit__isnull=False,
         state=Verdict.State.READ,
         value__isnull=False,
@@ -66,20 +75,17 @@ def _found_nothing(run: Run) -> set[Cell]:
 
 def _named_none(run: Run) -> set[Cell]:
     """Chats and criteria on which a deciding answer says `knowledge: none`."""
-    deciding = {
-        number: FINAL_ROLES[group["engine"]] for number, group in enumerate(run.judge.config["groups"])
-    }
-    asked = JudgePrompt.objects.filter(judge=run.judge).values_list("group", "criterion__key")
-    keys: dict[int, list[str]] = {}
-    for group, key in asked:
-        keys.setdefault(group, []).append(key)
+    groups, readers = run.judge.config["groups"], _readers(run)
+    deciding = [FINAL_ROLES[group["engine"]] for group in groups]
+    keys = [[entry[0] for entry in group["criteria"]] for group in groups]
+    labelled = Consensus.objects.filter(chat=OuterRef("unit__chat"))  # few of many: others cannot disagree
     answers = UnitCall.objects.filter(
-        unit__run=run, role__in=set(deciding.values()), call__reply__iregex=_PATTERN
+        Exists(labelled), unit__run=run, role__in=set(deciding), call__reply__iregex=_PATTERN
     ).values_list("unit__chat__external_id", "unit__group", "role", "call__reply")
     return {
         (chat, key)
         for chat, group, role, reply in answers.iterator(chunk_size=1000)
         if role == deciding[group]
-        for key in keys[group]
+        for key in readers.intersection(keys[group])
         if _SAYS_NONE.search(about(key, text=prose(reply), keys=keys[group]))
     }

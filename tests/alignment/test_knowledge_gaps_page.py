@@ -172,6 +172,12 @@ def test_disagreements_whose_rationale_names_no_article_are_listed(static: Read,
     assert "used no article" in text_of(page)
 
 
+def test_a_simple_criterion_without_articles_may_name_none(static: Read, lead: Client) -> None:
+    (first, *_) = differing("welcome")
+    static.answered(number(first), "welcome\nknowledge: none")
+    assert listed(lead.get(static.url)) == []
+
+
 def test_agreement_without_knowledge_is_no_gap(static: Read, lead: Client) -> None:
     agreed = next(n for n in range(1, 41) if (f"chat-{n}", "polite") not in differing("polite"))
     static.answered(agreed, "polite\nknowledge: none")
