@@ -1,19 +1,30 @@
 """Celery tasks: an id in, the runner called; and the doorbell that queues them."""
 
 import logging
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from celery import current_app, shared_task
-from celery.exceptions import SoftTimeLimitExceeded
+from celery.exceptions import Reject, SoftTimeLimitExceeded
 from django.conf import settings
 from django.utils import timezone
 from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 
 from evaluation.models.runs import Run
-from evaluation.runner.turns import Next, reap, ring_answered, ring_stamp, run_turn, wants_helper
+from evaluation.runner.batch import batches_to_stop
+from evaluation.runner.turns import (
+    Next,
+    reap,
+    ring_answered,
+    ring_stamp,
+    run_turn,
+    wants_helper,
+    wind_down,
+)
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +33,8 @@ SOFT_SECONDS = 60 + 2 * settings.LACE_REQUEST_TIMEOUT
 HARD_SECONDS = SOFT_SECONDS + 30
 # A broker that does not answer so quickly counts as down: whoever rings has a person waiting.
 CONNECT_SECONDS = 0.5
+# This process was asked to stop: it begins nothing any more.
+LEAVING = threading.Event()
 
 
 @shared_task(  # type: ignore[untyped-decorator]  # celery has no types
@@ -36,12 +49,15 @@ def drain(run_id: int, rung_at: str = "") -> None:
 
     `rung_at` names the ring; without it the run is worked on whoever rang.
     """
+    if LEAVING.is_set():
+        raise Reject("this worker stops", requeue=True)
+    _heed_stop()
     if not ring_answered(run_id, datetime.fromisoformat(rung_at) if rung_at else None):
         return
     if wants_helper(run_id, more_than=2 * settings.LACE_MAX_IN_FLIGHT):
         ring(run_id)  # for a worker that has nothing to do, else for this one's next turn
     try:
-        then = run_turn(run_id)
+        then = run_turn(run_id, leave=LEAVING)
     except SoftTimeLimitExceeded:
         log.warning("run %s: a turn took more than %s s and was cut short", run_id, SOFT_SECONDS)
         then = Next(again=True)
@@ -51,12 +67,14 @@ def drain(run_id: int, rung_at: str = "") -> None:
 
 @shared_task(name="evaluation.tasks.sweep")  # type: ignore[untyped-decorator]  # celery has no types
 def sweep() -> None:
-    """The reaper: free what dead workers held, and ring for every run that nobody works on."""
+    """The reaper: free what dead workers held, ring for every run that nobody works on, cancel batches."""
     found = reap()
     lost = found.quiet if found.quiet and rings_waiting() < len(found.quiet) else ()
     for run_id in (*found.unrung, *lost):
         if not ring(run_id, again=True):
             break  # the others would wait for the same broker
+    for run_id in batches_to_stop(every=settings.LACE_BATCH_POLL_SECONDS):
+        wind_down(run_id)
 
 
 def ring(run_id: int, *, wait: float = 0.0, again: bool = False) -> bool:
@@ -91,6 +109,12 @@ def rings_waiting() -> int:
             return int(found.message_count)
     except OperationalError:
         return 0
+
+
+def _heed_stop() -> None:
+    """A worker that is to stop sends SIGUSR2 to its process in work (see lace_site/celery.py)."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGUSR2, lambda *_: LEAVING.set())
 
 
 @contextmanager

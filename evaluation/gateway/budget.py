@@ -56,9 +56,9 @@ def budget_recount(run_id: int) -> None:
     Run.objects.filter(pk=run_id).update(committed_usd=sums["paid"] + sums["reserved"])
 
 
-def reserve(run_id: int, worst: Sequence[Decimal | None]) -> list[bool]:
+def reserve(run_id: int | None, worst: Sequence[Decimal | None]) -> list[bool]:
     """Set these amounts aside, in turn, as far as the budget goes; None costs nothing. Says which fit."""
-    if all(amount is None for amount in worst):
+    if run_id is None or all(amount is None for amount in worst):
         return [True] * len(worst)
     run = Run.objects.select_for_update().only("budget_usd", "committed_usd").get(pk=run_id)
     committed, fitting = run.committed_usd, []
@@ -72,14 +72,14 @@ def reserve(run_id: int, worst: Sequence[Decimal | None]) -> list[bool]:
     return fitting
 
 
-def settle(ended: Iterable[tuple[int, Decimal | None, Decimal | None]]) -> None:
+def settle(ended: Iterable[tuple[int | None, Decimal | None, Decimal | None]]) -> None:
     """Put what requests have cost in the place of their reservations: run, reserved, cost of each.
 
     An unknown cost keeps its reservation; without a reservation nothing is counted.
     """
     differences: dict[int, Decimal] = defaultdict(Decimal)
     for run_id, reserved, paid in ended:
-        if reserved is not None and paid is not None:
+        if run_id is not None and reserved is not None and paid is not None:
             differences[run_id] += paid - reserved
     for run_id, difference in differences.items():
         run = Run.objects.select_for_update().only("committed_usd").get(pk=run_id)
@@ -108,5 +108,5 @@ class Outstanding:
     async def room(self) -> None:
         """Wait until something has ended; raises BudgetReached when nothing is under way."""
         if self._count == 0:
-            raise BudgetReached(f"{BUDGET_REACHED} ${self._budget:f} is reached")
+            raise BudgetReached(f"{BUDGET_REACHED} ${(self._budget or Decimal(0)).normalize():f} is reached")
         await self._freed.wait()

@@ -65,13 +65,13 @@ class CallUsed:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A unit's question, with what it may cost at worst where the run has a budget."""
+    """A question of a unit, or of nobody's run; with what it may cost at worst where the run has a budget."""
 
     request: Request
     key: str
     sample: int
-    run_id: int
-    unit_id: int
+    run_id: int | None = None
+    unit_id: int | None = None
     worst_usd: Decimal | None = None
 
 
@@ -174,9 +174,11 @@ class Ledger:
         blocks: dict[str, str] = {}
         rows = [_new_call(ask, blocks) for ask in sorted(asks, key=lambda ask: ask.key)]
         fresh = sorted(digest for digest in blocks if digest not in self._blocks)
-        rows_insert(TextBlock, ("hash", "text"), [(digest, blocks[digest]) for digest in fresh])
+        rows_insert(
+            TextBlock, ("hash", "text"), [(digest, blocks[digest]) for digest in fresh], new_only=True
+        )
         transaction.on_commit(lambda: self._remember(blocks))
-        return rows_insert(ModelCall, _CALL_NEW, rows)
+        return rows_insert(ModelCall, _CALL_NEW, rows, new_only=True)
 
     def _remember(self, digests: Iterable[str]) -> None:
         """Blocks that are committed; those used longest ago are forgotten first."""
@@ -201,7 +203,7 @@ class _Earlier:
             if ended is None:
                 self._open.setdefault(call, []).append((pk, unit, expires))
 
-    def asked_elsewhere(self, call_id: int, *, unit_id: int) -> bool:
+    def asked_elsewhere(self, call_id: int, *, unit_id: int | None) -> bool:
         """Whether a live worker has this very question on its way for another unit; its answer will do."""
         attempts = self._open.get(call_id, ())
         # Cut short by a crash: the unit is ours alone now.
@@ -242,8 +244,10 @@ def attempts_mark_lost(*, unit_ids: list[int]) -> None:
 
 
 def _mark_lost(attempts: QuerySet[Attempt]) -> None:
-    """Those without an outcome may have been billed; nobody will ever know."""
-    attempts.filter(ended_at__isnull=True).update(ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN)
+    """Those without an outcome may have been billed; nobody will ever know. A batch's outlive the process."""
+    attempts.filter(ended_at__isnull=True, batch__isnull=True).update(
+        ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN
+    )
 
 
 def _locked(keys: list[str]) -> dict[str, ModelCall]:

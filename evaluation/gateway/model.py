@@ -63,12 +63,13 @@ class Gateway:
 class GatewayModel:
     """The gateway as one unit sees it; an implementation of evaluation.core.types.Model.
 
-    `first_sample` is the index of the run's first sample; `cache_key` names what shares a prompt's beginning.
+    Without run and unit its requests belong to none. `first_sample` is the index of the run's first sample;
+    `cache_key` names what shares a prompt's beginning.
     """
 
     gateway: Gateway
-    run_id: int
-    unit_id: int
+    run_id: int | None
+    unit_id: int | None
     first_sample: int = 0
     cache_key: str = ""
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -12,7 +13,7 @@ from typing import Self
 from django.db import DatabaseError
 
 from evaluation.core.engines import judge_group
-from evaluation.core.types import Criterion, GroupResult, Setup
+from evaluation.core.types import Chat, Criterion, GroupResult, Setup
 from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
 from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.embedded import EmbeddedModelError
@@ -23,6 +24,7 @@ from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, th
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
 from evaluation.runner.leases import LEASE, LeaseLost, lease_beat, lease_begin, lease_end
+from evaluation.runner.partner import partner_chat
 from evaluation.runner.units import Desk, Finished, Work, units_take
 
 # After so many units in a row without one answer the endpoint is taken for down.
@@ -74,6 +76,7 @@ class Plan:
     max_in_flight: int
     timeout: float
     samples: int = 1
+    audit: float = 0.0
     fingerprint: str = ""
     budget_usd: Decimal | None = None
     limits: Limits = field(default_factory=Limits)
@@ -97,7 +100,13 @@ class _Progress:
     report: Callable[[bool], None]
     failed_in_a_row: int = 0
     trouble: Trouble = field(default_factory=Trouble)
+    leave: threading.Event | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def leaves(self) -> bool:
+        """Whether this process was asked to stop."""
+        return self.leave is not None and self.leave.is_set()
 
     def down(self, why: str, *, lasting: bool) -> None:
         self.trouble = self.trouble or Trouble(why, lasting=lasting)
@@ -110,17 +119,23 @@ class _Progress:
         self.report(bool(error))
 
 
-def drain(plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None = None) -> Trouble:
+def drain(
+    plan: Plan,
+    *,
+    on_unit: Callable[[bool], None],
+    seconds: float | None = None,
+    leave: threading.Event | None = None,
+) -> Trouble:
     """Work until no unit of the run is open; returns '' or, when nobody can answer, why (one line).
 
-    `on_unit(failed)` is called after each finished unit. No new units are taken after `seconds`, which is no
-    reason to give. Ctrl-C raises KeyboardInterrupt after what was finished is stored and the rest is given
-    back. Raises InputProblem for a budget without prices, before anything is sent.
+    `on_unit(failed)` is called after each finished unit. No unit is begun after `seconds`, or once `leave` is
+    set, which is no reason to give. Ctrl-C raises KeyboardInterrupt after what was finished is stored and the
+    rest is given back. Raises InputProblem for a budget without prices, before anything is sent.
     """
     budget_check(budget=plan.budget_usd, models=plan.models, prices=plan.prices)
     with DatabaseThread() as database:
         try:
-            return asyncio.run(_drain(plan, database, _Progress(on_unit), seconds))
+            return asyncio.run(_drain(plan, database, _Progress(on_unit, leave=leave), seconds))
         except EmbeddedModelError as error:
             return Trouble(str(error), lasting=True)
 
@@ -133,20 +148,7 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
     watch = asyncio.create_task(_watch(database, plan.run_id, progress, seconds))
     crashed = False
     try:
-        async with (
-            EndpointClient(plan.endpoint, locate=plan.locate) as client,
-            AsyncExitStack() as stack,
-        ):
-            gateway = Gateway(
-                endpoint=plan.endpoint,
-                client=client,
-                database=database,
-                throttles=await _throttles(plan, stack, seconds),
-                prepared=asyncio.Semaphore(plan.max_in_flight + plan.ahead),
-                prices=plan.prices,
-                timeout=plan.timeout,
-                budget_usd=plan.budget_usd,
-            )
+        async with gateway_open(plan, database, seconds=seconds) as gateway:
             await _Drain(plan, gateway, lease.pk, progress).work()
     except Exception as error:
         crashed = not isinstance(error, EmbeddedModelError | DatabaseError)
@@ -158,6 +160,24 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
                 await task
         await asyncio.shield(database.do(partial(lease_end, lease.pk, crashed=crashed)))
     return progress.trouble
+
+
+@contextlib.asynccontextmanager
+async def gateway_open(
+    plan: Plan, database: DatabaseThread, *, seconds: float | None = None
+) -> AsyncIterator[Gateway]:
+    """The gateway to a plan's endpoint, held back with everybody else who asks it."""
+    async with EndpointClient(plan.endpoint, locate=plan.locate) as client, AsyncExitStack() as stack:
+        yield Gateway(
+            endpoint=plan.endpoint,
+            client=client,
+            database=database,
+            throttles=await _throttles(plan, stack, seconds),
+            prepared=asyncio.Semaphore(plan.max_in_flight + plan.ahead),
+            prices=plan.prices,
+            timeout=plan.timeout,
+            budget_usd=plan.budget_usd,
+        )
 
 
 async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -> dict[str, SharedThrottle]:
@@ -190,10 +210,10 @@ async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) ->
 
 
 async def _watch(database: DatabaseThread, run_id: int, progress: _Progress, seconds: float | None) -> None:
-    """Let no further unit begin once the time is over or the run is paused or cancelled."""
+    """Let no further unit begin once time is over, the process is to stop, or the run may not go on."""
     loop = asyncio.get_running_loop()
     end = loop.time() + (float("inf") if seconds is None else seconds)
-    while loop.time() < end and await database.do(partial(_may_run, run_id)):
+    while loop.time() < end and not progress.leaves and await database.do(partial(_may_run, run_id)):
         await asyncio.sleep(min(WATCH_SECONDS, max(end - loop.time(), 0)))
     progress.stop.set()
 
@@ -266,4 +286,10 @@ class _Drain:
             setup=group.setup,
             model=model,
             fence_secret=plan.fence_secret,
+            other_chat=await self._partner(work) if group.setup.ablation == "placebo_briefs" else None,
+            audit=plan.audit,
         )
+
+    async def _partner(self, work: Work) -> Chat | None:
+        partner = partial(partner_chat, run_id=self._plan.run_id, chat_id=work.chat_id)
+        return await self._gateway.database.do(partner)
