@@ -249,7 +249,7 @@ def test_after_a_stall_requests_that_are_all_due_leave_one_after_another() -> No
         loop = asyncio.get_running_loop()
         async with throttle_for(
             endpoint="e",
-            model="m",
+            model="stalled",
             max_in_flight=40,
             limits=Limits(requests_per_minute=600),
             store=LocalStore(clock=bench.now),
@@ -302,7 +302,7 @@ def test_a_store_that_fails_is_raised_where_requests_enter() -> None:
 
     async def scenario() -> None:
         async with throttle_for(
-            endpoint="e", model="m", max_in_flight=2, limits=Limits(), store=Broken()
+            endpoint="e", model="broken store", max_in_flight=2, limits=Limits(), store=Broken()
         ) as throttle:
             await throttle.enter(tokens=1)
 
@@ -316,7 +316,9 @@ def test_an_open_circuit_is_found_by_a_worker_that_starts_later() -> None:
         store = LocalStore(clock=bench.now)
         store.state = State(failures=9, opened_at=-100.0, probe_at=7.0)
         async with (
-            throttle_for(endpoint="e", model="m", max_in_flight=3, limits=Limits(), store=store) as throttle,
+            throttle_for(
+                endpoint="e", model="found later", max_in_flight=3, limits=Limits(), store=store
+            ) as throttle,
             asyncio.TaskGroup() as group,
         ):
             for number in range(3):
