@@ -328,3 +328,10 @@ def test_an_open_circuit_is_found_by_a_worker_that_starts_later() -> None:
     sent = run(scenario())
     assert sent[0] == pytest.approx(7.0, abs=0.1)
     assert sent[1] >= 8.0  # after the probe's answer
+
+
+def test_a_pause_asked_for_from_the_start_is_waited_for() -> None:
+    refusal = Outcome(kind="rate_limited", status=429, retry_after=45.0)
+    bench = drive(Bench(lambda now: refusal if now < 40 else ANSWER), calls=20)
+    assert len(bench.answered) == 20
+    assert 45 <= min(bench.answered) <= 48

@@ -142,12 +142,14 @@ class SharedThrottle:
         )
 
     def _note_trouble(self, outcome: Outcome, works: bool) -> None:
+        if works or outcome.kind == "rate_limited":
+            self._patience = self._patience_later  # somebody is there
         if works:
-            self._trouble, self._patience = "", self._patience_later
+            self._trouble = ""
             return
         if not self._trouble:
             self._trouble_since = self._loop_time()
-        self._trouble = outcome.error
+        self._trouble = outcome.error or outcome.kind
 
     def _pause(self, outcome: Outcome) -> float:
         asked = min(outcome.retry_after or 0.0, LONGEST_RETRY_AFTER)
