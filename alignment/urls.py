@@ -9,6 +9,7 @@ urlpatterns = [
     path("reports/", reports.report_list, name="report_list"),
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),
     path("reports/runs/<int:run_id>/disagreements/", reports.disagreements, name="disagreements"),
+    path("reports/runs/<int:run_id>/knowledge-gaps/", reports.gaps, name="knowledge_gaps"),
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
     path("runs/<int:run_id>/chats/<int:chat_id>/", reports.chat, name="chat"),

@@ -15,7 +15,16 @@ from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 
 from evaluation.models.runs import Run
-from evaluation.runner.turns import Next, reap, ring_answered, ring_stamp, run_turn, wants_helper
+from evaluation.runner.batch import batches_to_stop
+from evaluation.runner.turns import (
+    Next,
+    reap,
+    ring_answered,
+    ring_stamp,
+    run_turn,
+    wants_helper,
+    wind_down,
+)
 
 log = logging.getLogger(__name__)
 
@@ -58,12 +67,14 @@ def drain(run_id: int, rung_at: str = "") -> None:
 
 @shared_task(name="evaluation.tasks.sweep")  # type: ignore[untyped-decorator]  # celery has no types
 def sweep() -> None:
-    """The reaper: free what dead workers held, and ring for every run that nobody works on."""
+    """The reaper: free what dead workers held, ring for every run that nobody works on, cancel batches."""
     found = reap()
     lost = found.quiet if found.quiet and rings_waiting() < len(found.quiet) else ()
     for run_id in (*found.unrung, *lost):
         if not ring(run_id, again=True):
             break  # the others would wait for the same broker
+    for run_id in batches_to_stop(every=settings.LACE_BATCH_POLL_SECONDS):
+        wind_down(run_id)
 
 
 def ring(run_id: int, *, wait: float = 0.0, again: bool = False) -> bool:

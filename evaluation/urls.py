@@ -1,13 +1,21 @@
-"""Pages of criteria, runs and verdicts."""
+"""Pages of criteria, judge profiles, runs and verdicts."""
 
 from django.urls import path
 
-from evaluation.views import criteria, runs
+from evaluation.views import criteria, profiles, runs, starts
 
 app_name = "evaluation"
 urlpatterns = [
     path("criteria/", criteria.criterion_list, name="criterion_list"),
     path("criteria/<str:key>/", criteria.criterion_detail, name="criterion_detail"),
+    path("profiles/", profiles.profile_list, name="profile_list"),
+    path("profiles/new/", profiles.profile_new, name="profile_new"),
+    path("profiles/<int:profile_id>/", profiles.profile_detail, name="profile_detail"),
+    path("profiles/<int:profile_id>/edit/", profiles.profile_edit, name="profile_edit"),
+    path("profiles/<int:profile_id>/<str:act>/", profiles.profile_act, name="profile_act"),
     path("runs/", runs.run_list, name="run_list"),
+    path("runs/new/", starts.run_new, name="run_new"),
+    path("runs/new/estimate/", starts.run_estimate, name="run_estimate"),
     path("runs/<int:run_id>/", runs.run_detail, name="run_detail"),
+    path("runs/<int:run_id>/<str:act>/", runs.run_act, name="run_act"),
 ]

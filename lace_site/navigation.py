@@ -18,12 +18,12 @@ class Item:
     current: bool
 
 
-# label, route, permission, app whose pages count as "current"
-ENTRIES = (
+# label, route, permission, beginning (or beginnings) of the routes that count as "current"
+ENTRIES: tuple[tuple[str, str, str, str | tuple[str, ...]], ...] = (
     ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),
     ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),
     ("Criteria", "evaluation:criterion_list", "labeling.see_judge", "evaluation:criterion"),
-    ("Runs", "evaluation:run_list", "labeling.see_judge", "evaluation:run"),
+    ("Runs", "evaluation:run_list", "labeling.see_judge", ("evaluation:run", "evaluation:profile")),
     ("Reports", "alignment:report_list", "labeling.see_judge", "alignment:"),
 )
 

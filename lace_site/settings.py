@@ -257,6 +257,7 @@ LACE_TOKENS_PER_MINUTE = positive_or_none("LACE_TOKENS_PER_MINUTE")
 LACE_REQUEST_TIMEOUT = positive("LACE_REQUEST_TIMEOUT", default=120)
 LACE_JUDGE_WORKERS = positive("LACE_JUDGE_WORKERS", default=1)
 LACE_PRICES = env.str("LACE_PRICES", default="")
+LACE_BATCH_POLL_SECONDS = positive("LACE_BATCH_POLL_SECONDS", default=30)
 
 LOGGING = {
     "version": 1,

@@ -1,6 +1,6 @@
 """Lists of chats with both answers: those of a cell of a matrix, and all disagreements."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,10 +68,15 @@ def cell_pairs(scope: Scope, key: str, cell: str, user: User | AnonymousUser) ->
     return [Pair(chat_id, key, said, judged) for chat_id in chat_ids]
 
 
-def disagreements(scope: Scope, user: User | AnonymousUser) -> Disagreements:
-    """Chats in the set's order, criteria in the rubric's."""
+def disagreements(
+    scope: Scope, user: User | AnonymousUser, *, among: Container[tuple[str, str]] | None = None
+) -> Disagreements:
+    """Chats in the set's order, criteria in the rubric's; `among` keeps these (chat, criterion) alone."""
     data = report_data(scope)
     places = disagreeing(data).tolist()
+    if among is not None:
+        keys = [criterion.spec.key for criterion in data.criteria]
+        places = [place for place in places if (data.chat_ids[place[0]], keys[place[1]]) in among]
     allowed = set(visible([data.chat_ids[chat] for chat, _ in places], scope, user))
     shown = [place for place in places if data.chat_ids[place[0]] in allowed]
     return Disagreements(data, shown, hidden=len(places) - len(shown))

@@ -95,14 +95,15 @@ def _headline(scope: Scope, lines: list[dict[str, Any]], differing: list[dict[st
 def _focus(line: dict[str, Any], rows: _Rows, run: Run, chat: Chat) -> dict[str, Any]:
     criterion_id = line["id"]
     labels = Label.objects.filter(chat=chat, criterion_id=criterion_id, state=Label.State.SUBMITTED)
-    verdict, passes_when = rows.verdicts.get(criterion_id), line["criterion"]["passes_when"]
+    verdict, version = rows.verdicts.get(criterion_id), rows.versions[criterion_id]
+    criterion = next(row for row in rows.criteria if row.pk == criterion_id)
     return {
         "criterion": line["criterion"],
         "labels": [_label(row) for row in labels.select_related("rater").order_by("rater__name")],
         "adjudication": Adjudication.objects.filter(
             chat=chat, criterion_id=criterion_id, replaced_at__isnull=True
         ).first(),
-        **how_judged(run, verdict, criterion_id, passes_when=passes_when),
+        **how_judged(run, chat, verdict, criterion, version),
     }
 
 

@@ -128,7 +128,7 @@ def verdict_lines(exported: ExportRun) -> Iterator[Line]:
         verdicts = list(
             Verdict.objects.filter(run=exported.run, chat_id__in=chats).select_related("criterion")
         )
-        rationales = final_rationales({row.unit_id for row in verdicts if row.unit_id})
+        rationales = final_rationales(verdicts)
         verdicts.sort(key=lambda row: (places[row.chat_id], row.criterion.position, row.criterion_id))
         for row in verdicts:
             yield {
@@ -145,7 +145,7 @@ def _verdict_line(row: Verdict, rationales: dict[int, str]) -> Line:
         line["p_true"] = row.p_true
     if row.state != Verdict.State.READ:
         line["state"] = row.state
-    return line | _filled(rationale=row.rationale or rationales.get(row.unit_id or 0, ""))
+    return line | _filled(rationale=row.rationale or rationales.get(row.pk, ""))
 
 
 def _criteria(chat_set: ChatSet) -> tuple[dict[int, str], Order]:

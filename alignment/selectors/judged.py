@@ -1,17 +1,43 @@
 """How the judge decided on one criterion of a chat: its engine, its steps, the knowledge it was given."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, cast
 
+from evaluation.core.engines.windows import cut
+from evaluation.core.flags import flags_in_words, place_of
+from evaluation.core.quotes import mark_quotes
+from evaluation.core.types import Chat as CoreChat
+from evaluation.core.types import Criterion as CoreCriterion
+from evaluation.core.types import Tier, Windows
+from evaluation.core.verdicts import read_answer, read_formatter
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
-from evaluation.models.runs import Run, Verdict
-from evaluation.selectors.steps import FINAL_ROLES, Step, verdict_steps
+from evaluation.models.runs import ModelCall, Passage, Run, Verdict
+from evaluation.runner.units import core_chat
+from evaluation.selectors.steps import FINAL_ROLES, Step, taken_from, verdict_steps
+from labeling.models.chats import Chat
+from labeling.models.rubric import Criterion, CriterionVersion
+
+ADVOCATES = ("customer", "support")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an answer says on the criterion: a verdict's state and value."""
+
+    state: str
+    value: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """One step as the page shows it: the answer an advocate had to argue for, whether this step decides."""
+    """One step as the page shows it: the answer an advocate had to argue for, whether this step decides.
+
+    `said` is what its answer comes to, None for an advocate. `marked` says that the machine's marks on its
+    quotes stand in the text, as the Judge read them.
+    """
 
     title: str
     model: str
@@ -19,24 +45,59 @@ class ShownStep:
     text: str
     argued: bool | None = None
     decides: bool = False
+    said: Said | None = None
+    marked: bool = False
 
 
-def how_judged(run: Run, verdict: Verdict | None, criterion_id: int, *, passes_when: bool) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """One pass of the engine: a sample of one window; `stands` where the verdict was taken from it.
+
+    `first` and `last` are the messages of the window.
+    """
+
+    window: int
+    sample: int
+    first: int
+    last: int
+    steps: tuple[ShownStep, ...]
+    said: Said
+    stands: bool
+
+    @property
+    def turns(self) -> str:
+        """The window's messages in words."""
+        return f"turn {self.first}" if self.first == self.last else f"turns {self.first} to {self.last}"
+
+
+def how_judged(
+    run: Run, chat: Chat, verdict: Verdict | None, criterion: Criterion, version: CriterionVersion
+) -> dict[str, Any]:
     """The template context; without a step that decides `deciding` is empty."""
-    engine = _engine(run, criterion_id)
+    engine = _engine(run, criterion.pk)
     calls = verdict_steps(verdict) if verdict else ()
+    answers = _answers(run, chat, verdict, engine, calls, _asked(criterion, version)) if verdict else []
     if verdict is not None and verdict.unit_id is None:
         # An imported verdict has its rationale alone.
-        steps = [ShownStep(run.judge.name, "", "", verdict.rationale, decides=True)]
+        steps: tuple[ShownStep, ...] = (ShownStep(run.judge.name, "", "", verdict.rationale, decides=True),)
     else:
-        steps = [_step(step, engine, passes_when) for step in _last_of_each(calls)]
+        steps = next((answer.steps for answer in answers if answer.stands), ())
     return {
         "verdict": verdict,
         "engine": engine,
         "steps": steps,
         "deciding": [step for step in steps if step.decides],
+        "answers": answers if len(answers) > 1 else [],
+        "samples": 1 + max((answer.sample for answer in answers), default=0),
+        "windows": _rows_by_window(answers),
+        "rule": _rule(verdict),
+        "votes": _votes(verdict),
+        "change": _change(verdict),
+        "flags": flags_in_words(verdict.flags) if verdict else (),
         "calls": calls,
-        "knowledge": _knowledge(run, criterion_id),
+        "knowledge": [] if _retrieves(run) else _knowledge(run, criterion.pk),
+        "retrieves": _retrieves(run) and verdict is not None and verdict.unit_id is not None,
+        "passages": _passages(verdict, criterion.pk),
     }
 
 
@@ -46,15 +107,118 @@ def _engine(run: Run, criterion_id: int) -> str:
     return str(run.judge.config["groups"][asked.group]["engine"]) if asked else ""
 
 
-def _last_of_each(steps: tuple[Step, ...]) -> list[Step]:
+def _asked(row: Criterion, version: CriterionVersion) -> CoreCriterion:
+    """What the reader of answers has to know of a criterion."""
+    return CoreCriterion(
+        key=row.key,
+        question=version.question,
+        definition=version.definition,
+        tier=cast(Tier, row.tier),
+        passes_when=version.passes_when,
+        allow_na=version.allow_na,
+        prompt="",
+        articles=(),
+    )
+
+
+def _answers(
+    run: Run, chat: Chat, verdict: Verdict, engine: str, calls: Sequence[Step], criterion: CoreCriterion
+) -> list[ShownAnswer]:
+    """Each window's samples, in order."""
+    if not calls:
+        return []
+    parts, place = _parts(run, chat), taken_from(verdict)
+    found = []
+    for (window, sample), group in groupby(calls, key=lambda step: (step.window, step.sample)):
+        part = parts[window] if window < len(parts) else parts[-1]
+        steps = tuple(group)
+        shown = tuple(_step(step, steps, engine, criterion, part) for step in _last_of_each(steps))
+        final = next((step.said for step in shown if step.decides and step.said), Said("none"))
+        numbers = [message.n for message in part.messages] or [0]
+        found.append(
+            ShownAnswer(
+                window, sample, numbers[0], numbers[-1], shown, final, stands=(window, sample) == place
+            )
+        )
+    return found
+
+
+def _parts(run: Run, chat: Chat) -> tuple[CoreChat, ...]:
+    """The chat as the judge read it: whole, or in its windows."""
+    settings, whole = run.judge.config.get("windows"), core_chat(chat)
+    if not settings:
+        return (whole,)
+    return cut(whole, Windows(settings["tokens"], settings["overlap"], settings["rule"]))
+
+
+def _last_of_each(steps: Sequence[Step]) -> list[Step]:
     """A role asked twice (its answer was cut off) shows its last answer; the formatter is no step."""
     return list({step.role: step for step in steps if step.role != "formatter"}.values())
 
 
-def _step(step: Step, engine: str, passes_when: bool) -> ShownStep:
-    argued = {"support": passes_when, "customer": not passes_when}.get(step.role)
-    decides = step.role == FINAL_ROLES.get(engine)
-    return ShownStep(step.title, step.model, step.state, step.text, argued, decides)
+def _step(
+    step: Step, of_answer: Sequence[Step], engine: str, criterion: CoreCriterion, part: CoreChat
+) -> ShownStep:
+    advocate = step.role in ADVOCATES
+    argues = {"support": criterion.passes_when, "customer": not criterion.passes_when}
+    return ShownStep(
+        title=step.title,
+        model=step.model,
+        state=step.state,
+        text=mark_quotes(text=step.text, chat=part) if advocate else step.text,
+        argued=argues.get(step.role),
+        decides=step.role == FINAL_ROLES.get(engine),
+        said=None if advocate else _said(step, of_answer, criterion),
+        marked=advocate,
+    )
+
+
+def _said(step: Step, of_answer: Sequence[Step], criterion: CoreCriterion) -> Said:
+    """What an answer says: by rule, else as the formatter read it, else why it says nothing."""
+    if step.state != ModelCall.State.ANSWERED.label:
+        return Said(step.state.lower().replace(" ", "_"))
+    values = read_answer(step.raw, criteria=[criterion]).values
+    if criterion.key in values:
+        return Said("read", values[criterion.key])
+    for other in reversed(of_answer):
+        if other.role == "formatter":
+            found = read_formatter(other.raw, criteria=[criterion])
+            if criterion.key in found:
+                return Said("read", found[criterion.key].value)
+    return Said("unparsed")
+
+
+def _rows_by_window(answers: Sequence[ShownAnswer]) -> list[list[ShownAnswer]]:
+    """The answers of each window, for a table of windows by samples."""
+    return [list(row) for _, row in groupby(answers, key=lambda answer: answer.window)]
+
+
+def _rule(verdict: Verdict | None) -> str:
+    """By which rule the parts of a long chat came to one verdict: the first sentence of its explanation."""
+    if verdict is None or place_of(verdict.flags, "windows") is None:
+        return ""
+    return f"{verdict.explanation.partition('. ')[0].rstrip('.')}."
+
+
+def _votes(verdict: Verdict | None) -> list[tuple[str, int]]:
+    """How the samples answered, by answer; empty for a single one."""
+    if verdict is None or verdict.votes_true is None:
+        return []
+    counts = {"true": verdict.votes_true, "false": verdict.votes_false, "na": verdict.votes_na}
+    return [(answer, count) for answer, count in counts.items() if count]
+
+
+def _change(verdict: Verdict | None) -> dict[str, Any] | None:
+    """What reflection made of its first verdict; None where there was no draft."""
+    if verdict is None or not verdict.first_state:
+        return None
+    first, last = Said(verdict.first_state, verdict.first_value), Said(verdict.state, verdict.value)
+    return {"first": first, "last": last, "changed": first != last}
+
+
+def _retrieves(run: Run) -> bool:
+    knowledge = run.judge.config.get("knowledge", {})
+    return bool(knowledge.get("mode") == "retrieved")
 
 
 def _knowledge(run: Run, criterion_id: int) -> list[dict[str, Any]]:
@@ -67,4 +231,22 @@ def _knowledge(run: Run, criterion_id: int) -> list[dict[str, Any]]:
             "title": row.article_version.title,
         }
         for row in rows
+    ]
+
+
+def _passages(verdict: Verdict | None, criterion_id: int) -> list[dict[str, Any]]:
+    """What was retrieved for this chat and criterion, best first."""
+    if verdict is None or verdict.unit_id is None:
+        return []
+    rows = Passage.objects.filter(unit=verdict.unit_id, criterion=criterion_id)
+    return [
+        {
+            "rank": row.rank,
+            "score": row.score,
+            "key": row.article_version.article.key,
+            "version": row.article_version.number,
+            "title": row.article_version.title,
+            "text": row.article_version.text[row.start : row.end],
+        }
+        for row in rows.select_related("article_version__article").order_by("rank")
     ]

@@ -8,6 +8,8 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from alignment.selectors.answers import rater_kinds, raters_in
+from alignment.selectors.engine_page import engine_parts
+from alignment.selectors.knowledge_gaps import knowledge_mode
 from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
 from evaluation.selectors.prompts import newest_versions
@@ -32,6 +34,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
     return {
         "report": report | {"criteria": criteria},
         "groups": _groups(report, criteria),
+        "engine_parts": engine_parts(report["engine"]),
         "policy_note": policy_note(),
         "ground_truth": scope.ground_truth,
         "headline": headline(criteria, judged=report["judge"] is not None, chats=report["chats"]),
@@ -42,6 +45,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
         "filters": _filters(scope),
         "export_url": _export_url(scope),
         "disagreements_url": _disagreements_url(scope),
+        "gaps_url": _gaps_url(scope),
     }
 
 
@@ -159,6 +163,13 @@ def _disagreements_url(scope: Scope) -> str:
     if scope.run is None:
         return ""
     return reverse("alignment:disagreements", args=[scope.run.pk]) + scope_query(scope)
+
+
+def _gaps_url(scope: Scope) -> str:
+    """For judges that read knowledge only."""
+    if scope.run is None or not knowledge_mode(scope.run):
+        return ""
+    return reverse("alignment:knowledge_gaps", args=[scope.run.pk]) + scope_query(scope)
 
 
 def _export_url(scope: Scope) -> str:

@@ -11,11 +11,12 @@ from alignment.core.report import build_report
 from alignment.core.status import StatusPolicy
 from alignment.models.reports import Report
 from alignment.selectors.answers import report_data
+from alignment.selectors.engine import engine_section
 from alignment.selectors.scope import Scope
 from labeling.models.rubric import CriterionVersion
 
 SEED = 20_260_101
-BODY_VERSION = 1
+BODY_VERSION = 2
 POLICY = StatusPolicy()
 
 
@@ -60,7 +61,8 @@ def _body(scope: Scope) -> dict[str, Any]:
         },
     }
     report = build_report(report_data(scope), policy=POLICY, seed=SEED)
-    return head | {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()} | report
+    head |= {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()}
+    return head | report | {"engine": engine_section(scope)}
 
 
 def _pin(scope: Scope) -> str:

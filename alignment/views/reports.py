@@ -14,6 +14,7 @@ from alignment.core.report import Pair
 from alignment.selectors import cells
 from alignment.selectors.answers import UnknownRater
 from alignment.selectors.chat_page import chat_page
+from alignment.selectors.knowledge_gaps import knowledge_gaps
 from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
@@ -92,6 +93,18 @@ def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
     context = _listed(scope, run, page, found.pairs(page))
     context |= {"hidden": found.hidden, "split": scope.split, "ground_truth": scope.ground_truth}
     return render(request, "alignment/disagreements.html", context)
+
+
+@permission_or_404("labeling.see_judge")
+@unknown_rater_404
+def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The disagreements that the judge reached without knowledge."""
+    run, scope = run_and_scope(request, run_id)
+    gaps = knowledge_gaps(scope, run, request.user)
+    page = _page(request, gaps.found.places)
+    context = _listed(scope, run, page, gaps.found.pairs(page))
+    context |= {"hidden": gaps.found.hidden, "split": scope.split, "ground_truth": scope.ground_truth}
+    return render(request, "alignment/knowledge_gaps.html", context | {"mode": gaps.mode})
 
 
 @permission_or_404("labeling.see_judge")

@@ -1,5 +1,6 @@
 """Which criteria share a call, and the sampling settings a judge starts with."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,6 +18,11 @@ ENGINE_ROLES: Mapping[Engine, tuple[Role, ...]] = {
     "reflection": ("direct", "reflector", "formatter"),
     "debate": ("customer", "support", "judge", "formatter"),
 }
+
+# Those whose answers end in verdicts.
+_VERDICT_ROLES: tuple[Role, ...] = ("direct", "reflector", "judge")
+# The first GPT-5 models only; those before and after refuse this effort.
+_KNOWS_MINIMAL = re.compile(r"(^|/)gpt-5(?!\.)")
 
 # Token limits of an answer: (base, for each criterion). Start values, except where a comment says measured.
 _ROOM: Mapping[ModelKind, Mapping[Role, tuple[int, int]]] = {
@@ -82,18 +88,34 @@ def _group_of(criterion: Groupable, *, mode: Grouping) -> tuple[str, ...]:
     return ("rubric",) if mode == "rubric" else ("dimension", criterion.dimension)
 
 
-def default_sampling(*, role: Role, kind: ModelKind, endpoint: str, model: str, samples: int = 1) -> Sampling:
-    """Return the settings a role starts with; more than one sample asks for temperature 0.7.
+def default_sampling(
+    *,
+    role: Role,
+    kind: ModelKind,
+    endpoint: str,
+    model: str,
+    samples: int = 1,
+    temperature: float | None = None,
+    effort: str = "",
+    logprobs: bool = False,
+) -> Sampling:
+    """Return the settings a role starts with, or those given instead; more than one sample: temperature 0.7.
 
-    A reasoning model gets no temperature: most refuse one.
+    Only what the kind of model takes is set: a reasoning model gets an effort and neither temperature nor
+    logprobs, as most refuse them, every other model no effort. `logprobs` are asked of the roles that answer
+    with verdicts.
     """
     base, per_criterion = _ROOM[kind][role]
+    thinks = kind == "reasoning"
+    usual = _temperature(role, samples=samples) if temperature is None else temperature
     return Sampling(
         endpoint=endpoint,
         model=model,
-        temperature=None if kind == "reasoning" else _temperature(role, samples=samples),
+        temperature=None if thinks else usual,
         max_tokens=base,
         max_tokens_per_criterion=per_criterion,
+        reasoning_effort=(effort or _effort(role, model=model)) if thinks else None,
+        logprobs=logprobs and not thinks and role in _VERDICT_ROLES,
     )
 
 
@@ -103,6 +125,12 @@ def _temperature(role: Role, *, samples: int) -> float:
     if samples > 1:
         return 0.7
     return 0.4 if role in ("customer", "support") else 0.0
+
+
+def _effort(role: Role, *, model: str) -> str:
+    if role in _VERDICT_ROLES:
+        return "medium"
+    return "minimal" if role == "formatter" and _KNOWS_MINIMAL.search(model) else "low"
 
 
 def default_roles(

@@ -1,8 +1,19 @@
-"""Which knowledge a call gets."""
+"""Which knowledge a call gets, and the passages that articles are searched by."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 from .types import Article, Criterion
+
+PASSAGE_TOKENS = 120
+CHARACTERS_A_TOKEN = 4
+
+_LONGEST = PASSAGE_TOKENS * CHARACTERS_A_TOKEN
+_SHORTEST = _LONGEST // 4  # a cut that would leave less looks for a later place
+_INK = re.compile(r"\S")
+_HEADING = re.compile(r"#{1,6}[ \t]")
+# Where a passage may end, best first: before a blank line, a line end, behind a sentence, before a space.
+_CUTS = tuple(map(re.compile, (r"(?=\n[ \t]*\n)", r"(?=\n)", r"(?<=[.!?])(?=\s)", r"(?=\s)")))
 
 
 def group_articles(criteria: Sequence[Criterion]) -> tuple[Article, ...]:
@@ -15,3 +26,55 @@ def group_articles(criteria: Sequence[Criterion]) -> tuple[Article, ...]:
         if by_key.setdefault(article.key, article) != article:
             raise ValueError(f"Article {article.key!r} comes in two versions in one group.")
     return tuple(by_key[key] for key in sorted(by_key))
+
+
+def tokens_of(characters: int) -> int:
+    """Return about how many tokens so many characters are: a quarter, rounded up.
+
+    >>> tokens_of(401)
+    101
+    """
+    return -(-characters // CHARACTERS_A_TOKEN)
+
+
+def passages_in(text: str) -> list[tuple[int, int]]:
+    """Return start and end (code points, end not included) of an article's passages, in order.
+
+    A heading begins a passage; what is longer than about 120 tokens is cut at a blank line, else at a line
+    end, a sentence, a space. Together they hold every character that is not white space, each once.
+
+    >>> passages_in("# Returns\\n\\nWithin 30 days.\\n\\n# Refunds\\n\\nTo the card.")
+    [(0, 26), (28, 51)]
+    """
+    return [piece for start, end in _sections(text) for piece in _pieces(text, start, end)]
+
+
+def _sections(text: str) -> Iterator[tuple[int, int]]:
+    """Return what stands from heading to heading; a heading without text goes with the next one."""
+    begin, place, only_headings = 0, 0, True
+    for line in text.splitlines(keepends=True):
+        is_heading = bool(_HEADING.match(line))
+        if is_heading and not only_headings:
+            yield begin, place
+            begin, only_headings = place, True
+        elif line.strip() and not is_heading:
+            only_headings = False
+        place += len(line)
+    yield begin, place
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    while found := _INK.search(text, start, end):
+        start = found.start()
+        cut = end if end - start <= _LONGEST else start + _cut(text[start : start + _LONGEST + 1])
+        yield start, start + len(text[start:cut].rstrip())
+        start = cut
+
+
+def _cut(window: str) -> int:
+    """Return where to end a passage that begins with `window`, one character more than fits."""
+    for place in _CUTS:
+        found = [match.start() for match in place.finditer(window) if match.start() >= _SHORTEST]
+        if found:
+            return found[-1]
+    return _LONGEST

@@ -6,7 +6,7 @@ import re
 
 from .types import Chat, Message
 
-FENCE_VERSION = 1
+FENCE_VERSION = 2
 
 SPEAKERS = {"user": "customer", "assistant": "bot", "tool": "tool", "system": "system-of-bot"}
 NO_TEXT = ", no text"
@@ -69,6 +69,21 @@ def nonce(*, secret: bytes, kind: str, content: str) -> str:
     """
     data = f"{kind}:{content}".encode("utf-8", "surrogatepass")
     return hmac.new(secret, data, hashlib.sha256).hexdigest()[:16]
+
+
+def canary(secret: bytes) -> str:
+    """Return this workspace's private code for the system message; an answer that holds it has leaked it."""
+    return nonce(secret=secret, kind="canary", content="system message")
+
+
+def leak_flags(text: str, *, secret: bytes) -> tuple[str, ...]:
+    """Return `canary_leaked` if `text` holds the code, however it is spaced or cased.
+
+    >>> leak_flags(f"The code is {canary(b's').upper()}.", secret=b"s")
+    ('canary_leaked',)
+    """
+    squeezed = "".join(filter(str.isalnum, without_invisible(text).casefold()))
+    return ("canary_leaked",) if canary(secret) in squeezed else ()
 
 
 def fenced(*, kind: str, code: str, body: str) -> str:

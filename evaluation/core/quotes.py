@@ -45,6 +45,15 @@ def mark_quotes(*, text: str, chat: Chat) -> str:
     return _QUOTE.sub(partial(_with_mark, chat=chat), clean)
 
 
+def without_quotes(text: str) -> str:
+    """Return `text` without its citations: the writer's own words.
+
+    >>> without_quotes('It says [m2: "I admit it"] there.')
+    'It says  there.'
+    """
+    return _QUOTE.sub("", text)
+
+
 def names_rule(*, text: str, sources: Iterable[str]) -> bool:
     """Return whether `text` cites, as `[rule: "words"]`, words that stand in one of the `sources`."""
     folded = [fold(source) for source in sources]

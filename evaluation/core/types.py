@@ -222,6 +222,8 @@ class VerdictResult:
     `first_value` and `first_state` hold the draft's verdict (engine reflection only), `contradicts` says that
     the answer gave the criterion two different verdicts, `sided_with` whose case won (engine debate only).
     `p_true` is the probability the model gave to TRUE, where the endpoint tells it; `votes` are the samples'.
+    `quotes` are the citations in its prose, `quotes_verified` those that a machine found in the message they
+    name; `first_brief` says whose brief the Judge read first.
     """
 
     criterion: str
@@ -236,6 +238,9 @@ class VerdictResult:
     flags: tuple[str, ...] = ()
     p_true: float | None = None
     votes: Votes | None = None
+    quotes: int = 0
+    quotes_verified: int = 0
+    first_brief: Side = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ FORMATTER_SCHEMA_VERSION = 1
 _HEADER = re.compile(r"[\s#*_`:~\-]*VERDICTS[\s#*_`:~\-]*", re.IGNORECASE)
 _LINE = re.compile(r"[\s*_`#+•\-]*(?:\d+[.)][\s*_`]*)?([a-z][a-z0-9_]*)[\s*_`]*:(.*)", re.IGNORECASE)
 _CODE_FENCE = re.compile(r"\s*(?:```|~~~)[a-z]*\s*", re.IGNORECASE)
+ANSWER_DECORATION = " \t*_`~.,;"
 _LONGEST_LINE = 300
 _LONGEST_EXPLANATION = 600
 
@@ -33,6 +34,20 @@ class Answer:
     prose: str
     values: Mapping[str, bool | None]
     contradictory: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer in a block, its word in lower case; `place` is the code point behind the line's colon."""
+
+    key: str
+    word: str
+    place: int
+
+    @property
+    def value(self) -> bool | None:
+        """True or False; None for any other word, not applicable among them."""
+        return _ANSWERS.get(self.word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +76,9 @@ def read_answer(text: str, *, criteria: Sequence[Criterion]) -> Answer:
         return Answer(prose="\n".join(lines).strip(), values={}, contradictory=frozenset())
     opens_code = start > 0 and _CODE_FENCE.fullmatch(lines[start - 1])
     prose = "\n".join(lines[: start - 1 if opens_code else start]).strip()
-    answers = _block_answers(lines[start + 1 :])
+    answers: dict[str, set[str]] = {}
+    for answer in _block_answers(lines, start):
+        answers.setdefault(answer.key, set()).add(answer.word)
     values: dict[str, bool | None] = {}
     contradictory = set()
     for criterion in criteria:
@@ -72,6 +89,19 @@ def read_answer(text: str, *, criteria: Sequence[Criterion]) -> Answer:
         elif len(given) == 1 and known and (criterion.allow_na or None not in known):
             values[criterion.key] = known.pop()
     return Answer(prose=prose, values=values, contradictory=frozenset(contradictory))
+
+
+def given_answers(text: str) -> tuple[Given, ...]:
+    """Return what the reviewer's own last block answers, line by line, with where in `text` it does.
+
+    `text` must have passed `without_invisible`, so that places are places of it.
+
+    >>> [(given.key, given.word, given.place) for given in given_answers("VERDICTS\\npolite: TRUE")]
+    [('polite', 'true', 16)]
+    """
+    lines = text.split("\n")
+    start = _own_header(lines)
+    return () if start is None else tuple(_block_answers(lines, start))
 
 
 def _own_header(lines: Sequence[str]) -> int | None:
@@ -91,18 +121,17 @@ def _is_foreign(line: str) -> bool:
     return line.lstrip().startswith(">") or bool(MARKED_LINE.match(line))
 
 
-def _block_answers(lines: Sequence[str]) -> dict[str, set[str]]:
-    """Return the answers for each key up to the first line that is not of the form `key: answer`."""
-    answers: dict[str, set[str]] = {}
-    for line in lines:
-        if not line.strip() or _CODE_FENCE.fullmatch(line):
-            continue
-        match = _LINE.fullmatch(line.replace("\\_", "_")) if len(line) <= _LONGEST_LINE else None
-        if match is None or _is_foreign(line):
-            break
-        key, answer = match[1].strip("_").casefold(), match[2].strip(" \t*_`~.,;").casefold()
-        answers.setdefault(key, set()).add(answer)
-    return answers
+def _block_answers(lines: Sequence[str], header: int) -> Iterator[Given]:
+    """Yield the block's answers up to the first line that is not of the form `key: answer`."""
+    place = sum(len(line) + 1 for line in lines[: header + 1])
+    for line in lines[header + 1 :]:
+        if line.strip() and not _CODE_FENCE.fullmatch(line):
+            match = _LINE.fullmatch(line.replace("\\_", "_")) if len(line) <= _LONGEST_LINE else None
+            if match is None or _is_foreign(line):
+                break
+            word = match[2].strip(ANSWER_DECORATION).casefold()
+            yield Given(match[1].strip("_").casefold(), word, place + line.index(":") + 1)
+        place += len(line) + 1
 
 
 def formatter_schema(criteria: Sequence[Criterion], *, size: Size) -> dict[str, Any]:

@@ -244,8 +244,10 @@ def attempts_mark_lost(*, unit_ids: list[int]) -> None:
 
 
 def _mark_lost(attempts: QuerySet[Attempt]) -> None:
-    """Those without an outcome may have been billed; nobody will ever know."""
-    attempts.filter(ended_at__isnull=True).update(ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN)
+    """Those without an outcome may have been billed; nobody will ever know. A batch's outlive the process."""
+    attempts.filter(ended_at__isnull=True, batch__isnull=True).update(
+        ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN
+    )
 
 
 def _locked(keys: list[str]) -> dict[str, ModelCall]:

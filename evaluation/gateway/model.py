@@ -63,7 +63,8 @@ class Gateway:
 class GatewayModel:
     """The gateway as one unit sees it; an implementation of evaluation.core.types.Model.
 
-    `first_sample` is the index of the run's first sample; `cache_key` names what shares a prompt's beginning.
+    Without run and unit its requests belong to none. `first_sample` is the index of the run's first sample;
+    `cache_key` names what shares a prompt's beginning.
     """
 
     gateway: Gateway

@@ -11,6 +11,8 @@ from labeling.core.problems import InputProblem
 
 _NAMES = {"input", "cached_input", "output"}
 _PER = Decimal(1_000_000)
+# What OpenAI's Batch API asks of the price of the same call made at once.
+BATCH_SHARE = Decimal("0.5")
 
 
 class PriceFileError(InputProblem, ValueError):

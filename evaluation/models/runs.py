@@ -230,6 +230,7 @@ class Attempt(models.Model):
         AUTH = "auth", "Key refused"
         BAD_REQUEST = "bad_request", "Request refused"
         REDIRECT = "redirect", "Redirected elsewhere"
+        CANCELLED = "cancelled", "Cancelled, never asked"
         UNKNOWN = "unknown_maybe_billed", "Unknown, may have been billed"
 
     call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="attempts")
@@ -295,6 +296,10 @@ class Verdict(models.Model):
     votes_true = models.PositiveSmallIntegerField(null=True, blank=True)
     votes_false = models.PositiveSmallIntegerField(null=True, blank=True)
     votes_na = models.PositiveSmallIntegerField(null=True, blank=True)
+    # Citations of its prose, and those found in the message they name; whose brief the Judge read first.
+    quotes = models.PositiveSmallIntegerField(default=0)
+    quotes_verified = models.PositiveSmallIntegerField(default=0)
+    first_brief = models.CharField(max_length=8, blank=True, default="")
     flags = models.JSONField(default=list)
     stored_at = models.DateTimeField()
 

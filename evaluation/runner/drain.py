@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -13,7 +13,7 @@ from typing import Self
 from django.db import DatabaseError
 
 from evaluation.core.engines import judge_group
-from evaluation.core.types import Criterion, GroupResult, Setup
+from evaluation.core.types import Chat, Criterion, GroupResult, Setup
 from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
 from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.embedded import EmbeddedModelError
@@ -24,6 +24,7 @@ from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, th
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
 from evaluation.runner.leases import LEASE, MOST_TRIES, LeaseLost, lease_beat, lease_begin, lease_end
+from evaluation.runner.partner import partner_chat
 from evaluation.runner.units import Desk, Finished, Work, units_take
 
 # After so many units in a row without one answer the endpoint is taken for down.
@@ -76,6 +77,7 @@ class Plan:
     max_in_flight: int
     timeout: float
     samples: int = 1
+    audit: float = 0.0
     fingerprint: str = ""
     budget_usd: Decimal | None = None
     limits: Limits = field(default_factory=Limits)
@@ -148,20 +150,7 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
     watch = asyncio.create_task(_watch(database, plan.run_id, progress, seconds))
     crashed = False
     try:
-        async with (
-            EndpointClient(plan.endpoint, locate=plan.locate) as client,
-            AsyncExitStack() as stack,
-        ):
-            gateway = Gateway(
-                endpoint=plan.endpoint,
-                client=client,
-                database=database,
-                throttles=await _throttles(plan, stack, seconds),
-                prepared=asyncio.Semaphore(plan.max_in_flight + plan.ahead),
-                prices=plan.prices,
-                timeout=plan.timeout,
-                budget_usd=plan.budget_usd,
-            )
+        async with gateway_open(plan, database, seconds=seconds) as gateway:
             await _Drain(plan, gateway, lease.pk, progress).work()
     except Exception as error:
         crashed = not isinstance(error, EmbeddedModelError | DatabaseError)
@@ -173,6 +162,24 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
                 await task
         await asyncio.shield(database.do(partial(lease_end, lease.pk, crashed=crashed)))
     return progress.trouble
+
+
+@contextlib.asynccontextmanager
+async def gateway_open(
+    plan: Plan, database: DatabaseThread, *, seconds: float | None = None
+) -> AsyncIterator[Gateway]:
+    """The gateway to a plan's endpoint, held back with everybody else who asks it."""
+    async with EndpointClient(plan.endpoint, locate=plan.locate) as client, AsyncExitStack() as stack:
+        yield Gateway(
+            endpoint=plan.endpoint,
+            client=client,
+            database=database,
+            throttles=await _throttles(plan, stack, seconds),
+            prepared=asyncio.Semaphore(plan.max_in_flight + plan.ahead),
+            prices=plan.prices,
+            timeout=plan.timeout,
+            budget_usd=plan.budget_usd,
+        )
 
 
 async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -> dict[str, SharedThrottle]:
@@ -286,4 +293,10 @@ class _Drain:
             setup=group.setup,
             model=model,
             fence_secret=plan.fence_secret,
+            other_chat=await self._partner(work) if group.setup.ablation == "placebo_briefs" else None,
+            audit=plan.audit,
         )
+
+    async def _partner(self, work: Work) -> Chat | None:
+        partner = partial(partner_chat, run_id=self._plan.run_id, chat_id=work.chat_id)
+        return await self._gateway.database.do(partner)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from django.conf import settings
 
-from evaluation.core.types import Article, Criterion, Sampling, Setup, Tier
+from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
 from evaluation.gateway.embedded import ensure_running
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.gateway.prices import Price, read_prices
@@ -16,6 +16,7 @@ from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Run
 from evaluation.runner.drain import Group, Plan
+from evaluation.selectors.examples import examples_of
 from labeling.core.problems import InputProblem
 from labeling.models.people import Workspace
 
@@ -37,6 +38,7 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         run_id=run.pk,
         replicate=run.replicate,
         samples=run.judge.config.get("samples", 1),
+        audit=float(run.options.get("audit") or 0),
         fingerprint=run.judge.fingerprint,
         budget_usd=run.budget_usd,
         groups=judge_groups(run.judge, prompts),
@@ -71,9 +73,14 @@ def endpoint_locator(endpoint: Endpoint) -> Callable[[], str] | None:
 def judge_groups(judge: Judge, prompts: list[JudgePrompt]) -> dict[int, Group]:
     """The judge's groups by number, as engines take them."""
     config, articles = judge.config, _articles(judge)
+    examples = examples_of([prompt.prompt_version_id for prompt in prompts])
     grouped: dict[int, list[Criterion]] = {}
     for prompt in prompts:
-        criterion = _criterion(prompt, articles.get(prompt.criterion_id, ()))
+        criterion = _criterion(
+            prompt,
+            articles=articles.get(prompt.criterion_id, ()),
+            examples=examples.get(prompt.prompt_version_id, ()),
+        )
         grouped.setdefault(prompt.group, []).append(criterion)
     return {
         number: Group(tuple(criteria), _setup(config, config["groups"][number]["engine"]))
@@ -81,7 +88,9 @@ def judge_groups(judge: Judge, prompts: list[JudgePrompt]) -> dict[int, Group]:
     }
 
 
-def _criterion(prompt: JudgePrompt, articles: tuple[Article, ...]) -> Criterion:
+def _criterion(
+    prompt: JudgePrompt, *, articles: tuple[Article, ...], examples: tuple[Example, ...]
+) -> Criterion:
     version = prompt.criterion_version
     return Criterion(
         key=prompt.criterion.key,
@@ -92,6 +101,7 @@ def _criterion(prompt: JudgePrompt, articles: tuple[Article, ...]) -> Criterion:
         allow_na=version.allow_na,
         prompt=prompt.prompt_version.text,
         articles=articles,
+        examples=examples,
     )
 
 
@@ -107,6 +117,8 @@ def _articles(judge: Judge) -> dict[int, tuple[Article, ...]]:
 
 
 def _setup(config: dict[str, Any], engine: Any) -> Setup:
+    """What an engine is told; judges made before schema 2 name fewer settings and had the defaults."""
+    knowledge = config["knowledge"]
     return Setup(
         engine=engine,
         roles={role: Sampling(**sampling) for role, sampling in config["roles"].items()},
@@ -114,4 +126,15 @@ def _setup(config: dict[str, Any], engine: Any) -> Setup:
         size=config["size"],
         role_in=config["role_in"],
         order_seed=config["order_seed"],
+        samples=config.get("samples", 1),
+        knowledge=knowledge["mode"],
+        passage_tokens=knowledge.get("tokens", 0),
+        windows=_windows(config.get("windows")),
+        ablation=config.get("ablation", ""),
     )
+
+
+def _windows(config: dict[str, Any] | None) -> Windows | None:
+    if config is None:
+        return None
+    return Windows(tokens=config["tokens"], overlap=config["overlap"], rule=config["rule"])

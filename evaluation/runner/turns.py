@@ -5,10 +5,12 @@ import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from evaluation.models.runs import Run, Unit, WorkerLease
+from evaluation.runner.batch import batch_advance
 from evaluation.runner.execute import ON_WORKER, run_execute, run_settle
 from evaluation.runner.leases import leases_release
 from labeling.core.problems import InputProblem
@@ -63,18 +65,41 @@ def ring_answered(run_id: int, ring: datetime | None) -> bool:
 
 def wants_helper(run_id: int, *, more_than: int) -> bool:
     """Whether the run has more open units than one process holds at once."""
-    return Unit.objects.filter(run_id=run_id, state=Unit.State.OPEN)[more_than : more_than + 1].exists()
+    open_units = Unit.objects.filter(run_id=run_id, run__mode=Run.Mode.LIVE, state=Unit.State.OPEN)
+    return open_units[more_than : more_than + 1].exists()
 
 
 def run_turn(run_id: int, *, leave: threading.Event | None = None) -> Next:
     """Work on a run for one turn, or until `leave`. One that these settings cannot work on is paused."""
     run = Run.objects.select_related("judge").get(pk=run_id)
     try:
+        if run.mode == Run.Mode.BATCH:
+            return _batch_turn(run)
         run = run_execute(run, on_unit=lambda failed: None, seconds=TURN_SECONDS, leave=leave, waits=True)
     except InputProblem as problem:
         log.warning("run %s cannot go on: %s", run_id, problem)
         run_settle(run, trouble=" ".join(str(problem).split()))
     return next_turn(run)
+
+
+def _batch_turn(run: Run) -> Next:
+    """One step of a batch run; the next one after the poll interval."""
+    step = batch_advance(run)
+    if step.waiting and step.trouble != run.error:
+        run_settle(run, trouble=step.trouble, waits=True)
+    return Next(again=step.waiting, wait=float(settings.LACE_BATCH_POLL_SECONDS))
+
+
+def wind_down(run_id: int) -> None:
+    """Take one step at what a run that somebody stopped still has at the endpoint's Batch API."""
+    run = Run.objects.select_related("judge").get(pk=run_id)
+    try:
+        step = batch_advance(run)
+    except InputProblem as problem:
+        log.warning("the batches of run %s cannot be cancelled: %s", run_id, problem)
+        return
+    if step.trouble:
+        log.warning("the batches of run %s cannot be cancelled yet: %s", run_id, step.trouble)
 
 
 def next_turn(run: Run) -> Next:

@@ -14,12 +14,15 @@ from evaluation.models.prompts import ArticleVersion
 from evaluation.models.runs import Passage, Run, Unit, UnitCall, Verdict, WorkerLease
 from labeling.models.chats import Chat as ChatRow
 
+LARGEST_SMALL_COUNT = 2**15 - 1  # what PostgreSQL's smallint holds
+
 _UNIT_CALL = ("unit", "call", "role", "step", "window", "sample", "reused")
 _COUNTED = ("prompt_tokens", "cached_tokens", "completion_tokens", "prompt_chars", "repeated_chars")
 _VERDICT = (
     *("run", "chat", "unit", "criterion", "state", "value", "first_state", "first_value", "p_true"),
     *("explanation", "rationale", "read_by", "contradicts", "sided_with"),
-    *("votes_true", "votes_false", "votes_na", "flags", "stored_at"),
+    *("votes_true", "votes_false", "votes_na", "quotes", "quotes_verified", "first_brief"),
+    *("flags", "stored_at"),
 )
 
 
@@ -167,7 +170,8 @@ def _verdict(verdict: VerdictResult) -> Row:
     counted = (votes.true, votes.false, votes.not_applicable) if votes else (None, None, None)
     how = (verdict.read_by, verdict.contradicts, verdict.sided_with)
     said = (verdict.state, verdict.value, *first, verdict.p_true, verdict.explanation, "")
-    return (*said, *how, *counted, list(verdict.flags))
+    quoted = (min(count, LARGEST_SMALL_COUNT) for count in (verdict.quotes, verdict.quotes_verified))
+    return (*said, *how, *counted, *quoted, verdict.first_brief, list(verdict.flags))
 
 
 def _version_ids(articles: set[Article]) -> dict[tuple[str, int], int]:

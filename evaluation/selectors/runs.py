@@ -9,8 +9,12 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 
+from evaluation.models.judges import Engine
 from evaluation.models.runs import Run, Verdict
+from labeling.models.chats import ChatSet
 
+OUTSIDE = "outside"
+LONGEST_ID = 18  # digits that every database takes for an id
 WEAK_JUDGE = "demonstration model, a weak judge"
 DEMO_VERDICTS = "verdicts written for this demo"
 
@@ -24,6 +28,7 @@ class RunRow:
     judge: str
     fingerprint: str
     kind: str
+    mode: str
     engine: str
     model: str
     state: str
@@ -45,16 +50,82 @@ class RunRow:
     url: str
     report_url: str
     notices: tuple[str, ...]
+    profile: str = ""
+
+    @property
+    def about(self) -> str:
+        """What the judge's name does not say: engine and model, the profile, the mode."""
+        plain = f"{self.engine or OUTSIDE}{f', {self.model}' if self.model else ''}"
+        parts = ["" if plain == self.judge else plain, f"profile {self.profile}" if self.profile else ""]
+        return ", ".join(part for part in [*parts, "batch" if self.mode == "batch" else ""] if part)
 
     @property
     def active(self) -> bool:
         """Whether units may still be in work."""
         return self.state == Run.State.RUNNING
 
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over, one way or another."""
+        return self.state not in (Run.State.RUNNING, Run.State.PAUSED)
 
-def run_list() -> QuerySet[Run]:
-    """All runs, newest first, with what a row needs."""
-    return Run.objects.select_related("judge", "chat_set").order_by("-id")
+    @property
+    def left(self) -> int:
+        """Units neither done nor failed."""
+        return self.total - self.done - self.failed
+
+    @property
+    def share(self) -> float:
+        """Units done or failed, as a part of all."""
+        return (self.done + self.failed) / max(1, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs a list shows; '' is all of them. `engine` is 'outside' for imported judges."""
+
+    state: str = ""
+    set: str = ""
+    engine: str = ""
+
+    @property
+    def narrows(self) -> bool:
+        """Whether anything is left out."""
+        return bool(self.state or self.set or self.engine)
+
+
+def run_list(only: RunFilter | None = None) -> QuerySet[Run]:
+    """Runs, newest first, with what a row needs; what a filter names wrongly does not narrow."""
+    runs = Run.objects.select_related("judge", "chat_set").order_by("-id")
+    only = only or RunFilter()
+    if only.state in Run.State.values:
+        runs = runs.filter(state=only.state)
+    if only.set.isdecimal() and len(only.set) < LONGEST_ID:
+        runs = runs.filter(chat_set=int(only.set))
+    if only.engine in (*Engine.values, OUTSIDE):
+        runs = runs.filter(judge__engine="" if only.engine == OUTSIDE else only.engine)
+    return runs
+
+
+def run_filters(only: RunFilter) -> list[dict[str, Any]]:
+    """The filters of the list with their options; one query."""
+    sets = ChatSet.objects.order_by("name").values_list("pk", "name")
+    return [
+        _filter("state", "State", only.state, list(Run.State.choices)),
+        _filter("set", "Chat set", only.set, [(str(pk), name) for pk, name in sets]),
+        _filter("engine", "Engine", only.engine, [(name, name) for name in (*Engine.values, OUTSIDE)]),
+    ]
+
+
+def _filter(name: str, label: str, chosen: str, options: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+    every = [("", "all"), *options]
+    return {
+        "name": name,
+        "label": label,
+        "options": [
+            {"value": value, "label": text, "selected": str(value) == chosen} for value, text in every
+        ],
+    }
 
 
 def run_rows(runs: Sequence[Run]) -> list[RunRow]:
@@ -91,6 +162,7 @@ def _row(run: Run, count: dict[str, Any]) -> RunRow:
         judge=judge.name,
         fingerprint=judge.fingerprint,
         kind=judge.kind,
+        mode=run.mode,
         engine=judge.engine,
         model=judge.model,
         state=run.state,
@@ -112,6 +184,7 @@ def _row(run: Run, count: dict[str, Any]) -> RunRow:
         url=reverse("evaluation:run_detail", args=[run.pk]),
         report_url=reverse("alignment:report_run", args=[run.pk]),
         notices=run_notices(run),
+        profile=str(run.options.get("profile", "")),
     )
 
 

@@ -1,10 +1,13 @@
-"""How a verdict came about: the calls of its unit, in order, with prompts and raw answers."""
+"""How a verdict came about: the calls of its unit, in order, with prompts, raw answers and attempts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
 
+from evaluation.core.flags import place_of
 from evaluation.core.verdicts import read_answer
-from evaluation.models.runs import ModelCall, TextBlock, UnitCall, Verdict
+from evaluation.models.runs import Attempt, ModelCall, TextBlock, UnitCall, Verdict
 
 # The role whose answer carries the final rationale, by engine.
 FINAL_ROLES = {"direct": "direct", "reflection": "reflector", "debate": "judge"}
@@ -19,25 +22,48 @@ TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
+class SentAttempt:
+    """One HTTP request of a call: when it left, how it ended, after how many seconds."""
+
+    number: int
+    sent_at: datetime
+    outcome: str
+    status: int | None
+    seconds: float | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
-    """One call behind a verdict; `text` is the prose, `raw` the answer as it came."""
+    """One call behind a verdict; `text` is the prose, `raw` the answer as it came.
+
+    `window` and `sample` count from 0. `prompt` is empty where an earlier call of the verdict was sent the
+    same text (`repeats`), as the samples of a question are.
+    """
 
     role: str
     title: str
+    step: int
+    window: int
+    sample: int
     model: str
     state: str
+    error: str
     text: str
     raw: str
     prompt: tuple[tuple[str, str], ...]
+    repeats: bool
     reused: bool
-    attempts: int
+    attempts: tuple[SentAttempt, ...]
     prompt_tokens: int | None
+    cached_tokens: int | None
     completion_tokens: int | None
+    cost_usd: Decimal | None
     latency_ms: int | None
 
 
 def verdict_steps(verdict: Verdict) -> tuple[Step, ...]:
-    """The calls behind a verdict; empty for an imported one."""
+    """The calls behind a verdict, by window, sample and role; empty for an imported one."""
     if verdict.unit_id is None:
         return ()
     uses = list(
@@ -49,41 +75,73 @@ def verdict_steps(verdict: Verdict) -> tuple[Step, ...]:
         {hash for use in uses for _, hashes in use.call.parts for hash in hashes}
     )
     order = list(TITLES)
-    uses.sort(key=lambda use: (order.index(use.role), use.step))
-    return tuple(_step(use, blocks) for use in uses)
+    uses.sort(key=lambda use: (use.window, use.sample, order.index(use.role), use.step))
+    shown: set[str] = set()
+    return tuple(_step(use, blocks, shown) for use in uses)
 
 
-def final_rationales(unit_ids: Iterable[int]) -> dict[int, str]:
-    """The prose that each unit's verdicts rest on, by unit id; one query."""
-    uses = (
-        UnitCall.objects.filter(unit_id__in=unit_ids, role__in=FINAL_ROLES.values())
+def final_rationales(verdicts: Iterable[Verdict]) -> dict[int, str]:
+    """The prose that each verdict rests on, by verdict id; one query.
+
+    Of several samples and windows it is the one that the verdict was taken from.
+    """
+    rows = [row for row in verdicts if row.unit_id is not None]
+    order = list(FINAL_ROLES.values())
+    final: dict[tuple[int, int, int], tuple[int, ModelCall]] = {}
+    for use in (
+        UnitCall.objects.filter(unit_id__in={row.unit_id for row in rows}, role__in=order)
         .select_related("call")
         .order_by("unit_id", "step")
-    )
-    order = list(FINAL_ROLES.values())
-    final: dict[int, tuple[int, str]] = {}
-    for use in uses:
-        rank = order.index(use.role)
-        if rank >= final.get(use.unit_id, (-1, ""))[0]:
-            final[use.unit_id] = (rank, prose(use.call.reply))
-    return {unit_id: text for unit_id, (_, text) in final.items()}
+    ):
+        place, rank = (use.unit_id, use.window, use.sample), order.index(use.role)
+        if place not in final or rank >= final[place][0]:
+            final[place] = (rank, use.call)
+    places = {row.pk: (row.unit_id, *taken_from(row)) for row in rows}
+    return {pk: prose(final[place][1].reply) for pk, place in places.items() if place in final}
 
 
-def _step(use: UnitCall, blocks: dict[str, TextBlock]) -> Step:
-    call = use.call
+def taken_from(verdict: Verdict) -> tuple[int, int]:
+    """The window and the sample that a verdict was taken from; the first where nothing else is said."""
+    return place_of(verdict.flags, "from_window") or 0, place_of(verdict.flags, "from_sample") or 0
+
+
+def _step(use: UnitCall, blocks: dict[str, TextBlock], shown: set[str]) -> Step:
+    """`shown` holds the prompts of earlier steps, and takes in this one's."""
+    call, sent = use.call, repr(use.call.parts)
+    repeats = sent in shown
+    shown.add(sent)
+    parts = () if repeats else call.parts
     return Step(
         role=use.role,
         title=TITLES[use.role],
+        step=use.step,
+        window=use.window,
+        sample=use.sample,
         model=call.model,
         state=ModelCall.State(call.state).label,
+        error=call.error,
         text=call.reply if use.role == "formatter" else prose(call.reply),
         raw=call.reply,
-        prompt=tuple((role, "\n\n".join(blocks[h].text for h in hashes)) for role, hashes in call.parts),
+        prompt=tuple((role, "\n\n".join(blocks[h].text for h in hashes)) for role, hashes in parts),
+        repeats=repeats,
         reused=use.reused,
-        attempts=len(call.attempts.all()),
+        attempts=tuple(_attempt(row) for row in call.attempts.all()),
         prompt_tokens=call.prompt_tokens,
+        cached_tokens=call.cached_tokens,
         completion_tokens=call.completion_tokens,
+        cost_usd=call.cost_usd,
         latency_ms=call.latency_ms,
+    )
+
+
+def _attempt(row: Attempt) -> SentAttempt:
+    return SentAttempt(
+        number=row.number,
+        sent_at=row.sent_at,
+        outcome=Attempt.Outcome(row.outcome).label,
+        status=row.status,
+        seconds=(row.ended_at - row.sent_at).total_seconds() if row.ended_at else None,
+        error=row.error,
     )
 
 

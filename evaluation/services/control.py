@@ -10,6 +10,7 @@ from django.utils import timezone
 from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.runs import Run
+from evaluation.runner.batch import batches_stop
 from evaluation.runner.execute import ON_WORKER, run_reopen
 from evaluation.services.runs import RunChoice, RunRefused, run_start
 from evaluation.tasks import ring
@@ -42,7 +43,10 @@ def run_ring(run: Run) -> None:
 
 @transaction.atomic
 def run_pause(*, run: Run, by: User | None) -> Run:
-    """Let no further call begin; those on their way are answered and stored. Raises RunRefused."""
+    """Let no further call begin; those on their way are answered and stored. Raises RunRefused.
+
+    The batches of a run through the Batch API are cancelled there, shortly after.
+    """
     locked = _locked(run, "paused", PAUSABLE)
     _set(locked, Run.State.PAUSED, error=f"paused by {_who(by)}")
     return locked
@@ -79,6 +83,7 @@ def _locked(run: Run, what: str, states: Collection[Run.State]) -> Run:
 def _set(run: Run, state: Run.State, *, error: str) -> None:
     run.state, run.error = state, error
     run.save(update_fields=["state", "error", "finished_at"])
+    batches_stop(run)
 
 
 def _who(by: User | None) -> str:

@@ -1,7 +1,7 @@
 """Builds judges: today's champions and settings, fingerprinted."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast, get_args
 
@@ -10,6 +10,7 @@ from django.db import transaction
 
 from evaluation.core import types
 from evaluation.core.choice import JudgeChoice
+from evaluation.core.engines import WINDOWS_VERSION
 from evaluation.core.grouping import (
     ENGINE_ROLES,
     Groupable,
@@ -19,39 +20,59 @@ from evaluation.core.grouping import (
 )
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.prompts import FENCE_VERSION, FORMATTER_SCHEMA_VERSION, READER_VERSION, template_hash
+from evaluation.core.retrieval import RETRIEVER
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.models.judges import Judge, JudgePrompt
-from evaluation.models.prompts import ArticleVersion, KnowledgeSnapshot, PromptVersion, SnapshotItem
+from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
+from evaluation.models.prompts import (
+    ArticleVersion,
+    KnowledgeSnapshot,
+    PromptVersion,
+    SnapshotItem,
+)
 from evaluation.selectors.criteria import articles_of
+from evaluation.selectors.examples import examples_of
 from evaluation.selectors.prompts import newest_versions
 from evaluation.services.prompts import champions_ensure
 from labeling.models.rubric import Criterion, CriterionVersion
 
-SCHEMA = 1
+SCHEMA = 2
 HOSTED_MODEL = "gpt-4.1-mini"
-REASONING_MODELS = re.compile(r"^(o\d|gpt-5)")
+# With or without its maker's name before it; the chat editions of GPT-5 do not reason.
+REASONING_MODELS = re.compile(r"(^|/)(o\d|gpt-5(?!(\.\d+)?-chat))")
 TIER_ENGINES: dict[str, types.Engine] = {"simple": "direct", "context": "debate", "subjective": "direct"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Ingredients:
-    """The rows a judge is made of, by criterion id."""
+    """The rows a judge is made of, by criterion id; examples by prompt version id."""
 
     criteria: Sequence[Criterion]
     versions: dict[int, CriterionVersion]
     prompts: dict[int, PromptVersion]
+    examples: dict[int, tuple[types.Example, ...]]
     articles: dict[int, list[ArticleVersion]]
 
 
 @transaction.atomic
-def judge_ensure(*, choice: JudgeChoice, criteria: Sequence[Criterion], endpoint: Endpoint) -> Judge:
-    """The judge that this choice amounts to today; the same ingredients give the same row."""
+def judge_ensure(
+    *,
+    choice: JudgeChoice,
+    criteria: Sequence[Criterion],
+    endpoint: Endpoint,
+    profile: JudgeProfile | None = None,
+) -> Judge:
+    """The judge that this choice amounts to today; the same ingredients give the same row.
+
+    A judge keeps the first profile that it came from.
+    """
+    prompts = champions_ensure(criteria=criteria)
     ingredients = _Ingredients(
         criteria=criteria,
         versions=newest_versions(criteria=criteria),
-        prompts=champions_ensure(criteria=criteria),
-        articles=articles_of(list(criteria)) if choice.knowledge == "static" else {},
+        prompts=prompts,
+        examples=examples_of([prompt.pk for prompt in prompts.values()]),
+        articles={} if choice.knowledge == "none" else articles_of(list(criteria)),
     )
     snapshot = _snapshot_ensure(ingredients)
     groups = _groups(choice, criteria)
@@ -60,7 +81,7 @@ def judge_ensure(*, choice: JudgeChoice, criteria: Sequence[Criterion], endpoint
     judge, created = Judge.objects.get_or_create(
         fingerprint=fingerprint,
         defaults={
-            "name": f"{choice.engine}, {config['model']}",
+            "name": _name(config)[:200],
             "engine": choice.engine,
             "config": config,
             "snapshot": snapshot,
@@ -68,22 +89,31 @@ def judge_ensure(*, choice: JudgeChoice, criteria: Sequence[Criterion], endpoint
     )
     if created:
         _prompts_create(judge, groups, ingredients)
+    if profile is not None and judge.profile_id is None:
+        judge.profile = profile
+        judge.save(update_fields=["profile"])
     return judge
 
 
-def model_names(*, choice: JudgeChoice, endpoint: Endpoint) -> tuple[str, str]:
-    """The reasoning and the formatter model; the embedded endpoint has one model only."""
+def _name(config: Mapping[str, Any]) -> str:
+    samples = f" × {config['samples']}" if config["samples"] > 1 else ""
+    return f"{config['engine']}{samples}, {config['model']}"
+
+
+def model_of(role: types.Role, *, choice: JudgeChoice, endpoint: Endpoint) -> str:
+    """The model that a role asks: its own, the choice's or the settings'; the embedded endpoint has one."""
     if endpoint.embedded:
-        return EMBEDDED_MODEL, EMBEDDED_MODEL
+        return EMBEDDED_MODEL
     reasoning = choice.model or settings.LACE_REASONING_MODEL or HOSTED_MODEL
-    return reasoning, choice.formatter or settings.LACE_FORMATTER_MODEL or reasoning
+    usual = choice.formatter or settings.LACE_FORMATTER_MODEL or reasoning
+    return choice.models.get(role) or (usual if role == "formatter" else reasoning)
 
 
 def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
     """Which family of settings a model takes."""
     if endpoint.embedded:
         return "embedded"
-    return "reasoning" if REASONING_MODELS.match(model) else "standard"
+    return "reasoning" if REASONING_MODELS.search(model) else "standard"
 
 
 def _groups(choice: JudgeChoice, criteria: Sequence[Criterion]) -> list[tuple[types.Engine, tuple[str, ...]]]:
@@ -109,50 +139,83 @@ def _config(
     ingredients: _Ingredients,
     snapshot: KnowledgeSnapshot | None,
 ) -> dict[str, Any]:
-    """Everything that reaches a model; what does not (concurrency, prices, set) stays out."""
-    reasoning, formatter = model_names(choice=choice, endpoint=endpoint)
+    """Everything that reaches a model or joins its answers; what does not stays out (concurrency, prices)."""
+    engines = {engine for engine, _ in groups}
+    roles = _roles(engines, choice, endpoint)
     by_key = {row.key: row for row in ingredients.criteria}
     return {
         "schema": SCHEMA,
         "engine": choice.engine,
         "endpoint": endpoint.id,
-        "model": reasoning,
-        "formatter": formatter,
-        "roles": _roles({engine for engine, _ in groups}, endpoint, reasoning, formatter),
-        "samples": 1,
+        "model": _reasoning_models(roles),
+        "formatter": roles["formatter"]["model"],
+        "roles": roles,
+        "samples": choice.samples,
         "groups": [
             {"engine": engine, "criteria": [_criterion_entry(by_key[key], ingredients) for key in keys]}
             for engine, keys in groups
         ],
         # A very small model reads short prompts best; with the chat first its criteria share that prefix.
         "size": "compact" if endpoint.embedded else "full",
-        "layout": "chat_first" if endpoint.embedded else "criteria_first",
-        "role_in": "user",
+        "layout": _layout(choice, endpoint),
+        "role_in": choice.role_in,
         "order_seed": 0,
+        "ablation": choice.ablation if "debate" in engines else "",
+        "windows": {**asdict(choice.windows), "version": WINDOWS_VERSION} if choice.windows else None,
         "templates": template_hash(),
         "fence": FENCE_VERSION,
         "reader": READER_VERSION,
         "formatter_schema": FORMATTER_SCHEMA_VERSION,
-        "knowledge": {"mode": choice.knowledge, "snapshot": snapshot.content_hash if snapshot else ""},
+        "knowledge": _knowledge(choice, snapshot),
     }
 
 
-def _roles(engines: set[types.Engine], endpoint: Endpoint, reasoning: str, formatter: str) -> dict[str, Any]:
+def _layout(choice: JudgeChoice, endpoint: Endpoint) -> types.Layout:
+    if choice.layout != "auto":
+        return choice.layout
+    return "chat_first" if endpoint.embedded else "criteria_first"
+
+
+def _knowledge(choice: JudgeChoice, snapshot: KnowledgeSnapshot | None) -> dict[str, Any]:
+    pinned = {"mode": choice.knowledge, "snapshot": snapshot.content_hash if snapshot else ""}
+    if choice.knowledge != "retrieved":
+        return pinned
+    return {**pinned, "tokens": choice.passage_tokens, "retriever": dict(RETRIEVER)}
+
+
+def _roles(engines: set[types.Engine], choice: JudgeChoice, endpoint: Endpoint) -> dict[str, Any]:
     roles = sorted({role for engine in engines for role in ENGINE_ROLES[engine]})
-    models = {role: formatter if role == "formatter" else reasoning for role in roles}
-    return {
-        role: asdict(
-            default_sampling(
-                role=role, kind=model_kind(model=model, endpoint=endpoint), endpoint=endpoint.id, model=model
-            )
-        )
-        for role, model in models.items()
-    }
+    return {role: asdict(_sampling(role, choice, endpoint)) for role in roles}
+
+
+def _sampling(role: types.Role, choice: JudgeChoice, endpoint: Endpoint) -> types.Sampling:
+    model = model_of(role, choice=choice, endpoint=endpoint)
+    return default_sampling(
+        role=role,
+        kind=model_kind(model=model, endpoint=endpoint),
+        endpoint=endpoint.id,
+        model=model,
+        samples=choice.samples,
+        temperature=choice.temperatures.get(role),
+        effort=choice.efforts.get(role, ""),
+        logprobs=choice.logprobs,
+    )
+
+
+def _reasoning_models(roles: Mapping[str, Any]) -> str:
+    """The models that reason, those that give the verdict first; a judge is known by them."""
+    ordered = [role for role in ("judge", "reflector", "direct", "customer", "support") if role in roles]
+    return " + ".join(dict.fromkeys(roles[role]["model"] for role in ordered))
 
 
 def _criterion_entry(row: Criterion, ingredients: _Ingredients) -> list[str]:
     version, prompt = ingredients.versions[row.pk], ingredients.prompts[row.pk]
-    return [row.key, version.content_hash, prompt.content_hash, row.tier]
+    examples = [
+        [example.content_hash, example.excerpt, example.value, example.rationale]
+        for example in ingredients.examples.get(prompt.pk, ())
+    ]
+    asked = text_hash(canonical([prompt.content_hash, examples])) if examples else prompt.content_hash
+    return [row.key, version.content_hash, asked, row.tier]
 
 
 def _snapshot_ensure(ingredients: _Ingredients) -> KnowledgeSnapshot | None:

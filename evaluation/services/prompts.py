@@ -3,10 +3,14 @@
 from collections.abc import Collection
 from pathlib import Path
 
+from django.db import transaction
+
 from evaluation.core.hashing import text_hash
 from evaluation.core.prompts import sections
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.selectors.prompts import champions, newest_versions
+from labeling.core.problems import InputProblem
+from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Tier
 
 SHIPPED = Path(__file__).resolve().parent.parent / "prompts"
@@ -50,6 +54,23 @@ def champions_ensure(*, criteria: Collection[Criterion]) -> dict[int, PromptVers
             reason = f"Version {version.number} of the criterion's text"
             found[criterion.pk] = _version_add(criterion, version, number=number, reason=reason)
     return found
+
+
+@transaction.atomic
+def prompt_promote(*, version: PromptVersion, reason: str, by: User | None = None) -> Promotion:
+    """Make a version the champion without any gate; the promotion says so (`overridden`).
+
+    One that is the champion already keeps its promotion. Raises InputProblem without a reason.
+    """
+    if not reason.strip():
+        raise InputProblem("a promotion needs a reason")
+    criterion = Criterion.objects.select_for_update().get(pk=version.criterion_id)
+    newest = Promotion.objects.filter(criterion=criterion).order_by("-id").first()
+    if newest is not None and newest.version_id == version.pk:
+        return newest
+    return Promotion.objects.create(
+        criterion=criterion, version=version, reason=reason, by=by, overridden=True
+    )
 
 
 def _serves(prompt: PromptVersion, criterion: Criterion, version: CriterionVersion) -> bool:

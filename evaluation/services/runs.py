@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
@@ -47,8 +48,10 @@ def run_start(
     *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, endpoint: Endpoint, by: User | None = None
 ) -> Run:
     """Plan a run: judge, pinned chats, one unit for each chat and criteria group. Raises RunRefused."""
+    if run.mode == Run.Mode.BATCH and endpoint.embedded:
+        raise RunRefused("the embedded model has no Batch API: leave --batch out")
     criteria = chosen_criteria(chat_set, run.criteria)
-    members = _chosen_members(chat_set, run)
+    members = list(chosen_members(chat_set, run))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint)
     started = Run.objects.create(
         judge=row,
@@ -91,15 +94,15 @@ def chosen_criteria(chat_set: ChatSet, keys: Sequence[str]) -> list[Criterion]:
     return [row for row in rows if not keys or row.key in keys]
 
 
-def _chosen_members(chat_set: ChatSet, run: RunChoice) -> list[ChatSetMember]:
+def chosen_members(chat_set: ChatSet, run: RunChoice) -> QuerySet[ChatSetMember]:
+    """The chats a run is to cover, in the set's order. Raises RunRefused when there is none."""
     members = chat_set.members.order_by("position")
     if run.split:
         members = members.filter(split=run.split)
-    found = list(members[: run.limit] if run.limit else members)
-    if not found:
+    if not members.exists():
         where = f"split {run.split!r} of " if run.split else ""
         raise RunRefused(f"no chats in {where}the set {chat_set.name!r}")
-    return found
+    return members[: run.limit] if run.limit else members
 
 
 def _group_count(judge: Judge) -> int:

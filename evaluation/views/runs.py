@@ -1,29 +1,126 @@
-"""Runs: list and page."""
+"""Runs: list, page, and what can be done with one."""
 
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.models.runs import Run
+from evaluation.selectors import run_page
+from evaluation.selectors.ledger import run_ledger
+from evaluation.selectors.progress import run_progress
+from evaluation.selectors.recipes import judge_roles, judge_settings
+from evaluation.selectors.runs import RunFilter, run_filters, run_rows
 from evaluation.selectors.runs import run_list as all_runs
-from evaluation.selectors.runs import run_rows
+from evaluation.services.control import (
+    CANCELLABLE,
+    PAUSABLE,
+    RESUMABLE,
+    run_cancel,
+    run_pause,
+    run_resume,
+)
 from labeling.access import permission_or_404
+from labeling.core.problems import InputProblem
+from labeling.models.people import User
+
+RUNS_A_PAGE = 50
+ACTS: dict[str, tuple[Callable[..., object], str]] = {
+    "pause": (run_pause, "Run {} is paused. What is in flight is still taken in."),
+    "resume": (run_resume, "Run {} goes on from where it stood."),
+    "cancel": (run_cancel, "Run {} is cancelled. Its verdicts so far stay."),
+}
 
 
 @permission_or_404("labeling.see_judge")
+@require_safe
 def run_list(request: HttpRequest) -> HttpResponse:
-    """Every run, newest first."""
-    page = Paginator(all_runs(), 50).get_page(request.GET.get("page"))
-    return render(request, "evaluation/run_list.html", {"page_obj": page, "runs": run_rows(list(page))})
+    """Runs, newest first; the address filters them."""
+    only = RunFilter(*(request.GET.get(name, "") for name in ("state", "set", "engine")))
+    page = Paginator(all_runs(only), RUNS_A_PAGE).get_page(request.GET.get("page"))
+    rows = run_rows(list(page))
+    context = {
+        "page_obj": page,
+        "runs": rows,
+        "filters": run_filters(only) if rows or only.narrows else [],
+        "narrows": only.narrows,
+        "active": any(row.active for row in rows),
+    }
+    return render(request, "evaluation/run_list.html", context)
 
 
 @permission_or_404("labeling.see_judge")
+@require_safe
 def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
-    """One run: what it covers, how far it is, what it cost."""
-    run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
-    prompts = run.judge.prompts.select_related("criterion__dimension", "prompt_version", "criterion_version")
-    context = {"run": run_rows([run])[0], "prompts": prompts, "judge": run.judge}
-    part = (
-        "evaluation/_run_progress.html" if request.headers.get("HX-Request") else "evaluation/run_detail.html"
-    )
-    return render(request, part, context)
+    """One run: what it covers, how far it is, what it cost.
+
+    The page asks for its progress with the state it has `seen`; in another state all of it is new.
+    """
+    runs = Run.objects.select_related("judge", "chat_set", "started_by")
+    run = get_object_or_404(runs, pk=run_id)
+    again = bool(request.headers.get("HX-Request"))
+    if again and request.GET.get("seen", run.state) == run.state:
+        return render(request, "evaluation/_run_progress.html", _progress(run))
+    response = render(request, "evaluation/run_detail.html", _progress(run) | _whole(run))
+    if again:
+        for header, value in (("Retarget", "#main"), ("Reselect", "#main"), ("Reswap", "outerHTML")):
+            response[f"HX-{header}"] = value
+    return response
+
+
+@permission_or_404("labeling.start_runs")
+@require_POST
+def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
+    """Pause, resume or cancel; what is refused is said on the page."""
+    run = get_object_or_404(Run.objects.select_related("judge"), pk=run_id)
+    if act not in ACTS:
+        raise Http404
+    do, said = ACTS[act]
+    try:
+        do(run=run, by=cast(User, request.user))
+    except InputProblem as refused:
+        messages.error(request, f"Run {run.pk} stays as it is: {refused}.")
+    else:
+        messages.success(request, said.format(run.pk))
+    return redirect("evaluation:run_detail", run.pk)
+
+
+def _progress(run: Run) -> dict[str, Any]:
+    row, progress = run_rows([run])[0], run_progress(run)
+    return {
+        "run": row,
+        "progress": progress,
+        # What a settled run paid stands with it; before that the record of its requests is the truth.
+        "cost": row.cost_usd if row.ended else progress.cost_usd,
+        "shares": run_page.shares(run),
+        "trouble": run_page.in_words(run.error),
+        "next_step": run_page.next_step(run),
+        "batches": run_page.run_batches(run),
+    }
+
+
+def _whole(run: Run) -> dict[str, Any]:
+    chats = run.run_chats.count()
+    return {
+        "record": run,
+        "chats": chats,
+        "took": (run.finished_at - run.created_at).total_seconds() if run.finished_at else None,
+        "missing": run_page.run_missing(run),
+        "failures": run_page.run_failures(run),
+        "outcomes": run_page.run_outcomes(run),
+        "ledger": run_ledger(run),
+        "settings": judge_settings(run.judge, run),
+        "roles": judge_roles(run.judge),
+        "prompts": run.judge.prompts.select_related(
+            "criterion__dimension", "prompt_version", "criterion_version"
+        ),
+        "can": {
+            "pause": run.state in PAUSABLE,
+            "resume": run.state in RESUMABLE,
+            "cancel": run.state in CANCELLABLE,
+        },
+    }

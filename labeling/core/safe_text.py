@@ -48,6 +48,9 @@ _BLANK_LETTERS = {0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0}  # print nothing, thou
 _JOINED = {"Lo", "Mn", "Mc", "So", "Sk"}  # emoji and scripts in which a joiner is ordinary spelling
 _HIDDEN_CATEGORIES = {"Cf", "Cc", "Zl", "Zp", "Co", "Cn"}
 
+_NOT_FOUND = re.compile(  # with the link to the turn that stands before it
+    r'(?:<a href="#m\d+" class="t">turn \d+</a> )?\[not in (?:<[^>]*>turn |m)0*(\d{1,6})(?:</a>)?\]'
+)
 _BLOCK = re.compile(r"^\W*VERDICTS\W*$", re.MULTILINE)
 _TURNS = re.compile(
     r"\[m0*(?P<first>\d{1,4})(?:\s*[–-]\s*m0*(?P<last>\d{1,4}))?"
@@ -153,6 +156,19 @@ def rationale(text: str, turns: Mapping[int, str] | None = None) -> str:
     """
     prose, block = _without_block(text)
     return _render(prose, _CITING, {"turns": turns}) + block
+
+
+def marked_rationale(text: str) -> str:
+    """
+    A brief whose quotes a machine has marked `[verified]` or `[not in m7]`: the marks as chips.
+
+    Examples
+    --------
+    >>> marked_rationale('See [m7: "no"] [not in m7].')
+    '<p>See <q>no</q> <span class="bad">not in turn 7</span>.</p>'
+    """
+    html = _NOT_FOUND.sub(r'<span class="bad">not in turn \1</span>', rationale(text))
+    return html.replace("[verified]", '<span class="good">verified</span>')
 
 
 def _without_block(text: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from labeling.core.problems import InputProblem, shown
 from labeling.core.transcript import SPLITS
@@ -144,6 +145,21 @@ def near_duplicates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     for index, chat in enumerate(candidates):
         groups[_root(parents, index)].append(chat)
     return list(groups.values())
+
+
+def has_near(near_hash: int, others: npt.NDArray[np.int64]) -> bool:
+    """
+    Whether one of `others` differs from a near hash in at most three bits.
+
+    Examples
+    --------
+    >>> has_near(7, np.array([0, 64])), has_near(15, np.array([0, 64]))
+    (True, False)
+    """
+    if not others.size:
+        return False
+    distance = np.bitwise_count((others ^ np.int64(near_hash)).view(np.uint64))
+    return bool(distance.min() <= NEAR_BITS)
 
 
 def _join_near(parents: list[int], by_hash: Mapping[int, int]) -> None:

@@ -251,6 +251,12 @@ def turn_links(text: Any, messages: Iterable[Any] | None = None) -> SafeString:
 
 
 @register.filter
+def marked_quotes(text: Any) -> SafeString:
+    """A brief with the machine's marks on its quotes as chips."""
+    return mark_safe(safe_text.marked_rationale(str(text or "")))  # noqa: S308 - sanitised there
+
+
+@register.filter
 def cited_turns(steps: Sequence[Any] | None) -> set[int]:
     """The turns that the last step, the one that decides, cites."""
     return safe_text.cited_turns(str(pick(steps[-1], "text") or "")) if steps else set()

@@ -159,6 +159,7 @@ def urls(compared: Compared) -> dict[str, str]:
         "set": reverse("alignment:report_set", args=[compared.chat_set.pk]),
         "cell": reverse("alignment:cell", args=[run, "polite", "fn"]),
         "disagreements": reverse("alignment:disagreements", args=[run]),
+        "gaps": reverse("alignment:knowledge_gaps", args=[run]),
         "chat": reverse("alignment:chat", args=[run, compared.chat(5).pk]) + "?criterion=polite",
         "api_run": reverse("api_run_report", args=[run]),
         "api_set": reverse("api_set_report", args=[compared.chat_set.pk]),

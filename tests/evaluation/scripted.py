@@ -1,8 +1,9 @@
 """A scripted model and small specimens for the tests of the core."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from evaluation.core.engines import judge_group
 from evaluation.core.grouping import default_roles
@@ -81,7 +82,7 @@ class Script(Model):
     async def complete(self, request: Request) -> Reply:
         self.requests.append(request)
         reply = self.replies[request.role].pop(0)
-        return Reply(reply.state, reply.text, reply.error, call=len(self.requests))
+        return replace(reply, call=len(self.requests))
 
     def asked(self, role: Role) -> list[Request]:
         return [request for request in self.requests if request.role == role]
@@ -90,16 +91,44 @@ class Script(Model):
         return "\n\n".join(message.text for message in self.asked(role)[nth].messages)
 
 
-def setup_for(engine: Engine) -> Setup:
-    return Setup(engine=engine, roles=default_roles(engine=engine, kind="standard", endpoint="e", model="m"))
+@dataclass
+class Answering(Model):
+    """Answers by the request itself, for passes that race; every request is kept, a handle is its number."""
+
+    answer: Callable[[Request], Reply]
+    requests: list[Request] = field(default_factory=list)
+
+    async def complete(self, request: Request) -> Reply:
+        self.requests.append(request)
+        number = len(self.requests)
+        await asyncio.sleep(0)
+        return replace(self.answer(request), call=number)
+
+
+def setup_for(engine: Engine, **settings: Any) -> Setup:
+    roles = default_roles(engine=engine, kind="standard", endpoint="e", model="m")
+    return Setup(engine=engine, roles=roles, **settings)
 
 
 def judged(
-    model: Model, *, engine: Engine, criteria: Sequence[Criterion] = (POLITE,), chat: Chat = CHAT
+    model: Model,
+    *,
+    engine: Engine,
+    criteria: Sequence[Criterion] = (POLITE,),
+    chat: Chat = CHAT,
+    audit: float = 0.0,
+    **settings: Any,
 ) -> GroupResult:
-    """Run an engine to its end."""
+    """Run an engine to its end; further settings go into its setup."""
     return asyncio.run(
-        judge_group(chat=chat, criteria=criteria, setup=setup_for(engine), model=model, fence_secret=SECRET)
+        judge_group(
+            chat=chat,
+            criteria=criteria,
+            setup=setup_for(engine, **settings),
+            model=model,
+            fence_secret=SECRET,
+            audit=audit,
+        )
     )
 
 

@@ -6,10 +6,20 @@ from importlib import import_module
 import pytest
 
 MODULES = [
+    "choice",
+    "engines.conduct",
+    "engines.windows",
+    "flags",
     "grouping",
     "hashing",
+    "hostile",
+    "knowledge",
     "marks",
+    "noise",
     "prefixes",
+    "probability",
+    "probes.attacks",
+    "probes.tally",
     "prompts.costar",
     "prose",
     "quotes",

@@ -12,9 +12,17 @@ from pytest_django import Settings
 
 from evaluation.core import grouping
 from evaluation.core.choice import JudgeChoice
+from evaluation.core.retrieval import RETRIEVER
+from evaluation.core.types import Windows
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.models.judges import Judge
-from evaluation.models.prompts import CriterionArticle, KnowledgeArticle, Promotion, PromptVersion
+from evaluation.models.prompts import (
+    CriterionArticle,
+    FewShotExample,
+    KnowledgeArticle,
+    Promotion,
+    PromptVersion,
+)
 from evaluation.runner.plan import judge_groups
 from evaluation.services import judges
 from evaluation.services.judges import judge_ensure
@@ -68,6 +76,45 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+DEBATE = JudgeChoice(engine="debate", model="m-1")
+RETRIEVED = replace(DIRECT, knowledge="retrieved")
+THINKING = JudgeChoice(engine="direct", model="o4-mini")
+IN_WINDOWS = replace(DIRECT, windows=Windows(tokens=1000))
+# Two choices each that ask a model something else.
+FURTHER: dict[str, tuple[JudgeChoice, JudgeChoice]] = {
+    "samples": (DIRECT, replace(DIRECT, samples=3)),
+    "a role's model": (DEBATE, replace(DEBATE, models={"customer": "m-2"})),
+    "the formatter's model as a role's": (DIRECT, replace(DIRECT, models={"formatter": "m-2"})),
+    "a role's temperature": (DIRECT, replace(DIRECT, temperatures={"direct": 0.3})),
+    "a role's effort": (THINKING, replace(THINKING, efforts={"direct": "high"})),
+    "role_in": (DIRECT, replace(DIRECT, role_in="system")),
+    "layout": (DIRECT, replace(DIRECT, layout="chat_first")),
+    "logprobs": (DIRECT, replace(DIRECT, logprobs=True)),
+    "windows": (DIRECT, IN_WINDOWS),
+    "a window's tokens": (IN_WINDOWS, replace(DIRECT, windows=Windows(tokens=999))),
+    "a window's overlap": (IN_WINDOWS, replace(DIRECT, windows=Windows(tokens=1000, overlap=1))),
+    "the windows' rule": (IN_WINDOWS, replace(DIRECT, windows=Windows(tokens=1000, rule="last_decides"))),
+    "knowledge retrieved": (DIRECT, RETRIEVED),
+    "passage tokens": (RETRIEVED, replace(RETRIEVED, passage_tokens=99)),
+    "ablation": (DEBATE, replace(DEBATE, ablation="no_briefs")),
+}
+# Two choices each that ask every model the same.
+SAME: dict[str, tuple[JudgeChoice, JudgeChoice]] = {
+    "the settings' model by name": (
+        JudgeChoice(engine="direct"),
+        JudgeChoice(engine="direct", model="judge-model"),
+    ),
+    "the layout that auto takes": (DIRECT, replace(DIRECT, layout="criteria_first")),
+    "passage tokens where nothing is retrieved": (DIRECT, replace(DIRECT, passage_tokens=99)),
+    "an ablation of briefs that nobody writes": (DIRECT, replace(DIRECT, ablation="no_briefs")),
+    "a model for a role the engine has not": (DIRECT, replace(DIRECT, models={"judge": "m-2"})),
+    "an effort for a model that takes none": (DIRECT, replace(DIRECT, efforts={"direct": "high"})),
+    "a temperature for a model that takes none": (
+        THINKING,
+        replace(THINKING, temperatures={"direct": 0.3}),
+    ),
+    "logprobs of a model that gives none": (THINKING, replace(THINKING, logprobs=True)),
+}
 CHOICES = {
     "engine": replace(DIRECT, engine="debate"),
     "model": replace(DIRECT, model="m-2"),
@@ -83,6 +130,15 @@ TEXTS: dict[str, Callable[[Criterion], None]] = {
     "allow_na": lambda row: new_text(row, allow_na=True),
 }
 VERSIONS = ("FENCE_VERSION", "READER_VERSION", "FORMATTER_SCHEMA_VERSION")
+SAMPLING = (
+    "temperature",
+    "max_tokens",
+    "max_tokens_per_criterion",
+    "top_p",
+    "seed",
+    "reasoning_effort",
+    "logprobs",
+)
 
 
 def test_the_same_ingredients_are_the_same_judge(criteria: list[Criterion]) -> None:
@@ -98,6 +154,52 @@ def test_every_choice_that_reaches_a_model_changes_the_fingerprint(
     criteria: list[Criterion], part: str
 ) -> None:
     assert ensure(criteria, CHOICES[part]).fingerprint != ensure(criteria).fingerprint
+
+
+@pytest.mark.parametrize("part", list(FURTHER))
+def test_every_setting_of_the_recipe_that_reaches_a_model_changes_the_fingerprint(
+    criteria: list[Criterion], part: str
+) -> None:
+    one, another = FURTHER[part]
+    assert ensure(criteria, one).fingerprint != ensure(criteria, another).fingerprint
+
+
+@pytest.mark.parametrize("part", list(SAME))
+def test_settings_that_reach_no_model_do_not_change_it(
+    settings: Settings, criteria: list[Criterion], part: str
+) -> None:
+    settings.LACE_REASONING_MODEL, settings.LACE_FORMATTER_MODEL = "judge-model", ""
+    one, another = SAME[part]
+    assert ensure(criteria, one) == ensure(criteria, another)
+
+
+def test_the_retriever_changes_the_fingerprint_of_judges_that_retrieve(
+    criteria: list[Criterion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    static, retrieved = ensure(criteria), ensure(criteria, RETRIEVED)
+    monkeypatch.setattr(judges, "RETRIEVER", {**RETRIEVER, "k1": 99})
+    assert ensure(criteria, RETRIEVED) != retrieved
+    assert ensure(criteria) == static
+
+
+def test_examples_change_the_fingerprint_by_whatever_of_them_is_shown(criteria: list[Criterion]) -> None:
+    prints = [ensure(criteria).fingerprint]
+    prompt = PromptVersion.objects.get(criterion=criteria[0])
+    row = FewShotExample.objects.create(
+        prompt_version=prompt,
+        position=1,
+        chat=make_chat(),
+        first_turn=1,
+        last_turn=2,
+        value=True,
+        rationale="It was so.",
+    )
+    prints.append(ensure(criteria).fingerprint)
+    changes = {"chat": make_chat(), "last_turn": 1, "value": None, "rationale": "It was not so."}
+    for name, value in changes.items():
+        FewShotExample.objects.filter(pk=row.pk).update(**{name: value})
+        prints.append(ensure(criteria).fingerprint)
+    assert len(set(prints)) == len(prints)
 
 
 @pytest.mark.parametrize("part", list(TEXTS))
@@ -146,7 +248,7 @@ def test_our_own_prompt_texts_change_the_fingerprint(
     assert ensure(criteria).fingerprint != before
 
 
-@pytest.mark.parametrize("field", ["temperature", "max_tokens", "max_tokens_per_criterion", "top_p", "seed"])
+@pytest.mark.parametrize("field", SAMPLING)
 def test_sampling_settings_change_the_fingerprint(
     criteria: list[Criterion], monkeypatch: pytest.MonkeyPatch, field: str
 ) -> None:

@@ -1,12 +1,22 @@
 """A chat is shown as data: nothing in it can pass for a fence, a mark or another speaker."""
 
+import random
 import unicodedata
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.core.marks import FENCE_LINE, chat_block, nonce, render_message, shown, text_block
+from evaluation.core.marks import (
+    FENCE_LINE,
+    canary,
+    chat_block,
+    leak_flags,
+    nonce,
+    render_message,
+    shown,
+    text_block,
+)
 from evaluation.core.types import Chat, Message
 from tests.evaluation.scripted import SECRET
 
@@ -47,9 +57,40 @@ def _chat_that_knows_its_nonce(content_hash: str, turns: list[tuple[str, str]]) 
     return Chat(content_hash, tuple(messages))
 
 
-@settings(max_examples=1500)
+@settings(max_examples=250)
 @given(hostile_chats())
 def test_no_chat_forges_a_fence_or_leaves_its_mark(chat: Chat) -> None:
+    assert_contained(chat)
+
+
+@settings(max_examples=250)
+@given(st.integers(0, 2**32))
+def test_none_of_ten_thousand_hostile_chats_forges_a_fence(seed: int) -> None:
+    """Each example makes 40 chats from its seed: pieces of fences and marks between odd characters."""
+    dice = random.Random(seed)
+    for _ in range(40):
+        contents = (
+            "".join(piece(dice) for _ in range(dice.randrange(6))) for _ in range(dice.randrange(1, 5))
+        )
+        turns = [(dice.choice(ROLES), content) for content in contents]
+        assert_contained(_chat_that_knows_its_nonce(f"{dice.getrandbits(32):x}", turns))
+
+
+def piece(dice: random.Random) -> str:
+    if dice.random() < 0.6:
+        return dice.choice(HOSTILE)
+    ranges = (
+        (0, 0x80),
+        (0x80, 0x3000),
+        (0x2000, 0x2070),
+        (0xD7F0, 0xE010),
+        (0xE0000, 0xE0100),
+        (0, 0x110000),
+    )
+    return "".join(chr(dice.randrange(*dice.choice(ranges))) for _ in range(dice.randrange(8)))
+
+
+def assert_contained(chat: Chat) -> None:
     block = chat_block(chat=chat, secret=SECRET)
     code = nonce(secret=SECRET, kind="chat", content=chat.content_hash)
     first, *inner, last = block.splitlines()
@@ -142,3 +183,11 @@ def test_nonce_depends_on_secret_kind_and_content_and_on_nothing_else() -> None:
         nonce(secret=b"s", kind="chat", content="i"),
     ]
     assert base not in others
+
+
+def test_private_code_is_one_of_the_workspace_and_is_known_again_however_it_is_written() -> None:
+    code = canary(b"s")
+    assert code == canary(b"s") != canary(b"t")
+    for text in (code, code.upper(), " ".join(code), f"[{code[:8]}\u200b{code[8:]}]", "\n".join(code)):
+        assert leak_flags(f"They say {text}.", secret=b"s") == ("canary_leaked",)
+    assert leak_flags(f"{code[:12]} {canary(b't')}", secret=b"s") == ()

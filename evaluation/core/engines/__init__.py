@@ -1,29 +1,127 @@
-"""The three ways to a verdict: direct, reflection, debate."""
+"""The three ways to a verdict: direct, reflection, debate; over samples and over a long chat's windows."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from evaluation.core.types import Chat, Criterion, GroupResult, Model, Setup
+from evaluation.core.hostile import chat_flags
+from evaluation.core.retrieval import retrieve
+from evaluation.core.types import Chat, Criterion, GroupResult, Model, Passage, Setup, VerdictResult
 
+from .audit import audited
 from .debate import judge_by_debate
 from .direct import judge_directly
 from .reflection import judge_by_reflection
+from .sampling import majority
 from .session import Session
+from .windows import WINDOWS_VERSION, combined, cut, part_note
+
+Verdicts = tuple[VerdictResult, ...]
 
 _ENGINES = {"direct": judge_directly, "reflection": judge_by_reflection, "debate": judge_by_debate}
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the passes share, which differ in sample and window only; `parts` is the chat, cut."""
+
+    parts: tuple[Chat, ...]
+    criteria: Sequence[Criterion]
+    setup: Setup
+    model: Model
+    fence_secret: bytes
+    passages: Mapping[str, tuple[Passage, ...]]
+    other_chat: Chat | None
+
+
 async def judge_group(
-    *, chat: Chat, criteria: Sequence[Criterion], setup: Setup, model: Model, fence_secret: bytes
+    *,
+    chat: Chat,
+    criteria: Sequence[Criterion],
+    setup: Setup,
+    model: Model,
+    fence_secret: bytes,
+    other_chat: Chat | None = None,
+    audit: float = 0.0,
 ) -> GroupResult:
     """Judge one chat on a group of criteria.
 
     Returns one verdict for each criterion, in the order given, whatever the model replies; every bad reply
-    has a state of its own. `setup.roles` must hold each role of the engine and the formatter, else KeyError.
-    The same replies lead to the same requests, so a repeated group asks a storing model nothing twice.
+    has a state of its own. `setup.samples` passes are made over each of the chat's windows, all at once, and
+    settled by their rules. `other_chat` serves placebo briefs; `audit` is the share (0 to 1) of readable
+    answers that the formatter reads once more. `setup.roles` must hold each role of the engine and the
+    formatter, else KeyError. The same replies lead to the same requests, so a repeated group asks a storing
+    model nothing twice.
     """
-    session = Session(chat=chat, criteria=criteria, setup=setup, model=model, fence_secret=fence_secret)
-    verdicts = await _ENGINES[setup.engine](session)
-    return GroupResult(verdicts=verdicts, calls=session.calls)
+    asked = _Asked(
+        parts=_parts(chat, setup),
+        criteria=criteria,
+        setup=setup,
+        model=model,
+        fence_secret=fence_secret,
+        passages=_passages(chat, criteria, setup),
+        other_chat=_parts(other_chat, setup)[0] if other_chat else None,
+    )
+    sessions = [_session(asked, i, j) for i in range(setup.samples) for j in range(len(asked.parts))]
+    passes = await _together(_judged(session, audit) for session in sessions)
+    flags = chat_flags(chat)
+    return GroupResult(
+        verdicts=tuple(replace(v, flags=v.flags + flags) for v in _settled(asked, passes)),
+        calls=tuple(use for session in sessions for use in session.calls),
+        passages=asked.passages,
+    )
 
 
-__all__ = ["judge_group"]
+def _parts(chat: Chat, setup: Setup) -> tuple[Chat, ...]:
+    return cut(chat, setup.windows) if setup.windows else (chat,)
+
+
+def _passages(chat: Chat, criteria: Sequence[Criterion], setup: Setup) -> dict[str, tuple[Passage, ...]]:
+    """Look the whole chat up once: its windows share what was found."""
+    if setup.knowledge != "retrieved":
+        return {}
+    return retrieve(chat=chat, criteria=criteria, tokens=setup.passage_tokens)
+
+
+def _session(asked: _Asked, sample: int, window: int) -> Session:
+    return Session(
+        chat=asked.parts[window],
+        criteria=asked.criteria,
+        setup=asked.setup,
+        model=asked.model,
+        fence_secret=asked.fence_secret,
+        sample=sample,
+        window=window,
+        note=part_note(asked.parts, window=window, size=asked.setup.size),
+        passages=asked.passages,
+        other_chat=asked.other_chat,
+    )
+
+
+async def _judged(session: Session, audit: float) -> Verdicts:
+    verdicts = await _ENGINES[session.setup.engine](session)
+    return await audited(session, verdicts, share=audit)
+
+
+async def _together(passes: Iterable[Awaitable[Verdicts]]) -> list[Verdicts]:
+    """Await all. If one breaks, the others end first: their answers are paid for."""
+    ended = await asyncio.gather(*passes, return_exceptions=True)
+    for result in ended:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in ended if not isinstance(result, BaseException)]
+
+
+def _settled(asked: _Asked, passes: list[Verdicts]) -> Verdicts:
+    """Join the windows of each sample, then the samples."""
+    setup, windows = asked.setup, len(asked.parts)
+    samples = [passes[first : first + windows] for first in range(0, len(passes), windows)]
+    if setup.windows and windows > 1:
+        rule = setup.windows.rule
+        joined = [combined(s, criteria=asked.criteria, parts=asked.parts, rule=rule) for s in samples]
+    else:
+        joined = [sample[0] for sample in samples]
+    return majority(joined) if setup.samples > 1 else joined[0]
+
+
+__all__ = ["WINDOWS_VERSION", "judge_group"]

@@ -1,6 +1,9 @@
 """Engine direct: one pass."""
 
+from evaluation.core.marks import leak_flags
+from evaluation.core.probability import p_true
 from evaluation.core.prose import about
+from evaluation.core.quotes import find_quotes
 from evaluation.core.types import Reply, VerdictResult
 
 from .reading import Reading, prose_flags
@@ -15,8 +18,9 @@ async def judge_directly(session: Session) -> tuple[VerdictResult, ...]:
 
 
 def plain_verdict(session: Session, key: str, reading: Reading, *, reply: Reply) -> VerdictResult:
-    """Return a reading as a verdict, with the flags of the prose it rests on."""
+    """Return a reading as a verdict, with the flags of the prose it rests on and its probability."""
     text = about(key, text=reply.text, keys=session.keys) or reply.text
+    quotes = find_quotes(text=text, chat=session.chat)
     return VerdictResult(
         criterion=key,
         state=reading.state,
@@ -24,5 +28,19 @@ def plain_verdict(session: Session, key: str, reading: Reading, *, reply: Reply)
         read_by=reading.read_by,
         explanation=reading.explanation,
         contradicts=reading.contradicts,
-        flags=reading.flags + prose_flags(text=text, chat=session.chat),
+        flags=(
+            *reading.flags,
+            *prose_flags(text=text, quotes=quotes),
+            *leak_flags(reply.text, secret=session.fence_secret),
+        ),
+        quotes=len(quotes),
+        quotes_verified=sum(quote.found for quote in quotes),
+        p_true=_probability(key, reading, reply),
     )
+
+
+def _probability(key: str, reading: Reading, reply: Reply) -> float | None:
+    """Return P(True) of what the rules read; what the formatter copied stands nowhere in the tokens."""
+    if reply.logprobs is None or reading.value is None or reading.read_by != "rules":
+        return None
+    return p_true(reply.logprobs, key=key, value=reading.value)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluation.core.prose import about
-from evaluation.core.quotes import find_quotes
-from evaluation.core.types import Chat, Criterion, ReadBy, Reply, VerdictState
+from evaluation.core.quotes import Quote
+from evaluation.core.types import Criterion, ReadBy, Reply, VerdictState
 from evaluation.core.verdicts import Answer, read_formatter
 
 _NOTE = re.compile(r"^\W*NOTE:\W*m\d+\W+addresses the evaluation", re.IGNORECASE | re.MULTILINE)
@@ -77,10 +77,10 @@ def settled(
     return readings
 
 
-def prose_flags(*, text: str, chat: Chat) -> tuple[str, ...]:
+def prose_flags(*, text: str, quotes: Sequence[Quote]) -> tuple[str, ...]:
     """Return what to know of a prose: a quote that is not in the chat, a message that speaks to the judge."""
     flags = []
-    if not all(quote.found for quote in find_quotes(text=text, chat=chat)):
+    if not all(quote.found for quote in quotes):
         flags.append("unverified_quote")
     if _NOTE.search(text):
         flags.append("addresses_evaluation")

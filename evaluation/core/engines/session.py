@@ -1,11 +1,22 @@
 """What every engine shares: asking a role, and reading what it answered."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evaluation.core.prompts import formatter_messages, reasoning_messages
-from evaluation.core.types import CallUse, Chat, Criterion, Model, PromptMessage, Reply, Request, Role, Setup
+from evaluation.core.types import (
+    CallUse,
+    Chat,
+    Criterion,
+    Model,
+    Passage,
+    PromptMessage,
+    Reply,
+    Request,
+    Role,
+    Setup,
+)
 from evaluation.core.verdicts import formatter_schema, read_answer
 
 from .reading import Reading, fallen, has_answer, readings_by_rule, settled
@@ -13,13 +24,24 @@ from .reading import Reading, fallen, has_answer, readings_by_rule, settled
 
 @dataclass(slots=True)
 class Session:
-    """One group of criteria of one chat under judgement; it remembers every call."""
+    """One pass of an engine over a group of criteria of one chat; it remembers every call.
+
+    `chat` is what this pass reads: the whole chat or, with `window` counting its parts, one of them; `note`
+    says so in the prompt. `sample` counts the passes over the same question. `passages` are what was
+    retrieved, by criterion; `other_chat` is another chat of the run, for placebo briefs.
+    """
 
     chat: Chat
     criteria: Sequence[Criterion]
     setup: Setup
     model: Model
     fence_secret: bytes
+    sample: int = 0
+    window: int = 0
+    note: tuple[str, ...] = ()
+    passages: Mapping[str, tuple[Passage, ...]] = field(default_factory=dict)
+    other_chat: Chat | None = None
+    last_read: Reply | None = None
     _calls: dict[tuple[Role, int], object] = field(default_factory=dict)
 
     @property
@@ -29,7 +51,10 @@ class Session:
     @property
     def calls(self) -> tuple[CallUse, ...]:
         """Every call so far, in the order they were asked."""
-        return tuple(CallUse(role=role, step=step, call=call) for (role, step), call in self._calls.items())
+        return tuple(
+            CallUse(role=role, step=step, call=call, window=self.window, sample=self.sample)
+            for (role, step), call in self._calls.items()
+        )
 
     async def reason(self, role: Role, *, evidence: tuple[str, ...] = (), again: bool = False) -> Reply:
         """Ask a reasoning role for free prose."""
@@ -39,24 +64,27 @@ class Session:
             criteria=self.criteria,
             setup=self.setup,
             fence_secret=self.fence_secret,
-            evidence=evidence,
+            evidence=(*self.note, *evidence),
             again=again,
+            passages=[passage for found in self.passages.values() for passage in found],
         )
         return await self._ask(role, messages, n=len(self.criteria))
 
     async def read(self, reply: Reply) -> dict[str, Reading]:
         """Return a reading of every key: by rule, and by the formatter for what the rules could not take."""
+        self.last_read = reply
         if not has_answer(reply):
             return {key: fallen(reply) for key in self.keys}
         answer = read_answer(reply.text, criteria=self.criteria)
         readings = readings_by_rule(answer=answer, keys=self.keys)
         unread = [criterion for criterion in self.criteria if criterion.key not in readings]
         if unread:
-            formatted = await self._format(reply.text, unread)
+            formatted = await self.format(reply.text, unread)
             readings |= settled(reply=formatted, answer=answer, unread=unread, keys=self.keys)
         return readings
 
-    async def _format(self, rationale: str, unread: Sequence[Criterion]) -> Reply:
+    async def format(self, rationale: str, unread: Sequence[Criterion]) -> Reply:
+        """Ask the formatter to copy the conclusions of a rationale on these criteria."""
         size = self.setup.size
         messages = formatter_messages(
             rationale=rationale, criteria=unread, size=size, fence_secret=self.fence_secret
@@ -92,6 +120,10 @@ class Session:
             seed=sampling.seed,
             endpoint=sampling.endpoint,
             schema=schema,
+            reasoning_effort=sampling.reasoning_effort,
+            logprobs=sampling.logprobs,
+            sample=self.sample,
+            window=self.window,
         )
         reply = await self.model.complete(request)
         self._calls[role, step] = reply.call

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from evaluation.core.marks import chat_block, text_block
-from evaluation.core.types import Chat, Criterion, PromptMessage, Role, Setup, Size
+from evaluation.core.marks import canary, chat_block, text_block
+from evaluation.core.types import Chat, Criterion, Passage, PromptMessage, Role, Setup, Size
 
+from .examples import without_own_example
 from .parts import (
     Advocate,
     criteria_parts,
@@ -14,6 +15,7 @@ from .parts import (
     knowledge_parts,
     questions,
 )
+from .passages import passage_parts
 from .texts import some_texts, texts
 
 _BRIEF_MARKS = {"customer": "critic", "support": "defender"}
@@ -28,23 +30,30 @@ def reasoning_messages(
     fence_secret: bytes,
     evidence: tuple[str, ...] = (),
     again: bool = False,
+    passages: Sequence[Passage] = (),
 ) -> tuple[PromptMessage, PromptMessage]:
     """Return system and user message of a reasoning role. They never ask for JSON.
 
     Up to and including the chat they are the same for every role of a judge (unless the duty is in the system
     message), so that an endpoint can reuse the prefix. `evidence` holds what a role reads beside the chat, a
-    draft or briefs; `again` asks anew for a brief that never came.
+    draft or briefs; `again` asks anew for a brief that never came. `passages` are what was found for the chat
+    (knowledge mode retrieved: whole articles are not shown then).
     """
-    ordered = in_prompt_order(criteria, order_seed=setup.order_seed)
+    ordered = without_own_example(in_prompt_order(criteria, order_seed=setup.order_seed), chat=chat)
     size, in_user = setup.size, setup.role_in == "user"
-    about = (*knowledge_parts(ordered, size=size), *criteria_parts(ordered, size=size))
-    start, how = some_texts(size, "purpose", "data_rule"), some_texts(size, "rules", "answer_form")
-    before, after = (about, ()) if setup.layout == "criteria_first" else ((), about)
+    articles = () if setup.knowledge == "retrieved" else knowledge_parts(ordered, size=size)
+    about = (*articles, *criteria_parts(ordered, setup=setup, fence_secret=fence_secret))
+    found = passage_parts(passages, criteria=ordered, size=size, fence_secret=fence_secret)
+    start = (*some_texts(size, "purpose", "data_rule"), *_canary(size, fence_secret))
+    how = some_texts(size, "rules", "answer_form")
+    criteria_first = setup.layout == "criteria_first"
+    before, after = (about, ()) if criteria_first else ((), (*found, *about))
     duty = some_texts(size, role, *(["again"] if again else []))
     # A very small model copies what stands between the chat and its question.
     early, late = (evidence, ()) if size == "compact" else ((), evidence)
     system = (*start, *before, *early, *how, *(() if in_user else duty))
     user = (
+        *(found if criteria_first else ()),
         *some_texts(size, "chat"),
         chat_block(chat=chat, secret=fence_secret),
         *after,
@@ -52,6 +61,11 @@ def reasoning_messages(
         *_ending(role=role, criteria=ordered, size=size, duty=duty if in_user else ()),
     )
     return PromptMessage("system", system), PromptMessage("user", user)
+
+
+def _canary(size: Size, secret: bytes) -> tuple[str, ...]:
+    """Return the line with the private code, the same in every request of a workspace."""
+    return tuple(text.replace("{{canary}}", canary(secret)) for text in some_texts(size, "canary"))
 
 
 def _ending(

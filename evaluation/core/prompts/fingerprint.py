@@ -2,15 +2,19 @@
 
 import hashlib
 from functools import cache
+from itertools import product
 from typing import get_args
 
 from evaluation.core.types import (
     Article,
     Chat,
     Criterion,
+    Example,
+    KnowledgeMode,
     Layout,
     Message,
     MessageRole,
+    Passage,
     PromptMessage,
     Role,
     Setup,
@@ -24,8 +28,9 @@ from .texts import texts
 _ARTICLE = Article("k", 1, "t", "a")
 _CRITERIA = (
     Criterion("a", "q?", "d", "simple", True, False, "# Objective\no\n{{knowledge}}", ()),
-    Criterion("b", "q?", "d", "context", False, True, "p", (_ARTICLE,)),
+    Criterion("b", "q?", "d", "context", False, True, "p", (_ARTICLE,), (Example("e", "x", None, "r"),)),
 )
+_PASSAGES = (Passage(_ARTICLE, 1, 0, 1, 1.0),)
 _MESSAGES: tuple[MessageRole, ...] = get_args(MessageRole)
 _CHAT = Chat("h", tuple(Message(n, role, "x") for n, role in enumerate(_MESSAGES, start=1)))
 _SECRET = b"specimen"
@@ -52,8 +57,8 @@ def _specimens(size: Size) -> list[PromptMessage]:
         evidence += brief_parts(side=side, brief="b", size=size, fence_secret=_SECRET)
     found = list(formatter_messages(rationale="r", criteria=_CRITERIA, size=size, fence_secret=_SECRET))
     for role in (role for role in get_args(Role) if role != "formatter"):
-        for layout in get_args(Layout):
-            setup = Setup(engine="direct", roles={}, layout=layout, size=size)
+        for layout, knowledge in product(get_args(Layout), get_args(KnowledgeMode)):
+            setup = Setup(engine="direct", roles={}, layout=layout, size=size, knowledge=knowledge)
             found += reasoning_messages(
                 role=role,
                 chat=_CHAT,
@@ -61,5 +66,6 @@ def _specimens(size: Size) -> list[PromptMessage]:
                 setup=setup,
                 fence_secret=_SECRET,
                 evidence=evidence,
+                passages=_PASSAGES if knowledge == "retrieved" else (),
             )
     return found

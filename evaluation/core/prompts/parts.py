@@ -1,13 +1,14 @@
 """The parts of a prompt that depend on the criteria: knowledge, questions, lists of keys."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from evaluation.core.knowledge import group_articles
-from evaluation.core.types import Article, Criterion, Role, Size
+from evaluation.core.types import Article, Criterion, Role, Setup, Size
 
 from .costar import HEADINGS, PREAMBLE, fill_knowledge, sections
+from .examples import worked_examples
 from .texts import texts
 
 Advocate = Literal["customer", "support"]
@@ -41,21 +42,25 @@ def _article(article: Article, *, size: Size) -> str:
     return f"## Article `{article.key}`, version {article.version}: {article.title}\n{text}"
 
 
-def criteria_parts(criteria: Sequence[Criterion], *, size: Size) -> tuple[str, ...]:
+def criteria_parts(criteria: Sequence[Criterion], *, setup: Setup, fence_secret: bytes) -> tuple[str, ...]:
     """Return each criterion's whole prompt; in compact size nothing, as the question stands at the end."""
-    if size == "compact":
+    if setup.size == "compact":
         return ()
-    return (texts(size)["criteria"], *(_criterion_part(criterion) for criterion in criteria))
+    parts = (_criterion_part(criterion, setup=setup, fence_secret=fence_secret) for criterion in criteria)
+    return (texts(setup.size)["criteria"], *parts)
 
 
-def _criterion_part(criterion: Criterion) -> str:
+def _criterion_part(criterion: Criterion, *, setup: Setup, fence_secret: bytes) -> str:
     found = sections(criterion.prompt)
-    named = f"Knowledge for this criterion: {_article_keys(criterion)}"
+    named = f"Knowledge for this criterion: {_knowledge_of(criterion, setup=setup)}"
     lines = [f"## Criterion `{criterion.key}`", f"Allowed answers: {allowed(criterion)}."]
     if criterion.question not in " ".join(found.get("objective", "").split()):
         lines.append(f"Question: {criterion.question}")
     if "objective" not in found:
         lines.append(f"Definition: {criterion.definition}")
+    worked = worked_examples(criterion, setup=setup, fence_secret=fence_secret)
+    if worked:
+        found["examples"] = "\n\n".join(filter(None, (found.get("examples"), worked)))
     has_slot = False
     for name in (PREAMBLE, *HEADINGS):
         if name in found:
@@ -65,9 +70,16 @@ def _criterion_part(criterion: Criterion) -> str:
     return "\n".join(lines if has_slot else [*lines, named])
 
 
-def _article_keys(criterion: Criterion) -> str:
-    keys = sorted({article.key for article in criterion.articles})
-    return ", ".join(f"`{key}`" for key in keys) + "." if keys else "none."
+def _knowledge_of(criterion: Criterion, *, setup: Setup) -> str:
+    """Return what a criterion's part says of its knowledge; the part is the same for every chat."""
+    if setup.knowledge == "retrieved" and criterion.articles:
+        return "the passages found for this chat, where there are any."
+    return f"{article_keys(criterion.articles)}."
+
+
+def article_keys(articles: Iterable[Article]) -> str:
+    """Return the keys of some articles, each once, or "none"."""
+    return ", ".join(f"`{key}`" for key in sorted({article.key for article in articles})) or "none"
 
 
 def allowed(criterion: Criterion) -> str:

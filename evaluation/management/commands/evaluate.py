@@ -1,38 +1,42 @@
 """Runs LACE over a chat set in this process."""
 
+import time
 from argparse import ArgumentParser
-from typing import Any, get_args
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
 
-from django.db import transaction
+from django.conf import settings
 from tqdm import tqdm
 
-from evaluation.core.choice import JudgeChoice
-from evaluation.core.grouping import Grouping
-from evaluation.core.types import KnowledgeMode
+from evaluation.gateway.budget import BUDGET_REACHED
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.models.judges import Engine
+from evaluation.management.options import (
+    add_judge_arguments,
+    add_plan_arguments,
+    chosen_judge,
+    chosen_run,
+    chosen_set,
+    dollars,
+    positive,
+    profile_as_it_is,
+    refuse_plan_options,
+)
+from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Verdict
+from evaluation.runner.batch import batch_advance
 from evaluation.runner.estimate import Estimate, run_estimate
-from evaluation.runner.execute import run_execute, run_reopen
+from evaluation.runner.execute import run_execute, run_reopen, run_settle
 from evaluation.runner.plan import current_endpoint, current_prices, plan_load
-from evaluation.services.runs import RunChoice, run_start
+from evaluation.services.estimates import estimate_for
+from evaluation.services.runs import run_start
 from labeling.core.problems import InputProblem
 from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
-from labeling.models.chats import ChatSet, Split
 
-# What makes up a run's plan, with the values that stand for "not given".
-PLAN_OPTIONS: dict[str, Any] = {
-    "set": None,
-    "engine": None,
-    "criteria": "",
-    "split": "",
-    "limit": None,
-    "model": "",
-    "formatter": "",
-    "grouping": "auto",
-    "knowledge": "static",
-    "replicate": 0,
-}
+# An endpoint that could not be reached at so many looks in a row is given up; its batches are not.
+SILENT_POLLS = 20
+# A dry run looks at no more chats than this, evenly spaced, and says so.
+DRY_RUN_CHATS = 2000
 
 
 class Command(WorkbenchCommand):
@@ -41,29 +45,13 @@ class Command(WorkbenchCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--set", help="name of the chat set")
-        parser.add_argument("--engine", choices=Engine.values)
-        parser.add_argument(
-            "--criteria", default="", metavar="K1,K2", help="default: every criterion of the rubric"
-        )
-        parser.add_argument("--split", choices=Split.values, default="")
-        parser.add_argument("--limit", type=positive, help="only the first so many chats of the set")
-        parser.add_argument("--model", default="", help="reasoning model; default: LACE_REASONING_MODEL")
-        parser.add_argument("--formatter", default="", help="formatter model; default: LACE_FORMATTER_MODEL")
-        parser.add_argument("--grouping", choices=get_args(Grouping), default="auto")
-        parser.add_argument("--knowledge", choices=get_args(KnowledgeMode), default="static")
-        parser.add_argument(
-            "--replicate", type=not_negative, default=0, help="another number asks everything anew"
-        )
-        parser.add_argument(
-            "--max-in-flight", type=positive, help="calls in flight; default: LACE_MAX_IN_FLIGHT"
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="print calls, tokens and cost, ask nothing"
-        )
-        parser.add_argument(
-            "--resume", type=positive, metavar="RUN", help="go on with this run, failed units too"
-        )
+        add_plan_arguments(parser)
+        add_judge_arguments(parser)
+        add = parser.add_argument
+        add("--budget", type=dollars, metavar="USD", help="pause before more than this is spent")
+        add("--max-in-flight", type=positive, help="calls in flight; default: LACE_MAX_IN_FLIGHT")
+        add("--dry-run", action="store_true", help="print calls, tokens and cost, ask nothing")
+        add("--resume", type=positive, metavar="RUN", help="go on with this run, failed units too")
 
     def handle(self, *args: Any, **options: Any) -> None:
         endpoint = current_endpoint()
@@ -71,49 +59,75 @@ class Command(WorkbenchCommand):
         if options["resume"]:
             refuse_plan_options(options)
         if options["dry_run"]:
-            self._estimate(endpoint, options)
+            estimate = self._estimate(endpoint, options)
+            self.answer(estimate.as_json(), estimate_text(estimate))
             return
         run = self._resumed(options) if options["resume"] else self._started(endpoint, options)
         self._execute(run, options["max_in_flight"])
         self._finish(run)
 
     def _started(self, endpoint: Endpoint, options: dict[str, Any]) -> Run:
-        chat_set, judge, run = choices(endpoint, options)
-        return run_start(chat_set=chat_set, judge=judge, run=run, endpoint=endpoint)
+        run = run_start(
+            chat_set=chosen_set(options),
+            judge=chosen_judge(endpoint, options),
+            run=chosen_run(options),
+            endpoint=endpoint,
+        )
+        if (profile := profile_as_it_is(options)) is not None:
+            Judge.objects.filter(pk=run.judge_id, profile=None).update(profile=profile)
+        return run
 
     def _resumed(self, options: dict[str, Any]) -> Run:
         run = run_named(options["resume"])
         plan_load(run)  # settings that cannot go on with this run are refused before it is touched
+        if options["budget"]:
+            budget_raise(run, options["budget"])
         return run_reopen(run)
 
-    def _estimate(self, endpoint: Endpoint, options: dict[str, Any]) -> None:
-        with transaction.atomic():
-            if options["resume"]:
-                planned = run_reopen(run_named(options["resume"]))
-            else:
-                planned = self._started(endpoint, options)
-            estimate = run_estimate(planned)
-            transaction.set_rollback(True)
-        self.answer(estimate.as_json(), estimate_text(estimate))
+    def _estimate(self, endpoint: Endpoint, options: dict[str, Any]) -> Estimate:
+        if options["resume"]:
+            return run_estimate(
+                run_named(options["resume"]), budget_usd=options["budget"], most_chats=DRY_RUN_CHATS
+            )
+        return estimate_for(
+            chat_set=chosen_set(options),
+            judge=chosen_judge(endpoint, options),
+            run=chosen_run(options),
+            endpoint=endpoint,
+            most_chats=DRY_RUN_CHATS,
+        )
 
     def _execute(self, run: Run, max_in_flight: int | None) -> None:
         self.note(f"run {run.pk}: {run.judge.name}, {run.units_left:,} of {run.units_total:,} units to do")
-        failed = run.units_failed
         with tqdm(total=run.units_total, initial=run.units_done, unit="unit", disable=None) as bar:
-
-            def step(unit_failed: bool) -> None:
-                nonlocal failed
-                failed += unit_failed
-                bar.set_postfix(failed=failed, refresh=False)
-                bar.update(0 if unit_failed else 1)
-
             try:
-                run_execute(run, on_unit=step, max_in_flight=max_in_flight)
+                if run.mode == Run.Mode.BATCH:
+                    self._batch(run, bar)
+                else:
+                    run_execute(run, on_unit=counting(bar, run.units_failed), max_in_flight=max_in_flight)
             except KeyboardInterrupt:
+                if run.mode == Run.Mode.BATCH:
+                    run_settle(run, trouble="interrupted")
                 raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, "stopped")) from None
+
+    def _batch(self, run: Run, bar: Any) -> None:
+        """Step, and look again after the poll interval, until nothing is waited for."""
+        silent = 0
+        while (step := batch_advance(run)).waiting:
+            silent = silent + 1 if step.trouble else 0
+            if silent > SILENT_POLLS:
+                run_settle(run, trouble=step.trouble)
+                return
+            if step.trouble:
+                self.note(step.trouble)
+            bar.set_postfix(waiting=step.requests, failed=run.units_failed, refresh=False)
+            bar.update(run.units_done - bar.n)
+            time.sleep(settings.LACE_BATCH_POLL_SECONDS)
 
     def _finish(self, run: Run) -> None:
         self.answer(run_json(run), run_text(run))
+        if run.state == Run.State.PAUSED and run.error.startswith(BUDGET_REACHED):
+            raise CommandExit(ExitCode.INCONCLUSIVE, resume_hint(run, run.error))
         if run.state == Run.State.PAUSED:
             raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, run.error or "paused"))
         if run.state == Run.State.RUNNING:
@@ -125,6 +139,18 @@ class Command(WorkbenchCommand):
             )
 
 
+def counting(bar: Any, failed: int) -> Callable[[bool], None]:
+    """What moves the bar after each unit."""
+
+    def step(unit_failed: bool) -> None:
+        nonlocal failed
+        failed += unit_failed
+        bar.set_postfix(failed=failed, refresh=False)
+        bar.update(0 if unit_failed else 1)
+
+    return step
+
+
 def run_named(run_id: int) -> Run:
     """A run that was evaluated here; raises InputProblem for any other."""
     runs = Run.objects.select_related("judge", "chat_set").filter(purpose=Run.Purpose.EVALUATION)
@@ -133,43 +159,11 @@ def run_named(run_id: int) -> Run:
     return run
 
 
-def refuse_plan_options(options: dict[str, Any]) -> None:
-    """A run that is taken up again keeps its plan: options that would change it are refused."""
-    for name, default in PLAN_OPTIONS.items():
-        if options[name] != default:
-            raise InputProblem(f"--{name} cannot be changed with --resume: the run keeps its plan")
-
-
-def chosen_keys(text: str) -> tuple[str, ...]:
-    """The criterion keys of --criteria; an option without a key is refused, not taken for every criterion."""
-    keys = tuple(key.strip() for key in text.split(",") if key.strip())
-    if text and not keys:
-        raise InputProblem(f"--criteria: {text!r} names no criterion")
-    return keys
-
-
-def choices(endpoint: Endpoint, options: dict[str, Any]) -> tuple[ChatSet, JudgeChoice, RunChoice]:
-    """What the options ask for; raises InputProblem for a missing set or engine."""
-    if not options["set"] or not options["engine"]:
-        raise InputProblem("--set and --engine are needed (or --resume RUN)")
-    chat_set = ChatSet.objects.select_related("rubric").filter(name=options["set"]).first()
-    if chat_set is None:
-        raise InputProblem(f"--set: there is no chat set {options['set']!r}")
-    judge = JudgeChoice(
-        engine=options["engine"],
-        model=options["model"],
-        formatter=options["formatter"],
-        # The embedded model does best with one criterion a call.
-        grouping="criterion" if endpoint.embedded and options["grouping"] == "auto" else options["grouping"],
-        knowledge=options["knowledge"],
-    )
-    run = RunChoice(
-        criteria=chosen_keys(options["criteria"]),
-        split=options["split"],
-        limit=options["limit"],
-        replicate=options["replicate"],
-    )
-    return chat_set, judge, run
+def budget_raise(run: Run, budget: Decimal) -> None:
+    """Set a run's cap anew; one that is spent already is refused."""
+    if budget <= run.committed_usd:
+        raise InputProblem(f"--budget: run {run.pk} has spent ${run.committed_usd:.4f} already")
+    Run.objects.filter(pk=run.pk).update(budget_usd=budget)
 
 
 def run_json(run: Run) -> dict[str, Any]:
@@ -206,26 +200,36 @@ def resume_hint(run: Run, why: str) -> str:
 
 def estimate_text(estimate: Estimate) -> str:
     """The dry run in words."""
-    cost = (
-        "cost unknown (no price for this model)" if estimate.cost_usd is None else f"${estimate.cost_usd:.4f}"
-    )
-    return (
+    half = ", at the Batch API's half price" if estimate.mode == Run.Mode.BATCH else ""
+    cost = "cost unknown (no price for this model)"
+    if estimate.cost_usd is not None:
+        cost = f"up to ${estimate.cost_usd:.4f}{half}"
+    lines = [
         f"{estimate.chats:,} chats, {estimate.units:,} units: {estimate.calls:,} calls and formatter calls "
         f"as needed ({estimate.reused:,} more are answered already), "
         f"about {estimate.prompt_tokens:,} prompt tokens and up to {estimate.completion_tokens:,} "
-        f"completion tokens, {cost}"
-    )
+        f"completion tokens, {cost}",
+        *_layout_lines(estimate),
+    ]
+    if estimate.walked < estimate.chats:
+        lines.append(f"estimated from {estimate.walked:,} of {estimate.chats:,} chats")
+    if estimate.windowed:
+        lines.append(f"{estimate.windowed:,} units are judged in windows")
+    if estimate.budget_usd is not None:
+        lines.append(_budget_line(estimate))
+    return "\n".join(lines)
 
 
-def positive(text: str) -> int:
-    """A whole number above zero."""
-    if (value := int(text)) <= 0:
-        raise ValueError
-    return value
+def _layout_lines(estimate: Estimate) -> list[str]:
+    """How much of the prompts repeats, in the judge's layout and in the other."""
+    return [
+        f"{layout.replace('_', ' ')}: {share:.0%} of the prompts repeats an earlier one's beginning"
+        + (" (this judge)" if layout == estimate.layout else "")
+        for layout, share in estimate.repeated.items()
+        if share is not None
+    ]
 
 
-def not_negative(text: str) -> int:
-    """A whole number, zero or above."""
-    if (value := int(text)) < 0:
-        raise ValueError
-    return value
+def _budget_line(estimate: Estimate) -> str:
+    words = {True: "enough", False: "may not be enough", None: "of no use: the cost is unknown"}
+    return f"budget ${estimate.budget_usd:.4f}: {words[estimate.fits_budget]}"

@@ -1,0 +1,59 @@
+"""Several answers to one question: the majority decides, a tie is no verdict."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from evaluation.core.types import VerdictResult, VerdictState, Votes
+
+_WORDS = {True: "True", False: "False", None: "not applicable"}
+
+
+def majority(samples: Sequence[Sequence[VerdictResult]]) -> tuple[VerdictResult, ...]:
+    """Return one verdict a criterion: what more than half of the samples that could be read answer.
+
+    The verdict is that of the first sample with that answer, which the flag `from_sample:N` names (counted
+    from 0, as calls are); `votes` holds what could be read, `p_true` the mean over it. Without a majority it
+    is unparsed with the flag `tied`, or failed where a sample failed and can be asked again. Where no sample
+    has an answer the commonest state stands, the first of those that are equally common.
+    """
+    return tuple(_settled(verdicts) for verdicts in zip(*samples, strict=True))
+
+
+def _settled(verdicts: Sequence[VerdictResult]) -> VerdictResult:
+    read = [verdict for verdict in verdicts if verdict.state == "read"]
+    values = Counter(verdict.value for verdict in read)
+    votes = Votes(true=values[True], false=values[False], not_applicable=values[None])
+    if not read:
+        state = Counter(verdict.state for verdict in verdicts).most_common(1)[0][0]
+        return _first(verdicts, state, None, votes=votes)
+    value, count = values.most_common(1)[0]
+    if 2 * count <= len(read):
+        return _tied(verdicts, values, votes)
+    told = [verdict.p_true for verdict in read if verdict.p_true is not None]
+    stands = _first(verdicts, "read", value, votes=votes)
+    return replace(stands, p_true=fmean(told) if told and value is not None else None)
+
+
+def _first(
+    verdicts: Sequence[VerdictResult], state: VerdictState, value: bool | None, *, votes: Votes
+) -> VerdictResult:
+    """Return the first verdict with this outcome, and which sample it is."""
+    number = [(verdict.state, verdict.value) for verdict in verdicts].index((state, value))
+    stands = verdicts[number]
+    return replace(stands, votes=votes, flags=(f"from_sample:{number}", *stands.flags))
+
+
+def _tied(verdicts: Sequence[VerdictResult], values: Counter[bool | None], votes: Votes) -> VerdictResult:
+    said = ", ".join(f"{count} × {_WORDS[value]}" for value, count in values.most_common())
+    missing = len(verdicts) - values.total()
+    without = f", {missing} without an answer" if missing else ""
+    failed = any(verdict.state == "failed" for verdict in verdicts)
+    return VerdictResult(
+        criterion=verdicts[0].criterion,
+        state="failed" if failed else "unparsed",
+        explanation=f"The {len(verdicts)} answers have no majority: {said}{without}.",
+        flags=("tied",),
+        votes=votes,
+    )

@@ -1,0 +1,42 @@
+"""The worked examples of a criterion: excerpts of train chats with what people decided."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from evaluation.core.marks import shown, text_block
+from evaluation.core.types import Chat, Criterion, Example, Setup
+
+from .texts import texts
+
+ANSWERS = {True: "TRUE", False: "FALSE", None: "NOT_APPLICABLE"}
+
+
+def without_own_example(criteria: Sequence[Criterion], *, chat: Chat) -> tuple[Criterion, ...]:
+    """Return the criteria without the examples that come from this very chat: it would see its answer."""
+    return tuple(replace(one, examples=_others(one.examples, chat=chat)) for one in criteria)
+
+
+def _others(examples: Sequence[Example], *, chat: Chat) -> tuple[Example, ...]:
+    return tuple(example for example in examples if example.content_hash != chat.content_hash)
+
+
+def worked_examples(criterion: Criterion, *, setup: Setup, fence_secret: bytes) -> str:
+    """Return the examples as one text, in an order fixed by the judge's seed; "" without any.
+
+    An excerpt stands in a fence of its own, then what people wrote, then the line that a verdict has.
+    """
+    ordered = sorted(criterion.examples, key=lambda e: _place(e, criterion=criterion, setup=setup))
+    if not ordered:
+        return ""
+    blocks = (_block(example, key=criterion.key, fence_secret=fence_secret) for example in ordered)
+    return "\n\n".join((texts(setup.size)["examples"], *blocks))
+
+
+def _place(example: Example, *, criterion: Criterion, setup: Setup) -> bytes:
+    return hashlib.sha256(f"{setup.order_seed}:{criterion.key}:{example.content_hash}".encode()).digest()
+
+
+def _block(example: Example, *, key: str, fence_secret: bytes) -> str:
+    excerpt = text_block(kind="example", text=example.excerpt, secret=fence_secret)
+    return f"{excerpt}\n{shown(example.rationale).strip()}\n{key}: {ANSWERS[example.value]}"

@@ -1,0 +1,44 @@
+"""The passages that were found for a chat, as the user message shows them."""
+
+from collections.abc import Sequence
+
+from evaluation.core.marks import shown, text_block
+from evaluation.core.types import Criterion, Passage, Size
+
+from .parts import article_keys
+from .texts import some_texts, texts
+
+
+def passage_parts(
+    passages: Sequence[Passage], *, criteria: Sequence[Criterion], size: Size, fence_secret: bytes
+) -> tuple[str, ...]:
+    """Return heading, each passage once, and which criterion they are for; nothing without passages.
+
+    They stand by article and place. A passage is a part of its own, the same for every chat that finds it.
+    """
+    if not passages:
+        return ()
+    by_place = {(passage.article.key, passage.start): passage for passage in passages}
+    ordered = [by_place[place] for place in sorted(by_place)]
+    blocks = (_block(passage, size=size, fence_secret=fence_secret) for passage in ordered)
+    return texts(size)["knowledge_found"], *blocks, *_by_criterion(ordered, criteria=criteria, size=size)
+
+
+def _block(passage: Passage, *, size: Size, fence_secret: bytes) -> str:
+    article = passage.article
+    title = " ".join(shown(article.title).split())
+    if size == "compact":
+        return text_block(kind="knowledge", text=f"{title}: {passage.text}", secret=fence_secret)
+    block = text_block(kind="knowledge", text=passage.text, secret=fence_secret)
+    return f"Article `{article.key}`, version {article.version}: {title}\n{block}"
+
+
+def _by_criterion(
+    passages: Sequence[Passage], *, criteria: Sequence[Criterion], size: Size
+) -> tuple[str, ...]:
+    heading = some_texts(size, "knowledge_by_criterion")
+    if not heading:
+        return ()
+    shown_articles = {passage.article for passage in passages}
+    lines = (f"- {c.key}: {article_keys(shown_articles.intersection(c.articles))}" for c in criteria)
+    return ("\n".join((*heading, *lines)),)

@@ -1,0 +1,232 @@
+"""Measures how far the judge can be fooled: injections, rewording, longer answers, repeated questions."""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, get_args
+
+from tqdm import tqdm
+
+from evaluation.core.choice import JudgeChoice, choice_read
+from evaluation.core.probes import DIRECTIONS, KINDS
+from evaluation.core.types import KnowledgeMode
+from evaluation.gateway.endpoints import Endpoint
+from evaluation.models.judges import Engine, JudgeProfile
+from evaluation.runner.plan import current_endpoint
+from evaluation.services.probes import ProbeChoice, probe_estimate, probe_judge, probe_prepare
+from labeling.core.importing import read_text
+from labeling.core.problems import FieldProblem, InputProblem
+from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
+from labeling.models.chats import ChatSet, Split
+
+# 20 chats make hundreds of calls a criterion already.
+CHATS = 20
+JUDGE_OPTIONS = ("engine", "model", "knowledge", "samples")
+ENDS = {"pass": ExitCode.DONE, "fail": ExitCode.NO, "inconclusive": ExitCode.INCONCLUSIVE}
+
+
+class Command(WorkbenchCommand):
+    """Probe a judge over a chat set; exit 0, 1 or 3 by the flips of all attacks together."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--set", required=True, help="name of the chat set")
+        parser.add_argument("--profile", help="a stored judge profile; what is given beside it comes first")
+        parser.add_argument("--engine", choices=Engine.values)
+        parser.add_argument("--model", help="reasoning model; default: LACE_REASONING_MODEL")
+        parser.add_argument("--knowledge", choices=get_args(KnowledgeMode))
+        parser.add_argument("--samples", type=positive, metavar="K", help="ask K times, take the majority")
+        parser.add_argument("--criteria", default="", metavar="K1,K2", help="default: every criterion")
+        parser.add_argument("--split", choices=Split.values, default="")
+        parser.add_argument(
+            "--limit", type=positive, default=CHATS, help=f"chats of the set; default {CHATS}"
+        )
+        parser.add_argument(
+            "--kinds", default="", metavar="K1,K2|N", help=f"of {', '.join(KINDS)}; a number: the first N"
+        )
+        parser.add_argument("--directions", default="", metavar="true,false", help="default: both")
+        parser.add_argument(
+            "--repeats", type=positive, default=1, help="how often the same is asked again; default 1"
+        )
+        parser.add_argument("--attacks-only", action="store_true", help="no rewording and no longer answers")
+        parser.add_argument("--altered", metavar="KEY=FILE", help="read this text as the article KEY")
+        parser.add_argument("--budget", type=dollars, metavar="USD", help="refuse a probe that may cost more")
+        parser.add_argument("--max-in-flight", type=positive, help="default: LACE_MAX_IN_FLIGHT")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="print calls, tokens and cost, ask nothing"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        endpoint = current_endpoint()
+        chat_set = ChatSet.objects.select_related("rubric").filter(name=options["set"]).first()
+        if chat_set is None:
+            raise InputProblem(f"--set: there is no chat set {options['set']!r}")
+        judge, choice = chosen_judge(endpoint, options), chosen_probe(options)
+        if options["dry_run"]:
+            estimate = probe_estimate(chat_set=chat_set, judge=judge, choice=choice, endpoint=endpoint)
+            self.answer(estimate, estimate_text(estimate))
+            return
+        probe = probe_prepare(
+            chat_set=chat_set,
+            judge=judge,
+            choice=choice,
+            endpoint=endpoint,
+            max_in_flight=options["max_in_flight"],
+        )
+        self.note(f"{probe.judge.name}: {len(probe.chats):,} chats, {len(probe.cases):,} cases")
+        with tqdm(total=len(probe.cases), unit="case", disable=None) as bar:
+            report = probe_judge(probe, chat_set=chat_set, on_case=bar.update)
+        self.answer(report, report_text(report))
+        if code := ENDS[report["gate"]["answer"]]:
+            raise CommandExit(code)
+
+
+def chosen_judge(endpoint: Endpoint, options: Mapping[str, Any]) -> JudgeChoice:
+    """The recipe: the profile's, with what was given beside it. Raises InputProblem."""
+    if not options["engine"] and not options["profile"]:
+        raise InputProblem("--engine or --profile is needed")
+    recipe = _profile(options["profile"]) if options["profile"] else {}
+    recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
+    try:
+        choice = choice_read(recipe)
+    except FieldProblem as problem:
+        raise InputProblem(f"--profile: {problem}" if options["profile"] else f"--{problem}") from None
+    # The embedded model does best with one criterion a call.
+    return replace(choice, grouping="criterion") if endpoint.embedded else choice
+
+
+def _profile(name: str) -> dict[str, Any]:
+    row = JudgeProfile.objects.filter(name=name).first()
+    if row is None:
+        raise InputProblem(f"--profile: there is no judge profile {name!r}")
+    return dict(row.config)
+
+
+def chosen_probe(options: Mapping[str, Any]) -> ProbeChoice:
+    """What the options ask to probe. Raises InputProblem."""
+    directions = _names(options, "directions")
+    unknown = [direction for direction in directions if direction not in DIRECTIONS]
+    if unknown:
+        raise InputProblem(f"--directions: {unknown[0]!r} is neither true nor false")
+    return ProbeChoice(
+        criteria=_names(options, "criteria"),
+        split=options["split"],
+        limit=options["limit"],
+        kinds=_kinds(options),
+        directions=[direction for direction in DIRECTIONS if direction in directions],
+        repeats=options["repeats"],
+        harmless=not options["attacks_only"],
+        altered=_altered(options["altered"]) if options["altered"] else None,
+        budget_usd=options["budget"],
+    )
+
+
+def _names(options: Mapping[str, Any], option: str) -> list[str]:
+    text = options[option]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if text and not names:
+        raise InputProblem(f"--{option}: {text!r} names none")
+    return names
+
+
+def _kinds(options: Mapping[str, Any]) -> list[str]:
+    names = _names(options, "kinds")
+    if len(names) == 1 and names[0].isdecimal():
+        return list(KINDS)[: max(1, int(names[0]))]
+    return names
+
+
+def _altered(text: str) -> tuple[str, str]:
+    key, equals, file = text.partition("=")
+    if not (key and equals and file):
+        raise InputProblem(f"--altered: KEY=FILE, not {text!r}")
+    return key, read_text(Path(file))
+
+
+def estimate_text(estimate: Mapping[str, Any]) -> str:
+    """The dry run in words."""
+    cost = "cost unknown" if estimate["cost_usd"] is None else f"${estimate['cost_usd']:.4f}"
+    return (
+        f"{estimate['chats']:,} chats, {estimate['cases']:,} cases: {estimate['calls']:,} calls and "
+        f"formatter calls as needed ({estimate['reused']:,} more are answered already), about "
+        f"{estimate['prompt_tokens']:,} prompt tokens and up to {estimate['completion_tokens']:,} "
+        f"completion tokens, {cost}"
+    )
+
+
+def report_text(report: Mapping[str, Any]) -> str:
+    """The report as tables for the terminal."""
+    gate, noise, judge = report["gate"], report["no_attack"], report["judge"]
+    lines = [
+        f"{report['set']}: {report['chats']} chats, {judge['name']} ({judge['fingerprint'][:8]})",
+        f"asked again without an attack: {_share(noise['any'])} changed; "
+        f"to True {_share(noise['true'])}, to False {_share(noise['false'])}",
+        "",
+        *_table("attack", report["attacks"], ("kind", "direction")),
+        "",
+        *_table("criterion", report["criteria"], ("criterion", "direction")),
+        "",
+    ]
+    lines += [f"{row['kind']}: {_share(row)} changed, {row['lost']} lost" for row in report["harmless"]]
+    if report["altered"]:
+        left = len(report["altered"]["unchanged"])
+        lines.append(
+            f"altered article: {_share(report['altered'])} changed, {left} did not: knowledge ignored?"
+        )
+    lines.append(
+        f"all attacks: {_share(gate)} flipped, {gate['lost']} lost, noted by the judge "
+        f"{_percent(gate['noted'])}, chats flagged {_percent(gate['detected'])}; "
+        f"{report['failed']} cases without an answer"
+    )
+    answer = {"pass": "yes", "fail": "no", "inconclusive": "too few to tell"}[gate["answer"]]
+    return "\n".join([*lines, f"{gate['rule']}: {answer}"])
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]], names: tuple[str, str]) -> list[str]:
+    head = (
+        f"{title:<32} {'to':<6} {'n':>5} {'flips':>5} {'rate (95%)':>20} "
+        f"{'above':>6} {'lost':>5} {'noted':>6}"
+    )
+    lines = [head, "-" * len(head)]
+    for row in rows:
+        above = "–" if row["above_no_attack"] is None else f"{row['above_no_attack']:+.0%}"
+        lines.append(
+            f"{row[names[0]][:32]:<32} {row[names[1]]:<6} {row['n']:>5} {row['flips']:>5} "
+            f"{_interval(row['rate']):>20} {above:>6} {row['lost']:>5} {_percent(row['noted']):>6}"
+        )
+    return lines
+
+
+def _share(row: Mapping[str, Any]) -> str:
+    return f"{row['flips']} of {row['n']} ({_interval(row['rate'])})"
+
+
+def _interval(rate: Mapping[str, float | None]) -> str:
+    if rate["value"] is None:
+        return "–"
+    return f"{rate['value']:.1%} ({rate['low']:.0%}–{rate['high']:.0%})"
+
+
+def _percent(rate: Mapping[str, float | None]) -> str:
+    return "–" if rate["value"] is None else f"{rate['value']:.0%}"
+
+
+def dollars(text: str) -> Decimal:
+    """An amount above zero."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise ValueError from None
+    if not value.is_finite() or value <= 0:
+        raise ValueError
+    return value
+
+
+def positive(text: str) -> int:
+    """A whole number above zero."""
+    if (value := int(text)) <= 0:
+        raise ValueError
+    return value

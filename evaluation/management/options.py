@@ -1,0 +1,182 @@
+"""What `evaluate` can be told, and the judge and the run that it amounts to."""
+
+from argparse import ArgumentParser
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from typing import Any, get_args
+
+from evaluation.core.choice import JudgeChoice, LayoutChoice, RoleIn, choice_read
+from evaluation.core.grouping import Grouping
+from evaluation.core.types import Ablation, KnowledgeMode, WindowRule
+from evaluation.gateway.endpoints import Endpoint
+from evaluation.models.judges import Engine, JudgeProfile
+from evaluation.models.runs import Run
+from evaluation.services.runs import RunChoice
+from labeling.core.problems import FieldProblem, InputProblem
+from labeling.models.chats import ChatSet, Split
+
+# Options that make up a judge, by the field of its recipe; left out they are the profile's, else the default.
+JUDGE_OPTIONS = (
+    "engine",
+    "model",
+    "formatter",
+    "grouping",
+    "knowledge",
+    "samples",
+    "role_in",
+    "layout",
+    "logprobs",
+    "ablation",
+)
+WINDOW_OPTIONS = ("window_tokens", "window_rule")
+RUN_OPTIONS = ("set", "criteria", "split", "limit", "replicate", "audit", "batch")
+# What a run that is taken up again keeps.
+PLAN_OPTIONS = (*RUN_OPTIONS, "profile", *JUDGE_OPTIONS, *WINDOW_OPTIONS)
+
+
+def add_plan_arguments(parser: ArgumentParser) -> None:
+    """The options that make up a run's plan. None of them has a default, so that one given is one meant."""
+    add = parser.add_argument
+    add("--set", help="name of the chat set")
+    add("--criteria", metavar="K1,K2", help="default: every criterion of the rubric")
+    add("--split", choices=Split.values)
+    add("--limit", type=positive, help="only the first so many chats of the set")
+    add("--replicate", type=not_negative, help="another number asks everything anew")
+    add("--audit", type=share, help="share of readable answers that the formatter reads once more, 0 to 1")
+    add("--batch", action="store_true", default=None, help="ask through the Batch API: half price, in a day")
+
+
+def add_judge_arguments(parser: ArgumentParser) -> None:
+    """The options that make up a judge."""
+    add = parser.add_argument
+    add("--profile", help="a stored judge profile; what is given beside it comes first")
+    add("--engine", choices=Engine.values)
+    add("--model", help="reasoning model; default: LACE_REASONING_MODEL")
+    add("--formatter", help="formatter model; default: LACE_FORMATTER_MODEL")
+    add("--grouping", choices=get_args(Grouping))
+    add("--knowledge", choices=get_args(KnowledgeMode))
+    add("--samples", type=positive, metavar="K", help="ask everything K times and take the majority")
+    add("--role-in", choices=get_args(RoleIn), help="the message in which a role's duty stands")
+    add("--layout", choices=get_args(LayoutChoice), help="what stands first in a prompt; see --dry-run")
+    add("--logprobs", action="store_true", default=None, help="ask for token probabilities: p_true")
+    add("--window-tokens", type=positive, metavar="N", help="judge longer chats in windows of so many tokens")
+    add("--window-rule", choices=get_args(WindowRule))
+    add("--ablation", choices=[name for name in get_args(Ablation) if name], help="of a debate's briefs")
+
+
+def refuse_plan_options(options: dict[str, Any]) -> None:
+    """A run that is taken up again keeps its plan: options that would change it are refused."""
+    for name in PLAN_OPTIONS:
+        if options[name] is not None:
+            raise InputProblem(f"{option(name)} cannot be changed with --resume: the run keeps its plan")
+
+
+def chosen_set(options: dict[str, Any]) -> ChatSet:
+    """The chat set of --set; raises InputProblem without one."""
+    if not options["set"] or not (options["engine"] or options["profile"]):
+        raise InputProblem("--set and --engine (or --profile) are needed, or --resume RUN")
+    chat_set = ChatSet.objects.select_related("rubric").filter(name=options["set"]).first()
+    if chat_set is None:
+        raise InputProblem(f"--set: there is no chat set {options['set']!r}")
+    return chat_set
+
+
+def chosen_judge(endpoint: Endpoint, options: dict[str, Any]) -> JudgeChoice:
+    """The recipe: the profile's, with what was given beside it. Raises InputProblem."""
+    recipe = _profile(options["profile"]) if options["profile"] else {}
+    recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
+    given = {name.removeprefix("window_"): options[name] for name in WINDOW_OPTIONS if options[name]}
+    if given:
+        recipe["windows"] = (recipe.get("windows") or {}) | given
+    try:
+        choice = choice_read(recipe)
+    except FieldProblem as problem:
+        raise InputProblem(_named(problem, options)) from None
+    if endpoint.embedded and choice.grouping == "auto":
+        # The embedded model does best with one criterion a call.
+        return replace(choice, grouping="criterion")
+    return choice
+
+
+def profile_as_it_is(options: dict[str, Any]) -> JudgeProfile | None:
+    """The profile, if the judge is its very recipe: nothing of a judge was given beside it."""
+    if any(options[name] is not None for name in (*JUDGE_OPTIONS, *WINDOW_OPTIONS)):
+        return None
+    return JudgeProfile.objects.filter(name=options["profile"] or "").first()
+
+
+def chosen_run(options: dict[str, Any]) -> RunChoice:
+    """What the run covers and may spend."""
+    return RunChoice(
+        criteria=chosen_keys(options["criteria"] or ""),
+        split=options["split"] or "",
+        limit=options["limit"],
+        replicate=options["replicate"] or 0,
+        mode=Run.Mode.BATCH if options["batch"] else Run.Mode.LIVE,
+        budget_usd=options["budget"],
+        audit=options["audit"] or 0.0,
+    )
+
+
+def chosen_keys(text: str) -> tuple[str, ...]:
+    """The criterion keys of --criteria; an option without a key is refused, not taken for every criterion."""
+    keys = tuple(key.strip() for key in text.split(",") if key.strip())
+    if text and not keys:
+        raise InputProblem(f"--criteria: {text!r} names no criterion")
+    return keys
+
+
+def _profile(name: str) -> dict[str, Any]:
+    row = JudgeProfile.objects.filter(name=name).first()
+    if row is None:
+        raise InputProblem(f"--profile: there is no judge profile {name!r}")
+    return dict(row.config)
+
+
+def _named(problem: FieldProblem, options: dict[str, Any]) -> str:
+    """The problem under the name of the option it came from."""
+    name = problem.field.replace("windows", "window").replace(".", "_")
+    if problem.field == "windows":
+        return f"--window-tokens: {problem.message}"
+    return f"{option(name)}: {problem.message}" if options.get(name) is not None else f"--profile: {problem}"
+
+
+def option(name: str) -> str:
+    """How an option is written.
+
+    >>> option("role_in")
+    '--role-in'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
+def positive(text: str) -> int:
+    """A whole number above zero."""
+    if (value := int(text)) <= 0:
+        raise ValueError
+    return value
+
+
+def not_negative(text: str) -> int:
+    """A whole number, zero or above."""
+    if (value := int(text)) < 0:
+        raise ValueError
+    return value
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    if not 0 <= (value := float(text)) <= 1:
+        raise ValueError
+    return value
+
+
+def dollars(text: str) -> Decimal:
+    """An amount above zero, in hundredths of a cent at the finest."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise ValueError from None
+    if not value.is_finite() or not 0 < value < 100_000_000 or value != round(value, 4):
+        raise ValueError
+    return value

@@ -1,0 +1,78 @@
+"""What a probe of a judge asks: every chat as it is, again, harmlessly changed, and under attack."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evaluation.core.hostile import chat_flags
+from evaluation.core.probes import Attack, Plain, attacked, paraphrased, with_article, wordier
+from evaluation.core.types import Chat, Criterion, Setup
+from evaluation.runner.drain import Group
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Which probes are made. `repeats` is how often the same question is asked again, the judge's own noise.
+
+    `altered` is an article's key and the text to read in its place.
+    """
+
+    attacks: tuple[Attack, ...]
+    repeats: int = 1
+    harmless: bool = True
+    altered: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One chat and group to judge. `probe` None is the chat as it is; `replicate` counts repeated questions.
+
+    `detected`: the chat has flags here that it has not as it is.
+    """
+
+    chat_id: str
+    group: int
+    chat: Chat
+    criteria: tuple[Criterion, ...]
+    setup: Setup
+    probe: Attack | Plain | None = None
+    replicate: int = 0
+    detected: bool = False
+
+
+def probe_cases(*, chats: Mapping[str, Chat], groups: Mapping[int, Group], suite: Suite) -> Iterator[Case]:
+    """Every case, chat by chat; each chat's own verdict comes first. `chats` go by external id."""
+    for chat_id, chat in chats.items():
+        before = set(chat_flags(chat))
+        for number, group in groups.items():
+            own = Case(chat_id, number, chat, group.criteria, group.setup)
+            yield own
+            for again in range(1, suite.repeats + 1):
+                yield replace(own, probe="repeat", replicate=again)
+            yield from _changed(own, suite)
+            keys = [criterion.key for criterion in group.criteria]
+            for attack in suite.attacks:
+                hostile = attacked(chat, attack=attack, keys=keys)
+                detected = bool(set(chat_flags(hostile)) - before)
+                yield replace(own, chat=hostile, probe=attack, detected=detected)
+
+
+def _changed(own: Case, suite: Suite) -> Iterator[Case]:
+    """The harmless changes, where they change anything, and the other article, where it is read."""
+    if suite.harmless:
+        for name, changed in (("paraphrase", paraphrased(own.chat)), ("wordier", wordier(own.chat))):
+            if changed.messages != own.chat.messages:
+                yield replace(own, chat=changed, probe=_plain(name))
+    if suite.altered:
+        key, text = suite.altered
+        criteria = with_article(own.criteria, key=key, text=text)
+        if criteria:
+            yield replace(own, criteria=criteria, probe="altered")
+
+
+def _plain(name: str) -> Plain:
+    return "paraphrase" if name == "paraphrase" else "wordier"
+
+
+def articles_read(groups: Sequence[Group]) -> set[str]:
+    """The keys of all articles that the judge may read."""
+    return {a.key for group in groups for criterion in group.criteria for a in criterion.articles}

@@ -1,0 +1,212 @@
+"""Puts a probe's cases to the endpoint: beside runs, without chat rows; answers are stored like any other."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.db.models import Count, Q, Sum
+
+from evaluation.core.engines import judge_group
+from evaluation.core.probes import Trial
+from evaluation.core.types import GroupResult, Model, Reply, Request, VerdictResult
+from evaluation.gateway.embedded import EmbeddedModelError
+from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
+from evaluation.gateway.model import GatewayModel
+from evaluation.gateway.prices import cost
+from evaluation.gateway.throttle import EndpointDown
+from evaluation.gateway.writer import DatabaseThread
+from evaluation.models.judges import Judge
+from evaluation.models.runs import ModelCall, Run
+from evaluation.runner.drain import FAILURES_IN_A_ROW, Plan, gateway_open
+from evaluation.runner.plan import plan_load
+from evaluation.runner.probe_cases import Case
+from labeling.core.problems import OutsideFailure
+
+CHARACTERS_PER_TOKEN = 4
+LOT = 500
+
+
+@dataclass(slots=True)
+class Asked:
+    """What the cases came to. `failed` cases have no answer for an outside reason and are no trials."""
+
+    trials: list[Trial] = field(default_factory=list)
+    calls: set[int] = field(default_factory=set)
+    reused: int = 0
+    failed: int = 0
+
+
+def probe_plan(judge: Judge, *, max_in_flight: int | None = None) -> Plan:
+    """The plan of a run of this judge that is never stored; raises what plan_load raises."""
+    return plan_load(Run(judge=judge), max_in_flight=max_in_flight)
+
+
+def probes_ask(plan: Plan, cases: Iterable[Case], *, on_case: Callable[[], None]) -> Asked:
+    """Judge every case; `on_case` is called after each. Raises OutsideFailure when nobody answers.
+
+    Calls are addressed by content: the same probes again ask only what has no stored answer.
+    """
+    with DatabaseThread() as database:
+        try:
+            return asyncio.run(_ask(plan, database, iter(cases), on_case))
+        except (EndpointDown, EmbeddedModelError) as error:
+            raise OutsideFailure(f"{error}; what was answered is kept, the same command goes on") from error
+
+
+async def _ask(
+    plan: Plan, database: DatabaseThread, cases: Iterator[Case], on_case: Callable[[], None]
+) -> Asked:
+    found = _Found()
+    async with gateway_open(plan, database) as gateway:
+
+        async def serve() -> None:
+            for case in cases:
+                cache_key = f"{plan.fingerprint}:{case.group}"
+                model = GatewayModel(gateway, None, None, first_sample(case), cache_key)
+                found.add(case, await judged(case, model=model, plan=plan))
+                on_case()
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(plan.max_in_flight + plan.ahead):
+                    group.create_task(serve())
+        except ExceptionGroup as errors:
+            # The first one ended the others; who called knows it by its own class.
+            raise errors.exceptions[0] from None
+    return found.asked()
+
+
+def first_sample(case: Case) -> int:
+    """The index of a case's first answer, as a run of this replicate would have it."""
+    return case.replicate * case.setup.samples
+
+
+async def judged(case: Case, *, model: Model, plan: Plan) -> GroupResult:
+    """The engine's answer to a case."""
+    return await judge_group(
+        chat=case.chat,
+        criteria=case.criteria,
+        setup=case.setup,
+        model=model,
+        fence_secret=plan.fence_secret,
+    )
+
+
+@dataclass(slots=True)
+class _Found:
+    """Answers as they come in, in any order."""
+
+    own: dict[tuple[str, int], Mapping[str, VerdictResult]] = field(default_factory=dict)
+    probed: list[tuple[Case, tuple[VerdictResult, ...]]] = field(default_factory=list)
+    calls: set[int] = field(default_factory=set)
+    reused: int = 0
+    failed_in_a_row: int = 0
+
+    def add(self, case: Case, result: GroupResult) -> None:
+        for use in result.calls:
+            if isinstance(use.call, CallUsed) and not use.call.reused:
+                self.calls.add(use.call.call_id)
+            else:
+                self.reused += 1
+        failed = next((v.explanation for v in result.verdicts if v.state == "failed"), None)
+        self.failed_in_a_row = 0 if failed is None else self.failed_in_a_row + 1
+        if self.failed_in_a_row >= FAILURES_IN_A_ROW:
+            raise EndpointDown(f"{failed or 'failed'} ({self.failed_in_a_row} times in a row)")
+        if case.probe is None:
+            self.own[case.chat_id, case.group] = {v.criterion: v for v in result.verdicts}
+        else:
+            self.probed.append((case, result.verdicts))
+
+    def asked(self) -> Asked:
+        asked = Asked(calls=self.calls, reused=self.reused)
+        for case, verdicts in self.probed:
+            own = self.own[case.chat_id, case.group]
+            for after in verdicts:
+                before = own[after.criterion]
+                if case.probe is None or "failed" in (before.state, after.state):
+                    asked.failed += 1
+                else:
+                    asked.trials.append(Trial(case.probe, case.chat_id, before, after, case.detected))
+        return asked
+
+
+def calls_paid(call_ids: Iterable[int]) -> dict[str, Any]:
+    """Tokens and cost of these calls; the cost is None where one has no price."""
+    ids, total = sorted(call_ids), {"prompt_tokens": 0, "completion_tokens": 0, "unpriced": 0}
+    dollars = Decimal(0)
+    for start in range(0, len(ids), LOT):
+        sums = ModelCall.objects.filter(pk__in=ids[start : start + LOT]).aggregate(
+            prompt_tokens=Sum("prompt_tokens", default=0),
+            completion_tokens=Sum("completion_tokens", default=0),
+            unpriced=Count("id", filter=Q(cost_usd__isnull=True)),
+            dollars=Sum("cost_usd", default=Decimal(0)),
+        )
+        dollars += sums.pop("dollars")
+        total = {name: total[name] + value for name, value in sums.items()}
+    unpriced = total.pop("unpriced")
+    return total | {"cost_usd": None if unpriced else float(dollars)}
+
+
+@dataclass(slots=True)
+class Walker:
+    """A Model that answers from the store, else with a readable block; it counts what would be asked."""
+
+    plan: Plan
+    asked: set[str] = field(default_factory=set)
+    reused: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: Decimal | None = Decimal(0)
+    case: Case | None = None
+
+    async def complete(self, request: Request) -> Reply:
+        case = self.case
+        assert case is not None  # noqa: S101  set before each walk
+        key = call_key(request, sample=first_sample(case) + request.sample)
+        stored = await sync_to_async(_stored)(key)
+        if stored is not None or key in self.asked:
+            self.reused += 1
+        else:
+            self.asked.add(key)
+            self._count(request)
+        block = "\n".join(f"{criterion.key}: TRUE" for criterion in case.criteria)
+        return stored or Reply("answered", f"Prose.\n\nVERDICTS\n{block}")
+
+    def _count(self, request: Request) -> None:
+        tokens = sum(len(message.text) for message in request.messages) // CHARACTERS_PER_TOKEN
+        price = cost(
+            prices=self.plan.prices,
+            model=request.model,
+            prompt_tokens=tokens,
+            completion_tokens=request.max_tokens,
+        )
+        self.prompt_tokens += tokens
+        self.completion_tokens += request.max_tokens
+        self.cost_usd = None if price is None or self.cost_usd is None else self.cost_usd + price
+
+    def as_json(self) -> dict[str, Any]:
+        """What would be asked, at most: completion tokens are the limits."""
+        return {
+            "calls": len(self.asked),
+            "reused": self.reused,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "cost_usd": None if self.cost_usd is None else float(self.cost_usd),
+        }
+
+
+def probes_walk(plan: Plan, cases: Iterable[Case]) -> Walker:
+    """Walk the cases without sending anything."""
+    walker = Walker(plan)
+    for case in cases:
+        walker.case = case
+        async_to_sync(judged)(case, model=walker, plan=plan)
+    return walker
+
+
+def _stored(key: str) -> Reply | None:
+    call = ModelCall.objects.filter(key=key, state__in=STORED_STATES).first()
+    return stored_reply(call) if call is not None else None

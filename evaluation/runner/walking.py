@@ -1,0 +1,61 @@
+"""Walks units through their engines with stored answers only: many at a time, few queries."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from asgiref.sync import async_to_sync, sync_to_async
+
+from evaluation.core.types import Request, Setup
+
+T = TypeVar("T")
+
+
+class Lookups(Generic[T]):
+    """Fetches what is asked for at the same moment with one query. Belongs to one event loop."""
+
+    def __init__(self, fetch: Callable[[Sequence[str]], Mapping[str, T]]) -> None:
+        self._fetch = fetch
+        self._waiting: dict[str, asyncio.Future[T | None]] = {}
+        self._fetching: set[asyncio.Task[None]] = set()
+
+    async def get(self, key: str) -> T | None:
+        """What `fetch` finds under a key, None without it."""
+        if key not in self._waiting:
+            loop = asyncio.get_running_loop()
+            if not self._waiting:
+                # Called once everybody who is ready now has put its key down.
+                loop.call_soon(self._start)
+            self._waiting[key] = loop.create_future()
+        return await self._waiting[key]
+
+    def _start(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        task = asyncio.create_task(self._answer(waiting))
+        self._fetching.add(task)
+        task.add_done_callback(self._fetching.discard)
+
+    async def _answer(self, waiting: dict[str, asyncio.Future[T | None]]) -> None:
+        try:
+            # In the thread that called walk_together, on its connection.
+            found = await sync_to_async(self._fetch)(list(waiting))
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits
+            for future in waiting.values():
+                future.set_exception(error)
+            return
+        for key, future in waiting.items():
+            future.set_result(found.get(key))
+
+
+def walk_together(walks: Iterable[Awaitable[Any]]) -> list[Any]:
+    """Run walks side by side to their ends; results in order, an exception in place of its walk's result."""
+
+    async def together() -> list[Any]:
+        return await asyncio.gather(*walks, return_exceptions=True)
+
+    return async_to_sync(together)()
+
+
+def sample_index(request: Request, *, replicate: int, setup: Setup) -> int:
+    """The number under which an answer is stored: other replicates and samples are other questions."""
+    return replicate * setup.samples + request.sample

@@ -1,0 +1,22 @@
+"""The worked examples of prompt versions, as engines take them."""
+
+from collections.abc import Collection
+
+from evaluation.core.marks import render_message
+from evaluation.core.types import Example, Message
+from evaluation.models.prompts import FewShotExample
+
+
+def examples_of(prompt_ids: Collection[int]) -> dict[int, tuple[Example, ...]]:
+    """By prompt version id, in their order; versions without examples are left out. One query."""
+    rows = FewShotExample.objects.filter(prompt_version__in=prompt_ids).select_related("chat")
+    found: dict[int, tuple[Example, ...]] = {}
+    for row in rows.order_by("prompt_version", "position"):
+        found[row.prompt_version_id] = (*found.get(row.prompt_version_id, ()), _example(row))
+    return found
+
+
+def _example(row: FewShotExample) -> Example:
+    turns = [message for message in row.chat.messages if row.first_turn <= message["n"] <= row.last_turn]
+    lines = [render_message(Message(turn["n"], turn["role"], turn["content"])) for turn in turns]
+    return Example(row.chat.content_hash, "\n".join(lines), row.value, row.rationale)

@@ -1,0 +1,43 @@
+"""The passages that were retrieved for a unit, as they were shown to the judge."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from evaluation.models.runs import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPassage:
+    """A piece of an article version: its words, its place (code points), its rank and score."""
+
+    key: str
+    version: int
+    title: str
+    text: str
+    start: int
+    end: int
+    rank: int
+    score: float
+
+
+def passages_of(unit_ids: Collection[int]) -> dict[tuple[int, int], tuple[ShownPassage, ...]]:
+    """By unit and criterion id, best first; what found nothing is left out. One query."""
+    rows = Passage.objects.filter(unit__in=unit_ids).select_related("article_version__article")
+    found: dict[tuple[int, int], list[ShownPassage]] = {}
+    for row in rows.order_by("unit", "criterion", "rank"):
+        found.setdefault((row.unit_id, row.criterion_id), []).append(_shown(row))
+    return {place: tuple(passages) for place, passages in found.items()}
+
+
+def _shown(row: Passage) -> ShownPassage:
+    version = row.article_version
+    return ShownPassage(
+        key=version.article.key,
+        version=version.number,
+        title=version.title,
+        text=version.text[row.start : row.end],
+        start=row.start,
+        end=row.end,
+        rank=row.rank,
+        score=row.score,
+    )

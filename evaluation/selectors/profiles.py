@@ -1,0 +1,57 @@
+"""Judge profiles as lists and pages show them."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import Count, QuerySet
+
+from evaluation.core.choice import JudgeChoice, choice_read
+from evaluation.models.judges import Judge, JudgeProfile
+from evaluation.selectors.recipes import recipe_line
+from labeling.core.problems import FieldProblem
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRow:
+    """A profile with its recipe in a line; `problem` says why a recipe cannot be read."""
+
+    profile: JudgeProfile
+    line: str
+    engine: str
+    problem: str
+    judges: int
+
+
+def profile_choice(profile: JudgeProfile) -> JudgeChoice:
+    """The recipe that a profile holds. Raises FieldProblem for one that this version cannot read."""
+    return choice_read(profile.config)
+
+
+def profile_overridden(profile: JudgeProfile, **changes: Any) -> JudgeChoice:
+    """A profile's recipe with what a run chooses otherwise; None or '' leaves a setting as it is."""
+    given = {name: value for name, value in changes.items() if value not in (None, "")}
+    return replace(profile_choice(profile), **given)
+
+
+def profile_rows() -> list[ProfileRow]:
+    """Every profile, the default first; one query."""
+    rows = JudgeProfile.objects.annotate(judges_made=Count("judges")).order_by("-is_default", "name")
+    return [_row(row, row.judges_made) for row in rows]
+
+
+def default_profile() -> JudgeProfile | None:
+    """The profile that is taken when none is named."""
+    return JudgeProfile.objects.filter(is_default=True).first()
+
+
+def profile_judges(profile: JudgeProfile) -> QuerySet[Judge]:
+    """The judges that runs made from this profile, newest first, with the number of their runs."""
+    return Judge.objects.filter(profile=profile).annotate(run_count=Count("runs")).order_by("-id")
+
+
+def _row(profile: JudgeProfile, judges: int) -> ProfileRow:
+    try:
+        choice = profile_choice(profile)
+    except FieldProblem as problem:
+        return ProfileRow(profile, "", "", str(problem), judges)
+    return ProfileRow(profile, recipe_line(choice), choice.engine, "", judges)

@@ -1,0 +1,208 @@
+"""A judge's recipe in words: what a profile chooses and what a judge was made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evaluation.core.choice import JudgeChoice
+from evaluation.core.types import Role
+from evaluation.models.judges import Judge
+from evaluation.models.runs import Run
+
+ENGINES = {
+    "direct": "direct: one pass over the chat",
+    "reflection": "reflection: a draft, then an audit of it",
+    "debate": "debate: critic and defender, then a Judge",
+    "auto": "auto: debate for context criteria, direct for the rest",
+}
+GROUPINGS = {
+    "auto": "by kind: hard ones alone",
+    "criterion": "one a call",
+    "dimension": "a dimension a call",
+    "rubric": "all in one call",
+}
+KNOWLEDGE = {
+    "none": "none",
+    "static": "all of a criterion's articles",
+    "retrieved": "passages found for the chat",
+}
+LAYOUTS = {"criteria_first": "criteria, then the chat", "chat_first": "the chat, then the criteria"}
+ROLES_IN = {"user": "at the end of the user message", "system": "in the system message"}
+RULES = {"any_fails": "a failing answer in any part decides", "last_decides": "the last part decides"}
+ABLATIONS = {
+    "no_briefs": "the Judge gets no briefs",
+    "placebo_briefs": "the Judge gets the briefs of another chat",
+    "swapped_order": "the briefs come in the other order",
+}
+ROLES: Mapping[Role, str] = {
+    "direct": "Direct pass",
+    "reflector": "Reflection",
+    "customer": "Customer critic",
+    "support": "Support defender",
+    "judge": "Judge",
+    "formatter": "Formatter",
+}
+SETTINGS_MODEL = "the settings' model"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One line of a recipe: what is set, to what, and a detail in small print."""
+
+    term: str
+    value: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSetting:
+    """How one role is asked."""
+
+    role: str
+    model: str
+    temperature: float | None
+    effort: str
+    max_tokens: int | None = None
+    max_tokens_per_criterion: int | None = None
+
+
+def recipe_line(choice: JudgeChoice) -> str:
+    """A recipe in a short line: the engine and what differs from the plainest judge.
+
+    >>> recipe_line(JudgeChoice("debate", samples=3, knowledge="none"))
+    'debate, 3 samples, knowledge none'
+    """
+    parts: list[str] = [choice.engine]
+    if choice.samples > 1:
+        parts.append(f"{choice.samples} samples")
+    parts.append(f"knowledge {choice.knowledge}")
+    if choice.grouping != "auto":
+        parts.append(f"grouping {choice.grouping}")
+    if choice.windows:
+        parts.append("long chats in parts")
+    if choice.ablation:
+        parts.append(choice.ablation.replace("_", " "))
+    return ", ".join(parts)
+
+
+def recipe_settings(choice: JudgeChoice) -> list[Setting]:
+    """A recipe line by line."""
+    windows = choice.windows
+    return [
+        Setting("Engine", ENGINES[choice.engine]),
+        Setting("Model", choice.model or SETTINGS_MODEL),
+        Setting("Formatter", choice.formatter or "the same model"),
+        *_asked(
+            samples=choice.samples,
+            grouping=choice.grouping,
+            knowledge=choice.knowledge,
+            tokens=choice.passage_tokens,
+        ),
+        *_shape(layout=choice.layout, role_in=choice.role_in, logprobs=choice.logprobs),
+        _windows(
+            {"tokens": windows.tokens, "overlap": windows.overlap, "rule": windows.rule} if windows else {}
+        ),
+        *_ablation(choice.ablation),
+    ]
+
+
+def recipe_roles(choice: JudgeChoice) -> list[RoleSetting]:
+    """The roles for which the recipe says something of its own."""
+    return [
+        RoleSetting(
+            ROLES[role],
+            choice.models.get(role, ""),
+            choice.temperatures.get(role),
+            choice.efforts.get(role, ""),
+        )
+        for role in ROLES
+        if role in choice.models or role in choice.temperatures or role in choice.efforts
+    ]
+
+
+def judge_settings(judge: Judge, run: Run | None = None) -> list[Setting]:
+    """What a judge was made of; empty for an imported one. `run` adds what only the run decided."""
+    config = judge.config
+    if judge.kind != Judge.Kind.LACE or "groups" not in config:
+        return []
+    knowledge = config.get("knowledge", {})
+    settings = [
+        Setting("Engine", ENGINES.get(judge.engine, judge.engine)),
+        Setting("Endpoint", str(config.get("endpoint", ""))),
+        *_asked(
+            samples=config.get("samples", 1),
+            grouping="",
+            knowledge=str(knowledge.get("mode", "")),
+            tokens=knowledge.get("passage_tokens") or knowledge.get("tokens"),
+        ),
+        Setting("Calls a chat", f"{len(config['groups'])} group{'s' if len(config['groups']) != 1 else ''}"),
+        *_shape(
+            layout=str(config.get("layout", "")),
+            role_in=str(config.get("role_in", "")),
+            logprobs=any(entry.get("logprobs") for entry in config.get("roles", {}).values()),
+        ),
+        Setting("Prompts", f"{config.get('size', 'full')} edition"),
+        _windows(config.get("windows") or {}),
+        *_ablation(str(config.get("ablation") or "")),
+    ]
+    return settings + (_of_run(run) if run else [])
+
+
+def judge_roles(judge: Judge) -> list[RoleSetting]:
+    """Model and sampling of each role that a judge asks."""
+    roles = judge.config.get("roles", {})
+    return [
+        RoleSetting(
+            name,
+            str(roles[role].get("model", "")),
+            roles[role].get("temperature"),
+            str(roles[role].get("reasoning_effort") or ""),
+            roles[role].get("max_tokens"),
+            roles[role].get("max_tokens_per_criterion"),
+        )
+        for role, name in ROLES.items()
+        if role in roles
+    ]
+
+
+def _asked(*, samples: Any, grouping: str, knowledge: str, tokens: Any) -> list[Setting]:
+    found = f"up to {tokens:,} tokens a call" if knowledge == "retrieved" and tokens else ""
+    return [
+        Setting("Samples", str(samples), "majority of the answers" if samples != 1 else ""),
+        *([Setting("Criteria in a call", GROUPINGS[grouping])] if grouping else []),
+        Setting("Knowledge", KNOWLEDGE.get(knowledge, knowledge), found),
+    ]
+
+
+def _shape(*, layout: str, role_in: str, logprobs: bool) -> list[Setting]:
+    return [
+        Setting(
+            "Order of a prompt", LAYOUTS.get(layout, "by model: criteria first where prefixes are cached")
+        ),
+        Setting("A role's duty", ROLES_IN.get(role_in, role_in)),
+        Setting("Probabilities", "asked for" if logprobs else "not asked for"),
+    ]
+
+
+def _windows(windows: Mapping[str, Any]) -> Setting:
+    if not windows:
+        return Setting("Long chats", "no verdict where the chat is too long")
+    rule = RULES.get(str(windows.get("rule")), str(windows.get("rule")))
+    size = f"parts of {windows.get('tokens', 0):,} tokens, {windows.get('overlap', 0)} turns shared"
+    return Setting("Long chats", size, rule)
+
+
+def _ablation(name: str) -> list[Setting]:
+    return [Setting("Trial", ABLATIONS.get(name, name))] if name else []
+
+
+def _of_run(run: Run) -> list[Setting]:
+    options = run.options
+    settings = [Setting("Mode", run.get_mode_display())]
+    if run.replicate:
+        settings.append(Setting("Replicate", str(run.replicate), "asked anew on purpose"))
+    if options.get("audit"):
+        settings.append(Setting("Audit", f"{float(options['audit']):.0%} of readable answers"))
+    if options.get("max_in_flight"):
+        settings.append(Setting("Calls in flight", str(options["max_in_flight"])))
+    return settings

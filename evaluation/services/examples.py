@@ -1,0 +1,190 @@
+"""Adds prompt versions with their worked examples; a chat that a judge is measured on never becomes one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from evaluation.core.examples import ExampleShape, check_example, check_mixture
+from evaluation.core.hashing import canonical, text_hash
+from evaluation.core.prompts import sections
+from evaluation.models.prompts import FewShotExample, PromptVersion
+from evaluation.selectors.prompts import newest_versions
+from evaluation.services.prompts import champions_ensure
+from labeling.core.problems import FieldProblem, InputProblem, shown
+from labeling.core.sampling import has_near
+from labeling.models.chats import Chat, ChatSetMember, Split
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+LONGEST_PROMPT = 100_000
+# The judge is measured on these; an example from them would tell it the answer.
+MEASURED = (Split.DEV, Split.HOLDOUT)
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleChoice:
+    """An excerpt of a chat (turns from 1, last one included), what people decided on it, and why."""
+
+    chat: Chat
+    first_turn: int
+    last_turn: int
+    value: bool | None
+    rationale: str
+
+
+class PromptRefused(InputProblem):
+    """A prompt version that cannot be added; `index` tells which example it is about, from 0, if one."""
+
+    def __init__(self, field: str, message: str, *, index: int | None = None) -> None:
+        where = field if index is None else f"examples[{index}].{field}"
+        super().__init__(f"{where}: {message}")
+        self.field = field
+        self.message = message
+        self.index = index
+
+
+@transaction.atomic
+def prompt_version_add(
+    *,
+    criterion: Criterion,
+    text: str,
+    examples: Sequence[ExampleChoice] = (),
+    reason: str = "",
+    author: User | None = None,
+    base: PromptVersion | None = None,
+) -> PromptVersion:
+    """Add the next version of a criterion's prompt, as a draft; the same text and examples again add nothing.
+
+    Raises PromptRefused: a prompt that is blank, too long or owns the answer's form; an example whose chat is
+    not for training or is (nearly) one that judges are measured on; a chat twice; a wrong turn, value or
+    mixture.
+    """
+    # A draft must not become version 1: that one is the shipped or generated champion.
+    champions_ensure(criteria=[criterion])
+    Criterion.objects.select_for_update().get(pk=criterion.pk)
+    _check_text(text)
+    _check_examples(criterion, examples)
+    versions = PromptVersion.objects.filter(criterion=criterion)
+    digest = prompt_hash(text=text, examples=examples)
+    if (known := versions.filter(content_hash=digest).first()) is not None:
+        return known
+    added = PromptVersion.objects.create(
+        criterion=criterion,
+        number=versions.latest("number").number + 1,
+        text=text,
+        content_hash=digest,
+        origin=PromptVersion.Origin.AUTHOR,
+        base=base,
+        reason=reason,
+        author=author,
+    )
+    FewShotExample.objects.bulk_create(_row(added, n, one) for n, one in enumerate(examples))
+    return added
+
+
+def prompt_hash(*, text: str, examples: Sequence[ExampleChoice]) -> str:
+    """The address of a prompt's content: of its text alone, or of text and examples in whatever order."""
+    if not examples:
+        return text_hash(text)
+    worked = [
+        [one.chat.content_hash, one.first_turn, one.last_turn, one.value, one.rationale] for one in examples
+    ]
+    return text_hash(canonical([text, sorted(worked, key=canonical)]))
+
+
+def _row(version: PromptVersion, position: int, example: ExampleChoice) -> FewShotExample:
+    return FewShotExample(
+        prompt_version=version,
+        position=position,
+        chat=example.chat,
+        first_turn=example.first_turn,
+        last_turn=example.last_turn,
+        value=example.value,
+        rationale=example.rationale,
+    )
+
+
+def _check_text(text: str) -> None:
+    if not text.strip():
+        raise PromptRefused("prompt", "is empty")
+    if len(text) > LONGEST_PROMPT:
+        raise PromptRefused("prompt", f"is longer than {LONGEST_PROMPT:,} characters ({len(text):,})")
+    if "\0" in text:
+        raise PromptRefused("prompt", "holds a NUL character")
+    response = sections(text).get("response", "")
+    if any(line.strip(" #*`:").casefold() == "verdicts" for line in response.split("\n")):
+        raise PromptRefused("prompt", "# Response holds a VERDICTS block: the engine asks for that itself")
+
+
+def _check_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
+    allow_na = newest_versions(criteria=[criterion])[criterion.pk].allow_na
+    try:
+        check_mixture([example.value for example in examples])
+    except FieldProblem as problem:
+        raise PromptRefused(problem.field, problem.message) from None
+    for index, example in enumerate(examples):
+        try:
+            check_example(_shape(example), allow_na=allow_na)
+        except FieldProblem as problem:
+            raise PromptRefused(problem.field, problem.message, index=index) from None
+    _check_twins(examples)
+    _check_splits(examples)
+    _check_resemblance(examples)
+
+
+def _shape(example: ExampleChoice) -> ExampleShape:
+    return ExampleShape(
+        first_turn=example.first_turn,
+        last_turn=example.last_turn,
+        turns=example.chat.message_count,
+        value=example.value,
+        rationale=example.rationale,
+    )
+
+
+def _check_twins(examples: Sequence[ExampleChoice]) -> None:
+    seen: dict[str, ExampleChoice] = {}
+    for index, example in enumerate(examples):
+        first = seen.setdefault(example.chat.content_hash, example)
+        if first is not example:
+            raise _chat_refused(index, example, "is an example already")
+
+
+def _check_splits(examples: Sequence[ExampleChoice]) -> None:
+    """Every chat is `train` somewhere and nothing else anywhere."""
+    found: dict[int, set[str]] = {}
+    rows = ChatSetMember.objects.filter(chat__in=[example.chat.pk for example in examples])
+    for chat, split in rows.values_list("chat_id", "split"):
+        found.setdefault(chat, set()).add(split)
+    for index, example in enumerate(examples):
+        splits = found.get(example.chat.pk, set())
+        for split in MEASURED:
+            if split in splits:
+                raise _chat_refused(index, example, f"is {split} in a set; examples come from train only")
+        if Split.TRAIN not in splits:
+            raise _chat_refused(index, example, "is train in no set; examples come from train only")
+
+
+def _check_resemblance(examples: Sequence[ExampleChoice]) -> None:
+    """No chat has the same or nearly the same messages as one of dev or holdout; which one is not told."""
+    if not examples:
+        return
+    membership = ChatSetMember.objects.filter(chat=OuterRef("pk"), split__in=MEASURED)
+    measured = Chat.objects.filter(Exists(membership))
+    hashes = [example.chat.content_hash for example in examples]
+    same = set(measured.filter(content_hash__in=hashes).values_list("content_hash", flat=True))
+    near = measured.filter(near_hash__isnull=False).values_list("near_hash", flat=True)
+    others = np.fromiter(near.iterator(chunk_size=10_000), dtype=np.int64)
+    for index, example in enumerate(examples):
+        chat = example.chat
+        if chat.content_hash in same:
+            raise _chat_refused(index, example, "has the same messages as a chat of dev or holdout")
+        if chat.near_hash is not None and has_near(chat.near_hash, others):
+            raise _chat_refused(index, example, "is nearly the same as a chat of dev or holdout")
+
+
+def _chat_refused(index: int, example: ExampleChoice, message: str) -> PromptRefused:
+    return PromptRefused("chat_id", f"{shown(example.chat.external_id)} {message}", index=index)

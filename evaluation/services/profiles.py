@@ -1,0 +1,119 @@
+"""Judge profiles: named, changeable recipes, one of them the default."""
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from evaluation.core.choice import JudgeChoice, choice_json
+from evaluation.gateway.endpoints import Endpoint
+from evaluation.models.judges import Judge, JudgeProfile
+from evaluation.runner.plan import current_endpoint
+from evaluation.services.judges import judge_ensure
+from labeling.core.problems import FieldProblem, InputProblem
+from labeling.models.rubric import Criterion, Rubric
+
+DEFAULT = "default"
+LONGEST = 120
+
+
+class ProfileRefused(InputProblem):
+    """What cannot be done to a profile; the message says why."""
+
+
+def profiles_ensure() -> None:
+    """A workspace has a default profile: the shipped one where none is chosen (idempotent)."""
+    if JudgeProfile.objects.filter(is_default=True).exists():
+        return
+    shipped, _ = JudgeProfile.objects.get_or_create(
+        name=DEFAULT, defaults={"config": choice_json(JudgeChoice("direct"))}
+    )
+    profile_make_default(profile=shipped)
+
+
+@transaction.atomic
+def profile_save(*, name: str, choice: JudgeChoice, profile: JudgeProfile | None = None) -> JudgeProfile:
+    """Make a profile, or change this one. Raises FieldProblem for a name that is empty or taken.
+
+    Runs that were started from it keep the judge they have.
+    """
+    name = name.strip()
+    if not name:
+        raise FieldProblem("name", "is missing")
+    named = JudgeProfile.objects.filter(name=name)
+    if (named.exclude(pk=profile.pk) if profile else named).exists():
+        raise FieldProblem("name", "another profile has this name")
+    row = profile or JudgeProfile()
+    row.name, row.config = name, choice_json(choice)
+    row.save()
+    return row
+
+
+@transaction.atomic
+def profile_duplicate(*, profile: JudgeProfile) -> JudgeProfile:
+    """A copy under a name of its own; it is not the default."""
+    names = set(JudgeProfile.objects.values_list("name", flat=True))
+    number, name = 1, _copy_name(profile.name, 1)
+    while name in names:
+        number += 1
+        name = _copy_name(profile.name, number)
+    return JudgeProfile.objects.create(name=name, config=profile.config)
+
+
+@transaction.atomic
+def profile_make_default(*, profile: JudgeProfile) -> None:
+    """Let this profile be the one that runs and regression tests take when none is named."""
+    # Locked in one order, so that two leads who choose at the same time do not both succeed.
+    list(JudgeProfile.objects.select_for_update().order_by("pk"))
+    JudgeProfile.objects.filter(is_default=True).exclude(pk=profile.pk).update(is_default=False)
+    JudgeProfile.objects.filter(pk=profile.pk).update(is_default=True)
+
+
+@transaction.atomic
+def profile_delete(*, profile: JudgeProfile) -> None:
+    """Remove a profile; its judges and runs stay. Raises ProfileRefused for the default one."""
+    row = JudgeProfile.objects.select_for_update().get(pk=profile.pk)
+    if row.is_default:
+        raise ProfileRefused(f"{row.name} is the default; make another profile the default first")
+    row.delete()
+
+
+def _copy_name(name: str, number: int) -> str:
+    ending = " copy" if number == 1 else f" copy {number}"
+    return name[: LONGEST - len(ending)] + ending
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeToday:
+    """The judge that a recipe amounts to over one rubric with today's champions and articles.
+
+    `judge` is the row where a run has made it already. `problem` says why there can be none now.
+    """
+
+    rubric: str
+    fingerprint: str = ""
+    judge: Judge | None = None
+    problem: str = ""
+
+
+def judges_today(*, choice: JudgeChoice) -> list[JudgeToday]:
+    """One for each rubric; nothing is kept of what has to be made to find out."""
+    try:
+        endpoint = current_endpoint()
+    except InputProblem as problem:
+        return [JudgeToday(row.name, problem=str(problem)) for row in Rubric.objects.order_by("name")]
+    return [_judge_today(choice, rubric, endpoint) for rubric in Rubric.objects.order_by("name")]
+
+
+def _judge_today(choice: JudgeChoice, rubric: Rubric, endpoint: Endpoint) -> JudgeToday:
+    criteria = list(
+        rubric.criteria.filter(state=Criterion.State.ACTIVE)
+        .select_related("dimension")
+        .order_by("dimension__position", "position")
+    )
+    if not criteria:
+        return JudgeToday(rubric.name, problem="the rubric has no active criterion")
+    known = set(Judge.objects.values_list("pk", flat=True))
+    with transaction.atomic():
+        judge = judge_ensure(choice=choice, criteria=criteria, endpoint=endpoint)
+        transaction.set_rollback(True)
+    return JudgeToday(rubric.name, judge.fingerprint, judge if judge.pk in known else None)

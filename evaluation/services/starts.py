@@ -1,0 +1,34 @@
+"""Runs that are started from a page: what one would ask and cost, and starting it."""
+
+from django.db import transaction
+
+from evaluation.core.choice import JudgeChoice
+from evaluation.models.judges import Judge, JudgeProfile
+from evaluation.models.runs import Run
+from evaluation.runner.estimate import Estimate
+from evaluation.runner.plan import current_endpoint
+from evaluation.services.control import run_launch
+from evaluation.services.estimates import estimate_for
+from evaluation.services.runs import RunChoice
+from labeling.models.chats import ChatSet
+from labeling.models.people import User
+
+# A page does not wait for 100,000 chats to be walked: so many are looked at and the figures scaled up.
+MOST_CHATS = 200
+
+
+def start_estimate(*, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice) -> Estimate:
+    """What the run would ask and cost today; of a large set from a part of its chats. Raises InputProblem."""
+    return estimate_for(
+        chat_set=chat_set, judge=judge, run=run, endpoint=current_endpoint(), most_chats=MOST_CHATS
+    )
+
+
+@transaction.atomic
+def start_run(
+    *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, profile: JudgeProfile, by: User
+) -> Run:
+    """Plan the run and ring for a worker; a new judge remembers its profile. Raises InputProblem."""
+    started = run_launch(chat_set=chat_set, judge=judge, run=run, endpoint=current_endpoint(), by=by)
+    Judge.objects.filter(pk=started.judge_id, profile=None).update(profile=profile)
+    return started

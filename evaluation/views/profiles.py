@@ -1,0 +1,120 @@
+"""Judge profiles: list, one of them, new, edit, and what can be done with one."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from evaluation.forms.profiles import ProfileForm
+from evaluation.models.judges import JudgeProfile
+from evaluation.selectors.profiles import profile_choice, profile_judges, profile_rows
+from evaluation.selectors.recipes import recipe_line, recipe_roles, recipe_settings
+from evaluation.services.profiles import (
+    ProfileRefused,
+    judges_today,
+    profile_delete,
+    profile_duplicate,
+    profile_make_default,
+    profile_save,
+)
+from labeling.access import permission_or_404
+from labeling.core.problems import FieldProblem
+
+JUDGES_SHOWN = 20
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def profile_list(request: HttpRequest) -> HttpResponse:
+    """Every profile, the default first."""
+    return render(request, "evaluation/profile_list.html", {"rows": profile_rows()})
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def profile_detail(request: HttpRequest, profile_id: int) -> HttpResponse:
+    """One profile: its recipe, the judge it yields today, the judges it has yielded."""
+    profile = get_object_or_404(JudgeProfile, pk=profile_id)
+    judges = list(profile_judges(profile)[:JUDGES_SHOWN])
+    context = {"profile": profile, "judges": judges}
+    try:
+        choice = profile_choice(profile)
+    except FieldProblem as problem:
+        return render(request, "evaluation/profile_detail.html", context | {"problem": str(problem)})
+    context |= {
+        "line": recipe_line(choice),
+        "settings": recipe_settings(choice),
+        "roles": recipe_roles(choice),
+        "today": judges_today(choice=choice),
+    }
+    return render(request, "evaluation/profile_detail.html", context)
+
+
+@permission_or_404("labeling.start_runs")
+@require_http_methods(["GET", "POST"])
+def profile_new(request: HttpRequest) -> HttpResponse:
+    """Make a profile."""
+    return _form(request, ProfileForm(request.POST or None), None)
+
+
+@permission_or_404("labeling.start_runs")
+@require_http_methods(["GET", "POST"])
+def profile_edit(request: HttpRequest, profile_id: int) -> HttpResponse:
+    """Change a profile; a recipe that cannot be read any more starts from the plainest one."""
+    profile = get_object_or_404(JudgeProfile, pk=profile_id)
+    try:
+        choice = profile_choice(profile)
+    except FieldProblem:
+        choice = None
+    return _form(request, ProfileForm(request.POST or None, name=profile.name, choice=choice), profile)
+
+
+@permission_or_404("labeling.start_runs")
+@require_POST
+def profile_act(request: HttpRequest, profile_id: int, act: str) -> HttpResponse:
+    """Duplicate, delete or make default; then the list, or the copy to be edited."""
+    acts: dict[str, Callable[[HttpRequest, JudgeProfile], HttpResponse]] = {
+        "duplicate": _duplicate,
+        "delete": _delete,
+        "default": _make_default,
+    }
+    profile = get_object_or_404(JudgeProfile, pk=profile_id)
+    if act not in acts:
+        raise Http404
+    return acts[act](request, profile)
+
+
+def _form(request: HttpRequest, form: ProfileForm, profile: JudgeProfile | None) -> HttpResponse:
+    if request.method == "POST" and form.is_valid():
+        try:
+            saved = profile_save(name=form.cleaned_data["name"], choice=form.choice, profile=profile)
+        except FieldProblem as problem:
+            form.refuse(problem)
+        else:
+            messages.success(request, f"{saved.name} is saved. Runs started from now on use it as it is now.")
+            return redirect("evaluation:profile_detail", saved.pk)
+    return render(request, "evaluation/profile_form.html", {"form": form, "profile": profile})
+
+
+def _duplicate(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
+    copy = profile_duplicate(profile=profile)
+    messages.success(request, f"{copy.name} is made. Give it a name and change what should differ.")
+    return redirect("evaluation:profile_edit", copy.pk)
+
+
+def _delete(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
+    try:
+        profile_delete(profile=profile)
+    except ProfileRefused as refused:
+        messages.error(request, f"Not deleted: {refused}.")
+        return redirect("evaluation:profile_detail", profile.pk)
+    messages.success(request, f"{profile.name} is deleted. Its judges and runs stay.")
+    return redirect("evaluation:profile_list")
+
+
+def _make_default(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
+    profile_make_default(profile=profile)
+    messages.success(request, f"{profile.name} is the default now.")
+    return redirect("evaluation:profile_detail", profile.pk)

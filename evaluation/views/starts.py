@@ -1,0 +1,54 @@
+"""Starting a run: the form, the estimate beside it, and the start."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from evaluation.forms.runs import StartForm
+from evaluation.services.starts import start_estimate, start_run
+from labeling.access import permission_or_404
+from labeling.core.problems import InputProblem
+from labeling.models.people import User
+
+
+@permission_or_404("labeling.start_runs")
+@require_http_methods(["GET", "POST"])
+def run_new(request: HttpRequest) -> HttpResponse:
+    """Choose, see what it costs, start; `?set=` and `?profile=` choose beforehand."""
+    if request.method != "POST":
+        return render(request, "evaluation/run_new.html", {"form": StartForm(initial=request.GET.dict())})
+    form = StartForm(request.POST)
+    if form.is_valid():
+        given = form.cleaned_data
+        try:
+            run = start_run(
+                chat_set=given["set"],
+                judge=form.judge,
+                run=form.run,
+                profile=given["profile"],
+                by=cast(User, request.user),
+            )
+        except InputProblem as problem:
+            form.add_error(None, str(problem))
+        else:
+            messages.success(request, f"Run {run.pk} is started. You can leave this page; it goes on.")
+            return redirect("evaluation:run_detail", run.pk)
+    return render(request, "evaluation/run_new.html", {"form": form})
+
+
+@permission_or_404("labeling.start_runs")
+@require_safe
+def run_estimate(request: HttpRequest) -> HttpResponse:
+    """What the chosen run would ask and cost: the part of the page beside the form."""
+    form = StartForm(request.GET)
+    if not form.is_valid():
+        return render(request, "evaluation/_estimate.html", {"form": form})
+    given = form.cleaned_data
+    try:
+        found = start_estimate(chat_set=given["set"], judge=form.judge, run=form.run)
+    except InputProblem as problem:
+        return render(request, "evaluation/_estimate.html", {"problem": str(problem)})
+    return render(request, "evaluation/_estimate.html", {"estimate": found})

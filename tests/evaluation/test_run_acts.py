@@ -1,0 +1,170 @@
+"""What leads can do with runs from the pages, how the list is narrowed, what the run page explains."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.models.judges import Judge
+from evaluation.models.runs import Unit
+from labeling.models.chats import ChatSet
+from labeling.models.people import User
+from labeling.models.rubric import Rubric
+from tests.evaluation.judged_rows import add_verdicts, make_judge, make_run
+from tests.factories import make_chat, make_rubric, make_set
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rubric() -> Rubric:
+    return make_rubric("polite", "clear")
+
+
+@pytest.fixture
+def chat_set(rubric: Rubric) -> ChatSet:
+    return make_set(rubric)
+
+
+# ---------- what can be done with a run ----------
+
+ACTS = {"running": {"pause", "cancel"}, "paused": {"resume", "cancel"}, "done_with_failures": {"resume"}}
+
+
+@pytest.mark.parametrize("state", [*ACTS, "done", "cancelled"])
+def test_a_lead_is_offered_what_the_state_allows(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet, state: str
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, state=state, units_total=3)
+    client.force_login(lead_user)
+    text = client.get(reverse("evaluation:run_detail", args=[run.pk])).content.decode()
+    offered = {act for act in ("pause", "resume", "cancel") if f'action="/runs/{run.pk}/{act}/"' in text}
+    assert offered == ACTS.get(state, set())
+
+
+def test_pause_resume_and_cancel_from_the_page(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, state="running", units_total=3)
+    Unit.objects.create(run=run, chat=make_chat(), group=0)
+    client.force_login(lead_user)
+    states = []
+    for act in ("pause", "resume", "cancel"):
+        response = client.post(reverse("evaluation:run_act", args=[run.pk, act]))
+        assert response.headers["Location"] == reverse("evaluation:run_detail", args=[run.pk])
+        run.refresh_from_db()
+        states.append(run.state)
+    assert states == ["paused", "running", "cancelled"]
+
+
+def test_what_a_state_does_not_allow_is_refused_in_words(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, state="done")
+    client.force_login(lead_user)
+    url = reverse("evaluation:run_act", args=[run.pk, "cancel"])
+    assert "cannot be cancelled" in client.post(url, follow=True).content.decode()
+    run.refresh_from_db()
+    assert run.state == "done"
+
+
+@pytest.mark.parametrize("who", ["rater_user", "author_user"])
+def test_only_leads_control_runs(
+    client: Client, rubric: Rubric, chat_set: ChatSet, who: str, request: pytest.FixtureRequest
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, state="running", units_total=3)
+    client.force_login(request.getfixturevalue(who))
+    for act in ("pause", "resume", "cancel"):
+        assert client.post(reverse("evaluation:run_act", args=[run.pk, act])).status_code == 404
+    assert f'action="/runs/{run.pk}/' not in client.get("/runs/").content.decode()
+    run.refresh_from_db()
+    assert run.state == "running"
+
+
+def test_a_strange_act_is_not_found_and_no_act_is_a_get(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, state="running")
+    client.force_login(lead_user)
+    assert client.post(reverse("evaluation:run_act", args=[run.pk, "explode"])).status_code == 404
+    assert client.get(reverse("evaluation:run_act", args=[run.pk, "pause"])).status_code == 405
+
+
+# ---------- the list, narrowed ----------
+
+
+def listed(client: Client, **only: str) -> set[int]:
+    return {row.id for row in client.get(reverse("evaluation:run_list"), only).context["runs"]}
+
+
+def test_the_address_narrows_the_list_by_state_set_and_engine(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    other = make_set(rubric, name="other")
+    judge, outside = make_judge(rubric), make_judge(rubric, name="outside")
+    Judge.objects.filter(pk=outside.pk).update(engine="")
+    paused = make_run(judge, chat_set, state="paused").pk
+    done = make_run(judge, other).pk
+    imported = make_run(outside, other).pk
+    client.force_login(lead_user)
+    assert listed(client, state="paused") == {paused}
+    assert listed(client, set=str(other.pk)) == {done, imported}
+    assert listed(client, engine="outside") == {imported}
+    assert listed(client, engine="direct", set=str(other.pk)) == {done}
+    assert listed(client, state="nonsense", set="x", engine="y") == {paused, done, imported}
+    assert listed(client, set="9" * 40) == {paused, done, imported}
+
+
+def test_a_list_narrowed_to_nothing_leads_back_to_all(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    make_run(make_judge(rubric), chat_set)
+    client.force_login(lead_user)
+    text = client.get(reverse("evaluation:run_list"), {"state": "paused"}).content.decode()
+    assert "No run matches" in text
+    assert "Show all runs" in text
+
+
+@pytest.mark.parametrize(("who", "offered"), [("lead_user", True), ("author_user", False)])
+def test_only_leads_are_offered_to_start_a_run(
+    client: Client, who: str, offered: bool, request: pytest.FixtureRequest
+) -> None:
+    client.force_login(request.getfixturevalue(who))
+    assert (reverse("evaluation:run_new") in client.get("/runs/").content.decode()) is offered
+
+
+# ---------- what the run page explains ----------
+
+
+def test_verdicts_without_an_answer_are_counted_under_their_names(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    run = make_run(make_judge(rubric), chat_set)
+    add_verdicts(run, 20)
+    client.force_login(lead_user)
+    (row,) = client.get(reverse("evaluation:run_detail", args=[run.pk])).context["missing"]
+    assert (row.state, row.verdicts) == ("unparsed", 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "step"),
+    [
+        ("the budget of $1 is reached", "larger budget"),
+        ("HTTP 401: key refused", "OPENAI_API_KEY"),
+        ("run 7 asks x, but the settings name y", "OPENAI_BASE_URL"),
+        ("paused by ines", "Resume goes on from here"),
+    ],
+)
+def test_a_paused_run_says_the_next_step(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet, error: str, step: str
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, state="paused", units_total=3, error=error)
+    client.force_login(lead_user)
+    assert step in client.get(reverse("evaluation:run_detail", args=[run.pk])).content.decode()
+
+
+def test_a_running_run_without_a_worker_says_so(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, state="running", units_total=3)
+    client.force_login(lead_user)
+    assert "No worker is on it right now" in client.get(f"/runs/{run.pk}/").content.decode()
