@@ -196,8 +196,8 @@ def place(*, chats: int, latency: float) -> Iterator[Place]:
         lines = chat_lines(chats, prefix=prefix, seed=number)
         write_lines(folder / "chats.jsonl", lines)
         with redirect_stdout(StringIO()):
-            call_command("import_rubric", str(folder / "rubric.json"))
-            call_command("import_chats", str(folder / "chats.jsonl"), set=prefix)
+            call_command("import_rubric", str(folder / "rubric.json"), stderr=StringIO())
+            call_command("import_chats", str(folder / "chats.jsonl"), set=prefix, stderr=StringIO())
         yield Place(server, folder)
 
 

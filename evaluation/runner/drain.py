@@ -23,7 +23,7 @@ from evaluation.gateway.prices import Price
 from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, throttle_for
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
-from evaluation.runner.leases import LEASE, LeaseLost, lease_beat, lease_begin, lease_end
+from evaluation.runner.leases import LEASE, MOST_TRIES, LeaseLost, lease_beat, lease_begin, lease_end
 from evaluation.runner.partner import partner_chat
 from evaluation.runner.units import Desk, Finished, Work, units_take
 
@@ -62,7 +62,8 @@ class Group:
 class Plan:
     """Everything a worker needs besides the units: loaded once, before the loop starts.
 
-    The sample index of a call is replicate × samples + the sample's number in its unit.
+    The sample index of a call is replicate × samples + the sample's number in its unit. With `suspects` only
+    units are taken that were in work when workers died.
     """
 
     run_id: int
@@ -81,6 +82,7 @@ class Plan:
     budget_usd: Decimal | None = None
     limits: Limits = field(default_factory=Limits)
     broker_url: str = ""
+    suspects: bool = False
 
     @property
     def models(self) -> set[str]:
@@ -246,7 +248,7 @@ class _Drain:
     async def _feed(self) -> None:
         limit = self._workers  # at first everybody waits for work
         while not self._progress.stop.is_set():
-            take = partial(units_take, run_id=self._plan.run_id, lease_id=self._lease_id, limit=limit)
+            take = partial(self._take, limit)
             if not (taken := await self._gateway.database.do(take)):
                 break
             for work in taken:
@@ -254,6 +256,11 @@ class _Drain:
             limit = LOT
         for _ in range(self._workers):
             await self._queue.put(None)
+
+    def _take(self, limit: int) -> list[Work]:
+        plan = self._plan
+        least_tries = MOST_TRIES - 1 if plan.suspects else 0
+        return units_take(run_id=plan.run_id, lease_id=self._lease_id, limit=limit, least_tries=least_tries)
 
     async def _serve(self) -> None:
         while (work := await self._queue.get()) is not None:

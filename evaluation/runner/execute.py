@@ -1,6 +1,7 @@
 """Carries a run to its end, from wherever it stands."""
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -12,7 +13,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from evaluation.models.runs import Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
-from evaluation.runner.drain import drain
+from evaluation.runner.drain import Plan, Trouble, drain
 from evaluation.runner.leases import has_suspects, units_release
 from evaluation.runner.plan import plan_load
 from evaluation.selectors.progress import PAID
@@ -41,15 +42,26 @@ def run_execute(
         return run
     plan = plan_load(run, max_in_flight=max_in_flight)
     units_release(run)
-    if has_suspects(run.pk):
-        plan = replace(plan, max_in_flight=1)
     try:
-        trouble = drain(plan, on_unit=on_unit, seconds=seconds, leave=leave)
+        trouble = _drain(plan, on_unit=on_unit, seconds=seconds, leave=leave)
     except KeyboardInterrupt:
         run_settle(run, trouble="interrupted")
         raise
     run_settle(run, trouble=trouble, waits=waits and not trouble.lasting)
     return run
+
+
+def _drain(
+    plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None, leave: threading.Event | None
+) -> Trouble:
+    """Suspects first and one at a time, then everything."""
+    if has_suspects(plan.run_id):
+        begun = time.monotonic()
+        alone = replace(plan, max_in_flight=1, suspects=True)
+        if trouble := drain(alone, on_unit=on_unit, seconds=seconds, leave=leave):
+            return trouble
+        seconds = seconds and max(0.0, seconds - (time.monotonic() - begun))
+    return drain(plan, on_unit=on_unit, seconds=seconds, leave=leave)
 
 
 @transaction.atomic

@@ -52,9 +52,10 @@ class Finished:
         return next((verdict.explanation or "failed" for verdict in failed), "")
 
 
-def units_take(*, run_id: int, lease_id: int, limit: int) -> list[Work]:
+def units_take(*, run_id: int, lease_id: int, limit: int, least_tries: int = 0) -> list[Work]:
     """Lease up to `limit` open units, in plan order; none when somebody has paused or cancelled the run.
 
+    With `least_tries` only those that were taken so often before.
     None either once the lease was taken back: this process was silent for too long.
     """
     if not WorkerLease.objects.select_for_update(no_key=True).filter(pk=lease_id).exists():
@@ -62,6 +63,7 @@ def units_take(*, run_id: int, lease_id: int, limit: int) -> list[Work]:
     rows = Unit.objects.filter(run_id=run_id, run__state=Run.State.RUNNING, state=Unit.State.OPEN)
     if connection.features.has_select_for_update_skip_locked:
         rows = rows.select_for_update(skip_locked=True, of=("self",))
+    rows = rows.filter(tries__gte=least_tries) if least_tries else rows
     units = list(rows.order_by("id")[:limit])
     taken = [unit.pk for unit in units]
     Unit.objects.filter(pk__in=taken).update(state=Unit.State.LEASED, lease_id=lease_id, tries=F("tries") + 1)

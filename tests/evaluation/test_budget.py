@@ -5,6 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -117,6 +118,7 @@ def test_what_an_unknown_outcome_may_have_cost_stays_set_aside(settings: Setting
         ]
     ):
         Attempt.objects.create(**ended, number=number, outcome=outcome, cost_usd=paid, reserved_usd=reserved)
-    budget_recount(run.pk)
+    with transaction.atomic():
+        budget_recount(run.pk)
     run.refresh_from_db()
     assert run.committed_usd == Decimal("1.2")

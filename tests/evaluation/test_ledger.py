@@ -36,7 +36,7 @@ from evaluation.runner.units import Desk, Finished, Work, core_chat
 from labeling.models.rubric import Criterion
 from tests.evaluation.running import chats_of, rubric_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db  # each test in a transaction, as the database thread has it
 ELSEWHERE = Endpoint("http://other/v1", "http://other/v1", "", False)
 OPENAI = Endpoint("https://api.openai.com/v1", "https://api.openai.com/v1", "key", False)
 ANSWER = Outcome(kind="answered", status=200, text="VERDICTS\npolite: TRUE", prompt_tokens=9)
@@ -125,6 +125,7 @@ def test_an_answer_that_another_process_stored_first_stays() -> None:
     assert Attempt.objects.get().outcome == "answered"
 
 
+@pytest.mark.django_db(transaction=True)
 def test_parts_of_a_batch_that_was_rolled_back_are_offered_to_the_database_again() -> None:
     ledger = Ledger()
     with pytest.raises(RuntimeError), transaction.atomic():
@@ -144,6 +145,7 @@ def test_another_request_of_a_call_has_the_next_number() -> None:
     assert list(Attempt.objects.values_list("number", "outcome")) == [(1, "server_error"), (2, "sent")]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_request_that_never_left_is_no_attempt() -> None:
     class Closed:
         async def enter(self, *, tokens: int) -> None:

@@ -21,6 +21,7 @@ from evaluation.runner.turns import STOPPED, reap
 from evaluation.tasks import ring, rings_waiting, sweep
 from tests.evaluation.running import always, answering, workspace
 from tests.evaluation.working import launched, purge_rings
+from tests.stub_endpoint import Body, StubReply, case_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -147,6 +148,29 @@ def test_the_unit_that_a_worker_died_on_three_times_fails_and_the_run_goes_on_wi
     assert reap().settled == 1
     run.refresh_from_db()
     assert (run.state, run.units_failed, run.error) == ("done_with_failures", 1, POISON)
+
+
+def test_units_that_two_workers_died_on_are_tried_one_at_a_time_before_the_others(settings: Settings) -> None:
+    good = always(True)
+    settings.LACE_MAX_IN_FLIGHT = 4
+    with answering(settings, good) as stub:
+        run = launched(workspace("polite", chats=8))
+        suspects = list(run.units.order_by("-id")[:3])
+        Unit.objects.filter(pk__in=[unit.pk for unit in suspects]).update(tries=MOST_TRIES - 1)
+        seen: list[int] = []
+
+        def slowly(body: Body) -> StubReply:
+            seen.append(stub.most_in_flight)
+            return StubReply(good(body).text, delay=0.1)
+
+        stub.answer = slowly
+        tasks.drain(run.pk)
+        cases = [case_of(body, {f"c{n}": {} for n in range(8)}) for body in stub.requests]
+    assert cases[:3] == ["c5", "c6", "c7"]
+    assert seen[:3] == [1, 1, 1]
+    assert max(seen) > 1
+    run.refresh_from_db()
+    assert run.state == "done"
 
 
 def test_an_orderly_hand_back_is_no_try(run: Run) -> None:
