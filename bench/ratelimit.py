@@ -16,7 +16,7 @@ from bench._endpoint import MODEL, Server, endpoint
 from evaluation.models.runs import Run
 from evaluation.runner.execute import run_execute
 
-CALLS, RATE, LATENCY, IN_FLIGHT = 400, 20, 0.2, 16
+CALLS, RATE, LATENCY, IN_FLIGHT = 400, 20, 0.2, 32
 # The endpoint forgives a quarter of a second's requests at once, as much as a network may bunch them.
 FORGIVEN = 5
 WINDOW = 10.0

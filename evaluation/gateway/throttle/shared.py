@@ -21,6 +21,8 @@ FIRST_PATIENCE = 15.0
 LOOK_SECONDS = 1.0
 # A shorter wait is none: the timers of a loop are no finer.
 NOW_SECONDS = 0.001
+# How much faster than its limit a process sends what it is late with.
+CATCH_UP = 1.5
 # An x-ratelimit header holds everybody up for no longer.
 LONGEST_PAUSE = 60.0
 # What shows that the endpoint works, whatever it thinks of the request.
@@ -140,12 +142,14 @@ class SharedThrottle:
         )
 
     def _note_trouble(self, outcome: Outcome, works: bool) -> None:
+        if works or outcome.kind == "rate_limited":
+            self._patience = self._patience_later  # somebody is there
         if works:
-            self._trouble, self._patience = "", self._patience_later
+            self._trouble = ""
             return
         if not self._trouble:
             self._trouble_since = self._loop_time()
-        self._trouble = outcome.error
+        self._trouble = outcome.error or outcome.kind
 
     def _pause(self, outcome: Outcome) -> float:
         asked = min(outcome.retry_after or 0.0, LONGEST_RETRY_AFTER)
@@ -209,14 +213,14 @@ class SharedThrottle:
     async def _wait_until(self, due: float) -> float | None:
         """Sleep until the reserved time; a reservation that a pause or an outage has overtaken is void."""
         waited = False
-        # After a stall of this process many are due at once; they leave one after another all the same.
+        # After a stall of this process many are due at once; they leave one after another, only faster.
         while (left := max(due, self._free_at) - self._now()) > NOW_SECONDS:
             waited = True
             await asyncio.sleep(min(left, LOOK_SECONDS))
             self._check()
         if waited and (wait := self._held_up()):
             return wait
-        self._free_at = max(self._free_at, self._now() - REQUEST_BURST) + self._limits.request_pace
+        self._free_at = max(self._free_at, self._now() - REQUEST_BURST) + self._limits.request_pace / CATCH_UP
         return None
 
     # ---------- the store
