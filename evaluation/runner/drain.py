@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -135,20 +135,7 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
     watch = asyncio.create_task(_watch(database, plan.run_id, progress, seconds))
     crashed = False
     try:
-        async with (
-            EndpointClient(plan.endpoint, locate=plan.locate) as client,
-            AsyncExitStack() as stack,
-        ):
-            gateway = Gateway(
-                endpoint=plan.endpoint,
-                client=client,
-                database=database,
-                throttles=await _throttles(plan, stack, seconds),
-                prepared=asyncio.Semaphore(plan.max_in_flight + plan.ahead),
-                prices=plan.prices,
-                timeout=plan.timeout,
-                budget_usd=plan.budget_usd,
-            )
+        async with gateway_open(plan, database, seconds=seconds) as gateway:
             await _Drain(plan, gateway, lease.pk, progress).work()
     except Exception as error:
         crashed = not isinstance(error, EmbeddedModelError | DatabaseError)
@@ -160,6 +147,24 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
                 await task
         await asyncio.shield(database.do(partial(lease_end, lease.pk, crashed=crashed)))
     return progress.trouble
+
+
+@contextlib.asynccontextmanager
+async def gateway_open(
+    plan: Plan, database: DatabaseThread, *, seconds: float | None = None
+) -> AsyncIterator[Gateway]:
+    """The gateway to a plan's endpoint, held back with everybody else who asks it."""
+    async with EndpointClient(plan.endpoint, locate=plan.locate) as client, AsyncExitStack() as stack:
+        yield Gateway(
+            endpoint=plan.endpoint,
+            client=client,
+            database=database,
+            throttles=await _throttles(plan, stack, seconds),
+            prepared=asyncio.Semaphore(plan.max_in_flight + plan.ahead),
+            prices=plan.prices,
+            timeout=plan.timeout,
+            budget_usd=plan.budget_usd,
+        )
 
 
 async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -> dict[str, SharedThrottle]:

@@ -7,42 +7,26 @@ from decimal import Decimal
 from typing import Any
 
 from asgiref.sync import async_to_sync, sync_to_async
-from django.conf import settings
 from django.db.models import Count, Q, Sum
 
 from evaluation.core.engines import judge_group
 from evaluation.core.probes import Trial
 from evaluation.core.types import GroupResult, Model, Reply, Request, VerdictResult
-from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.embedded import EmbeddedModelError
-from evaluation.gateway.endpoints import Endpoint
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
-from evaluation.gateway.model import Gateway, GatewayModel
-from evaluation.gateway.prices import Price, cost
+from evaluation.gateway.model import GatewayModel
+from evaluation.gateway.prices import cost
 from evaluation.gateway.throttle import EndpointDown
-from evaluation.gateway.throttle.slots import Slots
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.judges import Judge
-from evaluation.models.runs import ModelCall
-from evaluation.runner.drain import FAILURES_IN_A_ROW, Group
-from evaluation.runner.plan import current_endpoint, current_prices, endpoint_locator, judge_groups
+from evaluation.models.runs import ModelCall, Run
+from evaluation.runner.drain import FAILURES_IN_A_ROW, Plan, gateway_open
+from evaluation.runner.plan import plan_load
 from evaluation.runner.probe_cases import Case
 from labeling.core.problems import OutsideFailure
-from labeling.models.people import Workspace
 
 CHARACTERS_PER_TOKEN = 4
 LOT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class ProbePlan:
-    """What the cases share: the judge's groups, the endpoint, and how many calls may be in flight."""
-
-    groups: dict[int, Group]
-    fence_secret: bytes
-    endpoint: Endpoint
-    prices: Mapping[str, Price]
-    max_in_flight: int
 
 
 @dataclass(slots=True)
@@ -55,20 +39,12 @@ class Asked:
     failed: int = 0
 
 
-def probe_plan(judge: Judge, *, max_in_flight: int | None = None) -> ProbePlan:
-    """A judge ready to be asked; raises what the settings' endpoint or price file raise."""
-    prompts = list(judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
-    endpoint = current_endpoint()
-    return ProbePlan(
-        groups=judge_groups(judge, prompts),
-        fence_secret=bytes(Workspace.current().fence_secret),
-        endpoint=endpoint,
-        prices=current_prices(),
-        max_in_flight=1 if endpoint.embedded else max_in_flight or settings.LACE_MAX_IN_FLIGHT,
-    )
+def probe_plan(judge: Judge, *, max_in_flight: int | None = None) -> Plan:
+    """The plan of a run of this judge that is never stored; raises what plan_load raises."""
+    return plan_load(Run(judge=judge), max_in_flight=max_in_flight)
 
 
-def probes_ask(plan: ProbePlan, cases: Iterable[Case], *, on_case: Callable[[], None]) -> Asked:
+def probes_ask(plan: Plan, cases: Iterable[Case], *, on_case: Callable[[], None]) -> Asked:
     """Judge every case; `on_case` is called after each. Raises OutsideFailure when nobody answers.
 
     Calls are addressed by content: the same probes again ask only what has no stored answer.
@@ -81,21 +57,21 @@ def probes_ask(plan: ProbePlan, cases: Iterable[Case], *, on_case: Callable[[], 
 
 
 async def _ask(
-    plan: ProbePlan, database: DatabaseThread, cases: Iterator[Case], on_case: Callable[[], None]
+    plan: Plan, database: DatabaseThread, cases: Iterator[Case], on_case: Callable[[], None]
 ) -> Asked:
     found = _Found()
-    async with EndpointClient(plan.endpoint, locate=endpoint_locator(plan.endpoint)) as client:
-        gateway = _gateway(plan, client, database)
+    async with gateway_open(plan, database) as gateway:
 
         async def serve() -> None:
             for case in cases:
-                model = GatewayModel(gateway, None, None, first_sample(case))
+                cache_key = f"{plan.fingerprint}:{case.group}"
+                model = GatewayModel(gateway, None, None, first_sample(case), cache_key)
                 found.add(case, await judged(case, model=model, plan=plan))
                 on_case()
 
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(plan.max_in_flight):
+                for _ in range(plan.max_in_flight + plan.ahead):
                     group.create_task(serve())
         except ExceptionGroup as errors:
             # The first one ended the others; who called knows it by its own class.
@@ -103,24 +79,12 @@ async def _ask(
     return found.asked()
 
 
-def _gateway(plan: ProbePlan, client: EndpointClient, database: DatabaseThread) -> Gateway:
-    return Gateway(
-        endpoint=plan.endpoint,
-        client=client,
-        database=database,
-        throttle=Slots(plan.max_in_flight),
-        prepared=asyncio.Semaphore(plan.max_in_flight),
-        prices=plan.prices,
-        timeout=float(settings.LACE_REQUEST_TIMEOUT),
-    )
-
-
 def first_sample(case: Case) -> int:
     """The index of a case's first answer, as a run of this replicate would have it."""
     return case.replicate * case.setup.samples
 
 
-async def judged(case: Case, *, model: Model, plan: ProbePlan) -> GroupResult:
+async def judged(case: Case, *, model: Model, plan: Plan) -> GroupResult:
     """The engine's answer to a case."""
     return await judge_group(
         chat=case.chat,
@@ -190,7 +154,7 @@ def calls_paid(call_ids: Iterable[int]) -> dict[str, Any]:
 class Walker:
     """A Model that answers from the store, else with a readable block; it counts what would be asked."""
 
-    plan: ProbePlan
+    plan: Plan
     asked: set[str] = field(default_factory=set)
     reused: int = 0
     prompt_tokens: int = 0
@@ -234,7 +198,7 @@ class Walker:
         }
 
 
-def probes_walk(plan: ProbePlan, cases: Iterable[Case]) -> Walker:
+def probes_walk(plan: Plan, cases: Iterable[Case]) -> Walker:
     """Walk the cases without sending anything."""
     walker = Walker(plan)
     for case in cases:

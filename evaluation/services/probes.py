@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
@@ -10,10 +11,12 @@ from evaluation.core.choice import JudgeChoice
 from evaluation.core.hostile import chat_flags
 from evaluation.core.probes import KINDS, Direction, attacks, probe_report
 from evaluation.core.types import Chat
+from evaluation.gateway.budget import budget_check
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Judge
+from evaluation.runner.drain import Plan
 from evaluation.runner.probe_cases import Case, Suite, articles_read, probe_cases
-from evaluation.runner.probes import ProbePlan, calls_paid, probe_plan, probes_ask, probes_walk
+from evaluation.runner.probes import calls_paid, probe_plan, probes_ask, probes_walk
 from evaluation.runner.units import core_chat
 from evaluation.services.judges import judge_ensure
 from evaluation.services.runs import chosen_criteria
@@ -26,6 +29,7 @@ class ProbeChoice:
     """What is probed: criteria (none = the rubric), a split ('' = all), the first `limit` chats of the set.
 
     `kinds` and `directions` are of attacks (none = all); `altered` is an article's key and another text.
+    Where `budget_usd` is given, a probe that may cost more is refused before anything is asked.
     """
 
     criteria: Sequence[str] = ()
@@ -36,6 +40,7 @@ class ProbeChoice:
     repeats: int = 1
     harmless: bool = True
     altered: tuple[str, str] | None = None
+    budget_usd: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Probe:
     """A judge and its cases, ready to be asked. Nothing of it is stored but the answers."""
 
     judge: Judge
-    plan: ProbePlan
+    plan: Plan
     chats: dict[str, Chat]
     cases: tuple[Case, ...]
 
@@ -75,7 +80,10 @@ def probe_prepare(
     if choice.altered and choice.altered[0] not in articles_read(list(plan.groups.values())):
         raise InputProblem(f"--altered: no criterion asked reads the article {choice.altered[0]!r}")
     chats = _chats(chat_set, choice)
-    return Probe(row, plan, chats, tuple(probe_cases(chats=chats, groups=plan.groups, suite=suite)))
+    cases = tuple(probe_cases(chats=chats, groups=plan.groups, suite=suite))
+    if choice.budget_usd is not None:
+        _refuse_above(choice.budget_usd, plan, cases)
+    return Probe(row, plan, chats, cases)
 
 
 def probe_judge(probe: Probe, *, chat_set: ChatSet, on_case: Callable[[], None]) -> dict[str, Any]:
@@ -98,6 +106,13 @@ def probe_judge(probe: Probe, *, chat_set: ChatSet, on_case: Callable[[], None])
         "reused": asked.reused,
         **calls_paid(asked.calls),
     }
+
+
+def _refuse_above(budget: Decimal, plan: Plan, cases: Sequence[Case]) -> None:
+    budget_check(budget=budget, models=plan.models, prices=plan.prices)
+    worst = probes_walk(plan, cases).cost_usd
+    if worst is None or worst > budget:
+        raise InputProblem(f"--budget: this probe may cost ${worst:.4f}; ask fewer chats or kinds")
 
 
 def _suite(choice: ProbeChoice) -> Suite:

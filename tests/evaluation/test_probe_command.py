@@ -16,7 +16,7 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, ModelCall, Run, Verdict
 from evaluation.services.knowledge import criterion_articles_set, knowledge_import
 from labeling.models.chats import Chat
-from tests.evaluation.running import Ended, always, answering, block, evaluate, workspace
+from tests.evaluation.running import MODEL, Ended, always, answering, block, evaluate, workspace
 from tests.stub_endpoint import Body, StubReply, asked_keys, conversation, fenced_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -116,6 +116,17 @@ def test_dry_run_counts_what_would_be_asked_and_writes_nothing(settings: Setting
         assert planned.answer["calls"] == stub.count == ended.answer["calls"]
     assert planned.code == 0
     assert "calls" in probe("--engine", "direct", "--kinds", "4", "--dry-run", json_too=False).out
+
+
+def test_a_probe_that_may_cost_more_than_its_budget_asks_nothing(settings: Settings, tmp_path: Path) -> None:
+    workspace("polite", chats=2)
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps({MODEL: {"input": 1, "output": 2}}))
+    with answering(settings, always(True), prices=str(prices)) as stub:
+        refused = probe("--engine", "direct", "--kinds", "1", "--budget", "0.001")
+        assert (refused.code, stub.count) == (2, 0)
+        assert refused.error.startswith("error: --budget: this probe may cost $0.0")
+        assert probe("--engine", "direct", "--kinds", "1", "--budget", "5").answer["cost_usd"] > 0
 
 
 def test_profile_brings_the_recipe(settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, get_args
 
@@ -52,6 +53,7 @@ class Command(WorkbenchCommand):
         )
         parser.add_argument("--attacks-only", action="store_true", help="no rewording and no longer answers")
         parser.add_argument("--altered", metavar="KEY=FILE", help="read this text as the article KEY")
+        parser.add_argument("--budget", type=dollars, metavar="USD", help="refuse a probe that may cost more")
         parser.add_argument("--max-in-flight", type=positive, help="default: LACE_MAX_IN_FLIGHT")
         parser.add_argument(
             "--dry-run", action="store_true", help="print calls, tokens and cost, ask nothing"
@@ -118,6 +120,7 @@ def chosen_probe(options: Mapping[str, Any]) -> ProbeChoice:
         repeats=options["repeats"],
         harmless=not options["attacks_only"],
         altered=_altered(options["altered"]) if options["altered"] else None,
+        budget_usd=options["budget"],
     )
 
 
@@ -209,6 +212,17 @@ def _interval(rate: Mapping[str, float | None]) -> str:
 
 def _percent(rate: Mapping[str, float | None]) -> str:
     return "–" if rate["value"] is None else f"{rate['value']:.0%}"
+
+
+def dollars(text: str) -> Decimal:
+    """An amount above zero."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise ValueError from None
+    if not value.is_finite() or value <= 0:
+        raise ValueError
+    return value
 
 
 def positive(text: str) -> int:
