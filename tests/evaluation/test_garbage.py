@@ -115,7 +115,7 @@ def test_reader_takes_no_answer_that_no_line_gives(text: str) -> None:
 
 
 @settings(max_examples=1000)
-@given(REPLIES, st.sampled_from(get_args(Engine)), st.integers(1, 3))
+@given(REPLIES, st.sampled_from(get_args(Engine)), st.integers(1, 2))
 def test_no_engine_gives_an_answer_that_no_reply_gives(
     replies: list[Reply], engine: Engine, samples: int
 ) -> None:
