@@ -28,6 +28,10 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return 1000.0 + self._jumps.skipped
 
+    def stall(self, seconds: float) -> None:
+        """Let time pass while nothing runs."""
+        self._jumps.skipped += seconds
+
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """`asyncio.run` in virtual time; for code that waits for timers alone, not for threads or sockets."""

@@ -243,6 +243,33 @@ def test_workers_share_one_limit_and_use_all_of_it() -> None:
     assert most <= 220
 
 
+def test_after_a_stall_requests_that_are_all_due_leave_one_after_another() -> None:
+    async def scenario() -> list[float]:
+        bench, left = Bench(lambda now: ANSWER), list[float]()
+        loop = asyncio.get_running_loop()
+        async with throttle_for(
+            endpoint="e",
+            model="m",
+            max_in_flight=40,
+            limits=Limits(requests_per_minute=600),
+            store=LocalStore(clock=bench.now),
+        ) as throttle:
+
+            async def request() -> None:
+                await throttle.enter(tokens=1)
+                left.append(bench.now())
+
+            requests = [loop.create_task(request()) for _ in range(40)]
+            await asyncio.sleep(1.0)
+            loop.stall(2.0)  # type: ignore[attr-defined]
+            await asyncio.gather(*requests)
+        return left
+
+    left = run(scenario())
+    # 10 a second, and half as many again to catch up.
+    assert max(sum(start <= time < start + 1.0 for time in left) for start in left) <= 17
+
+
 def test_token_limits_go_by_what_answers_really_took() -> None:
     # 100 tokens are estimated; the answers take 100, then 25.
     small = Outcome(kind="answered", status=200, prompt_tokens=20, completion_tokens=5, latency_ms=100)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation.gateway.throttle import rules
 from evaluation.gateway.throttle.rules import (
     FAILURES_TO_OPEN,
     REQUEST_BURST,
@@ -18,6 +19,14 @@ from evaluation.gateway.throttle.rules import (
 )
 
 NO_LIMITS = Limits()
+
+
+@pytest.fixture(autouse=True)
+def whole_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Round numbers; the share that is used has a test of its own."""
+    monkeypatch.setattr(rules, "USED_SHARE", 1.0)
+
+
 NOW = 1000.0
 
 
@@ -42,6 +51,13 @@ def test_no_ten_seconds_hold_over_a_tenth_more_than_the_limit(per_minute: int, a
         state = step.state
         left += [max(now, time) for time in step.result]
     assert most_within(left, 10.0) <= 1.1 * per_minute / 6
+
+
+def test_a_fiftieth_of_a_limit_is_left_to_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert Limits(requests_per_minute=60, tokens_per_minute=6000).request_pace == pytest.approx(1 / 0.98)
+    assert Limits(tokens_per_minute=6000).token_pace == pytest.approx(0.01 / 0.98)
+    assert Limits().request_pace == 0
 
 
 def test_a_busy_worker_loses_no_time_and_an_idle_one_saves_none_up() -> None:

@@ -11,6 +11,8 @@ PROBE_SECONDS = 10.0
 # How much of an unused allowance may be made up for, in seconds of it: 1% and 10% over in any ten seconds.
 REQUEST_BURST = 0.1
 TOKEN_BURST = 1.0
+# The share of a limit that is used, so that requests which the network bunches together are not refused.
+USED_SHARE = 0.98
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,16 @@ class Limits:
 
     def __bool__(self) -> bool:
         return bool(self.requests_per_minute or self.tokens_per_minute)
+
+    @property
+    def request_pace(self) -> float:
+        """Seconds from one request to the next; 0 without a limit."""
+        return _pace(self.requests_per_minute)
+
+    @property
+    def token_pace(self) -> float:
+        """Seconds from one token to the next; 0 without a limit."""
+        return _pace(self.tokens_per_minute)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,7 @@ def learn(state: State, now: float, news: News, *, limits: Limits, probe_every: 
     return replace(
         state,
         not_before=max(state.not_before, now + news.pause) if news.pause else state.not_before,
-        tokens_due=state.tokens_due + news.tokens * _pace(limits.tokens_per_minute),
+        tokens_due=state.tokens_due + news.tokens * limits.token_pace,
         failures=failures,
         opened_at=opened_at,
         probe_at=probe_at,
@@ -117,10 +129,10 @@ def reserve(
     """Give each request its time (GCRA: the next one is due one interval after the one before).
 
     >>> limits = Limits(requests_per_minute=60)
-    >>> reserve(State(), 1000.0, tokens=(10, 10), limits=limits).result
-    (999.9, 1000.9)
+    >>> tuple(round(due) for due in reserve(State(), 1000.0, tokens=(10, 10), limits=limits).result)
+    (1000, 1001)
     """
-    pace, token_pace = _pace(limits.requests_per_minute), _pace(limits.tokens_per_minute)
+    pace, token_pace = limits.request_pace, limits.token_pace
     request_due = max(state.requests_due, state.not_before, now - REQUEST_BURST)
     token_due = max(state.tokens_due, now - TOKEN_BURST)
     times: list[float | None] = []
@@ -134,5 +146,4 @@ def reserve(
 
 
 def _pace(per_minute: int | None) -> float:
-    """Seconds from one to the next."""
-    return 60.0 / per_minute if per_minute else 0.0
+    return 60.0 / (per_minute * USED_SHARE) if per_minute else 0.0

@@ -9,7 +9,7 @@ from typing import Self
 from evaluation.gateway.replies import Outcome
 from evaluation.gateway.retries import LONGEST_RETRY_AFTER, OUTAGE, Streak, is_lasting
 from evaluation.gateway.throttle.protocol import EndpointDown
-from evaluation.gateway.throttle.rules import Limits, News, State, admit, learn
+from evaluation.gateway.throttle.rules import REQUEST_BURST, Limits, News, State, admit, learn
 from evaluation.gateway.throttle.slots import Slots
 from evaluation.gateway.throttle.stores import Store
 
@@ -21,6 +21,8 @@ FIRST_PATIENCE = 15.0
 LOOK_SECONDS = 1.0
 # A shorter wait is none: the timers of a loop are no finer.
 NOW_SECONDS = 0.001
+# How much faster than its limit a process sends what it is late with.
+CATCH_UP = 1.5
 # An x-ratelimit header holds everybody up for no longer.
 LONGEST_PAUSE = 60.0
 # What shows that the endpoint works, whatever it thinks of the request.
@@ -63,6 +65,7 @@ class SharedThrottle:
         self._state = State()
         self._ahead: float | None = None  # the store's clock minus the loop's; None before the first look
         self._looked_at = 0.0
+        self._free_at = 0.0  # when the next request may leave this process at the earliest
         self._news = News()
         self._wanted: list[tuple[int, asyncio.Future[float | None]]] = []
         self._clerk: asyncio.Task[None] | None = None
@@ -208,11 +211,15 @@ class SharedThrottle:
     async def _wait_until(self, due: float) -> float | None:
         """Sleep until the reserved time; a reservation that a pause or an outage has overtaken is void."""
         waited = False
-        while (left := due - self._now()) > NOW_SECONDS:
+        # After a stall of this process many are due at once; they leave one after another, only faster.
+        while (left := max(due, self._free_at) - self._now()) > NOW_SECONDS:
             waited = True
             await asyncio.sleep(min(left, LOOK_SECONDS))
             self._check()
-        return (self._held_up() or None) if waited else None
+        if waited and (wait := self._held_up()):
+            return wait
+        self._free_at = max(self._free_at, self._now() - REQUEST_BURST) + self._limits.request_pace / CATCH_UP
+        return None
 
     # ---------- the store
 
