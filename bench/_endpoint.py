@@ -36,7 +36,7 @@ class Server:
     pid: int
 
     def counts(self) -> Json:
-        """requests, repeated (bodies seen before), answered, limited, broken, most_in_flight, span (seconds)."""
+        """requests, repeated (body seen before), answered, limited, broken, most_in_flight, span (s)."""
         return self._control("GET", "/counts")
 
     def times(self) -> list[float]:

@@ -94,22 +94,22 @@ def figures() -> Iterator[Figure]:
     with endpoint() as server, databases() as urls:
         places = [Place(server, name, url) for name, url in urls.items()]
         for load in LOADS if FULL else LOADS[1:]:
-            bare = places[0].measure(load, bare=True)
             for engine in CALLS if FULL or load is LOADS[-1] else ("direct",):
+                bare = places[0].measure(load, bare=True)
+                note(f"{load}: bare loop {bare.efficiency:.3f} of the ideal, {bare.cpu_ms:.2f} ms CPU a call")
                 for place in places:
-                    yield from beside(place.measure(load, engine), bare, load, f"{engine}, {place.name}")
+                    yield from beside(
+                        place.measure(load, engine), bare, f"{engine}, {place.name}, {load}", load
+                    )
         yield from growth(places[0])
     note(f"load average {' '.join(f'{value:.1f}' for value in os.getloadavg())}, {os.cpu_count()} cores")
 
 
-def beside(ours: Measured, bare: Measured, load: Load, who: str) -> Iterator[Figure]:
-    """A run's share of the ideal, and what it is of the bare loop's; CPU where it matters most."""
-    note(f"{load}: bare loop {bare.efficiency:.3f} of the ideal, {bare.cpu_ms:.2f} ms CPU a call")
-    yield Figure(f"{who}, {load}", ours.efficiency, load.floor, "of ideal", floor=True)
-    yield Figure(
-        f"{who}, {load}, beside bare", ours.efficiency / bare.efficiency, BEHIND, "of bare", floor=True
-    )
-    yield Figure(f"{who}, {load}, CPU a call", ours.cpu_ms, CPU_MS, "ms")
+def beside(ours: Measured, bare: Measured, name: str, load: Load) -> Iterator[Figure]:
+    """A run's share of the ideal, what it is of the bare loop's, and its CPU."""
+    yield Figure(name, ours.efficiency, load.floor, "of ideal", floor=True)
+    yield Figure(f"{name}, beside bare", ours.efficiency / bare.efficiency, BEHIND, "of bare", floor=True)
+    yield Figure(f"{name}, CPU a call", ours.cpu_ms, CPU_MS, "ms")
 
 
 def growth(place: Place) -> Iterator[Figure]:

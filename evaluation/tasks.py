@@ -1,12 +1,14 @@
 """Celery tasks: an id in, the runner called; and the doorbell that queues them."""
 
 import logging
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from celery import current_app, shared_task
-from celery.exceptions import SoftTimeLimitExceeded
+from celery.exceptions import Reject, SoftTimeLimitExceeded
 from django.conf import settings
 from django.utils import timezone
 from kombu.connection import Connection
@@ -31,6 +33,8 @@ SOFT_SECONDS = 60 + 2 * settings.LACE_REQUEST_TIMEOUT
 HARD_SECONDS = SOFT_SECONDS + 30
 # A broker that does not answer so quickly counts as down: whoever rings has a person waiting.
 CONNECT_SECONDS = 0.5
+# This process was asked to stop: it begins nothing any more.
+LEAVING = threading.Event()
 
 
 @shared_task(  # type: ignore[untyped-decorator]  # celery has no types
@@ -45,12 +49,15 @@ def drain(run_id: int, rung_at: str = "") -> None:
 
     `rung_at` names the ring; without it the run is worked on whoever rang.
     """
+    if LEAVING.is_set():
+        raise Reject("this worker stops", requeue=True)
+    _heed_stop()
     if not ring_answered(run_id, datetime.fromisoformat(rung_at) if rung_at else None):
         return
     if wants_helper(run_id, more_than=2 * settings.LACE_MAX_IN_FLIGHT):
         ring(run_id)  # for a worker that has nothing to do, else for this one's next turn
     try:
-        then = run_turn(run_id)
+        then = run_turn(run_id, leave=LEAVING)
     except SoftTimeLimitExceeded:
         log.warning("run %s: a turn took more than %s s and was cut short", run_id, SOFT_SECONDS)
         then = Next(again=True)
@@ -102,6 +109,12 @@ def rings_waiting() -> int:
             return int(found.message_count)
     except OperationalError:
         return 0
+
+
+def _heed_stop() -> None:
+    """A worker that is to stop sends SIGUSR2 to its process in work (see lace_site/celery.py)."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGUSR2, lambda *_: LEAVING.set())
 
 
 @contextmanager

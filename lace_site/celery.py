@@ -1,19 +1,52 @@
 """The Celery application; tasks carry ids only, the database is the truth."""
 
 import os
+import signal
+from contextlib import suppress
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_ready
+from celery.app.amqp import AMQP
+from celery.signals import worker_ready, worker_shutting_down
+from celery.worker.state import active_requests
+from kombu.connection import Connection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lace_site.settings")
 
-app = Celery("lace")
+DRAIN, SWEEP = "evaluation.tasks.drain", "evaluation.tasks.sweep"
+RETRY_SECONDS = 2
+
+
+class PatientConnection(Connection):
+    """Asks a broker that is away every two seconds; kombu's own pauses grow to half a minute."""
+
+    def ensure_connection(self, *args: Any, **options: Any) -> Any:
+        """Connect, or raise after `max_retries`."""
+        patience = {"interval_step": 0, "interval_max": RETRY_SECONDS} | options
+        return super().ensure_connection(*args, **patience)  # type: ignore[no-untyped-call]
+
+
+class PatientAMQP(AMQP):  # type: ignore[misc]  # celery has no types
+    """Celery's, with patient connections."""
+
+    Connection = PatientConnection
+
+
+app = Celery("lace", amqp=PatientAMQP)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
-@worker_ready.connect  # type: ignore[untyped-decorator]  # celery has no types
+@worker_ready.connect  # type: ignore[untyped-decorator]
 def sweep_first(**_: Any) -> None:
     """A worker that starts may follow one that died: what that one held is free at once."""
-    app.send_task("evaluation.tasks.sweep", expires=60)
+    app.send_task(SWEEP, expires=60)
+
+
+@worker_shutting_down.connect  # type: ignore[untyped-decorator]
+def end_turns(**_: Any) -> None:
+    """A worker that is to stop begins no further unit; what is in flight is answered and stored."""
+    for request in active_requests:
+        if request.name == DRAIN and request.worker_pid:
+            with suppress(ProcessLookupError):
+                os.kill(request.worker_pid, signal.SIGUSR2)

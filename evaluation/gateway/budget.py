@@ -108,5 +108,5 @@ class Outstanding:
     async def room(self) -> None:
         """Wait until something has ended; raises BudgetReached when nothing is under way."""
         if self._count == 0:
-            raise BudgetReached(f"{BUDGET_REACHED} ${self._budget:f} is reached")
+            raise BudgetReached(f"{BUDGET_REACHED} ${(self._budget or Decimal(0)).normalize():f} is reached")
         await self._freed.wait()

@@ -65,13 +65,13 @@ class CallUsed:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A unit's question, with what it may cost at worst where the run has a budget."""
+    """A question of a unit, or of nobody's run; with what it may cost at worst where the run has a budget."""
 
     request: Request
     key: str
     sample: int
-    run_id: int | None
-    unit_id: int | None
+    run_id: int | None = None
+    unit_id: int | None = None
     worst_usd: Decimal | None = None
 
 
@@ -174,9 +174,11 @@ class Ledger:
         blocks: dict[str, str] = {}
         rows = [_new_call(ask, blocks) for ask in sorted(asks, key=lambda ask: ask.key)]
         fresh = sorted(digest for digest in blocks if digest not in self._blocks)
-        rows_insert(TextBlock, ("hash", "text"), [(digest, blocks[digest]) for digest in fresh])
+        rows_insert(
+            TextBlock, ("hash", "text"), [(digest, blocks[digest]) for digest in fresh], new_only=True
+        )
         transaction.on_commit(lambda: self._remember(blocks))
-        return rows_insert(ModelCall, _CALL_NEW, rows)
+        return rows_insert(ModelCall, _CALL_NEW, rows, new_only=True)
 
     def _remember(self, digests: Iterable[str]) -> None:
         """Blocks that are committed; those used longest ago are forgotten first."""

@@ -12,12 +12,15 @@ Row = Sequence[Any]
 Fields = tuple[str, ...]
 
 
-def rows_insert(model: type[models.Model], fields: Fields, rows: Sequence[Row]) -> int:
-    """Insert rows (values in the order of `fields`); one that is there already stays. Returns how many came.
+def rows_insert(
+    model: type[models.Model], fields: Fields, rows: Sequence[Row], *, new_only: bool = False
+) -> int:
+    """Insert rows (values in the order of `fields`); returns how many came.
 
-    Every column without a default of the database must be among the fields.
+    With `new_only` a row that is there already stays, else it is an IntegrityError. Every column without a
+    default of the database must be among the fields.
     """
-    return _execute(_insertion(model, fields), rows)
+    return _execute(_insertion(model, fields, new_only), rows)
 
 
 def rows_update(
@@ -48,10 +51,10 @@ def _execute(statement: str, rows: Sequence[Row]) -> int:
 
 
 @cache
-def _insertion(model: type[models.Model], fields: Fields) -> str:
+def _insertion(model: type[models.Model], fields: Fields, new_only: bool) -> str:
     columns, marks = ", ".join(_columns(model, fields)), ", ".join(["%s"] * len(fields))
-    table = model._meta.db_table
-    return f'INSERT INTO "{table}" ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING'  # noqa: S608 - our names
+    conflict = " ON CONFLICT DO NOTHING" if new_only else ""
+    return f'INSERT INTO "{model._meta.db_table}" ({columns}) VALUES ({marks}){conflict}'  # noqa: S608 - our names
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -99,7 +100,13 @@ class _Progress:
     report: Callable[[bool], None]
     failed_in_a_row: int = 0
     trouble: Trouble = field(default_factory=Trouble)
+    leave: threading.Event | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def leaves(self) -> bool:
+        """Whether this process was asked to stop."""
+        return self.leave is not None and self.leave.is_set()
 
     def down(self, why: str, *, lasting: bool) -> None:
         self.trouble = self.trouble or Trouble(why, lasting=lasting)
@@ -112,17 +119,23 @@ class _Progress:
         self.report(bool(error))
 
 
-def drain(plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None = None) -> Trouble:
+def drain(
+    plan: Plan,
+    *,
+    on_unit: Callable[[bool], None],
+    seconds: float | None = None,
+    leave: threading.Event | None = None,
+) -> Trouble:
     """Work until no unit of the run is open; returns '' or, when nobody can answer, why (one line).
 
-    `on_unit(failed)` is called after each finished unit. No new units are taken after `seconds`, which is no
-    reason to give. Ctrl-C raises KeyboardInterrupt after what was finished is stored and the rest is given
-    back. Raises InputProblem for a budget without prices, before anything is sent.
+    `on_unit(failed)` is called after each finished unit. No unit is begun after `seconds`, or once `leave` is
+    set, which is no reason to give. Ctrl-C raises KeyboardInterrupt after what was finished is stored and the
+    rest is given back. Raises InputProblem for a budget without prices, before anything is sent.
     """
     budget_check(budget=plan.budget_usd, models=plan.models, prices=plan.prices)
     with DatabaseThread() as database:
         try:
-            return asyncio.run(_drain(plan, database, _Progress(on_unit), seconds))
+            return asyncio.run(_drain(plan, database, _Progress(on_unit, leave=leave), seconds))
         except EmbeddedModelError as error:
             return Trouble(str(error), lasting=True)
 
@@ -197,10 +210,10 @@ async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) ->
 
 
 async def _watch(database: DatabaseThread, run_id: int, progress: _Progress, seconds: float | None) -> None:
-    """Let no further unit begin once the time is over or the run is paused or cancelled."""
+    """Let no further unit begin once time is over, the process is to stop, or the run may not go on."""
     loop = asyncio.get_running_loop()
     end = loop.time() + (float("inf") if seconds is None else seconds)
-    while loop.time() < end and await database.do(partial(_may_run, run_id)):
+    while loop.time() < end and not progress.leaves and await database.do(partial(_may_run, run_id)):
         await asyncio.sleep(min(WATCH_SECONDS, max(end - loop.time(), 0)))
     progress.stop.set()
 

@@ -1,5 +1,6 @@
 """Carries a run to its end, from wherever it stands."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -26,13 +27,15 @@ def run_execute(
     on_unit: Callable[[bool], None],
     max_in_flight: int | None = None,
     seconds: float | None = None,
+    leave: threading.Event | None = None,
     waits: bool = False,
 ) -> Run:
-    """Work off a run's open units, for `seconds` if given, and settle its state; returns the refreshed run.
+    """Work off a run's open units, for `seconds` or until `leave`, and settle its state.
 
-    done / done_with_failures when nothing is open, paused when the endpoint is down (`error` says why) or on
-    Ctrl-C (KeyboardInterrupt goes on to the caller). With `waits` a run stays running through trouble that
-    may pass. A run that is done stays as it is. Raises what plan_load raises, before anything is sent.
+    Returns the refreshed run: done / done_with_failures when nothing is open, paused when the endpoint is
+    down (`error` says why) or on Ctrl-C (KeyboardInterrupt goes on to the caller). With `waits` it stays
+    running through trouble that may pass. A run that is done stays as it is. Raises what plan_load raises,
+    before anything is sent.
     """
     if run.state == Run.State.DONE:
         return run
@@ -41,7 +44,7 @@ def run_execute(
     if has_suspects(run.pk):
         plan = replace(plan, max_in_flight=1)
     try:
-        trouble = drain(plan, on_unit=on_unit, seconds=seconds)
+        trouble = drain(plan, on_unit=on_unit, seconds=seconds, leave=leave)
     except KeyboardInterrupt:
         run_settle(run, trouble="interrupted")
         raise

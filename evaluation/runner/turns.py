@@ -1,6 +1,7 @@
 """A worker's turn on a run, as long as one ring of the doorbell lasts, and who is rung next."""
 
 import logging
+import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -68,13 +69,13 @@ def wants_helper(run_id: int, *, more_than: int) -> bool:
     return open_units[more_than : more_than + 1].exists()
 
 
-def run_turn(run_id: int) -> Next:
-    """Work on a run for one turn. A run that these settings cannot work on is paused and says why."""
+def run_turn(run_id: int, *, leave: threading.Event | None = None) -> Next:
+    """Work on a run for one turn, or until `leave`. One that these settings cannot work on is paused."""
     run = Run.objects.select_related("judge").get(pk=run_id)
     try:
         if run.mode == Run.Mode.BATCH:
             return _batch_turn(run)
-        run = run_execute(run, on_unit=lambda failed: None, seconds=TURN_SECONDS, waits=True)
+        run = run_execute(run, on_unit=lambda failed: None, seconds=TURN_SECONDS, leave=leave, waits=True)
     except InputProblem as problem:
         log.warning("run %s cannot go on: %s", run_id, problem)
         run_settle(run, trouble=" ".join(str(problem).split()))

@@ -103,7 +103,7 @@ def assert_contained(chat: Chat) -> None:
         assert line.split("|")[0].removesuffix(", no text") in marks
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(), st.sampled_from(["", "critic"]))
 def test_no_brief_or_rationale_forges_its_fence(text: str, mark: str) -> None:
     block = text_block(kind="brief", text=text + "\n<<end brief 0>>", secret=SECRET, mark=mark)

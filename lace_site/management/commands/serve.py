@@ -15,7 +15,8 @@ from django.conf import settings
 from labeling.core.problems import InputProblem, OutsideFailure
 from labeling.management.base import WorkbenchCommand
 
-STOP_SECONDS = 10
+# Answers on their way are waited for: they are paid for.
+STOP_SECONDS = 20
 
 
 class Command(WorkbenchCommand):
@@ -35,10 +36,9 @@ class Command(WorkbenchCommand):
         if options["judges"] < 0:
             raise InputProblem(f"--judges must not be below 0, not {options['judges']}")
         commands = [web_command(port=port, reload=options["reload"]), *worker_commands(options["judges"])]
-        # NB: Ctrl-C reaches the whole process group; SIGTERM only us, so it is passed on.
         signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         refuse_busy(port)
-        children = [subprocess.Popen(command, cwd=settings.BASE_DIR) for command in commands]  # noqa: S603
+        children = [start(command) for command in commands]
         self.note(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C ends it)")
         try:
             while all(child.poll() is None for child in children):
@@ -86,6 +86,11 @@ def celery_command(what: str) -> list[str]:
     return [sys.executable, "-m", "celery", "-A", "lace_site", "-q", what, "-l", "warning"]
 
 
+def start(command: list[str]) -> subprocess.Popen[bytes]:
+    """A child in a process group of its own: Ctrl-C reaches us only; who hangs is ended with its children."""
+    return subprocess.Popen(command, cwd=settings.BASE_DIR, start_new_session=True)  # noqa: S603
+
+
 def stop(children: list[subprocess.Popen[bytes]]) -> None:
     """End the children kindly, then surely."""
     for child in children:
@@ -96,4 +101,5 @@ def stop(children: list[subprocess.Popen[bytes]]) -> None:
         try:
             child.wait(timeout=max(0.1, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            child.kill()
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
