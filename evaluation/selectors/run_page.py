@@ -6,7 +6,7 @@ from django.db.models import Count
 
 from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict
 
-MAY_BE_BILLED = (Attempt.Outcome.TIMEOUT, Attempt.Outcome.UNKNOWN)
+MAY_BE_BILLED = (Attempt.Outcome.TIMEOUT,)  # the other's name says so
 REASONS = {
     Verdict.State.UNPARSED: "The answer holds no verdict that could be read.",
     Verdict.State.REFUSED: "The model or the endpoint's filter refused.",

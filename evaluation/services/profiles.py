@@ -112,8 +112,7 @@ def _judge_today(choice: JudgeChoice, rubric: Rubric, endpoint: Endpoint) -> Jud
     )
     if not criteria:
         return JudgeToday(rubric.name, problem="the rubric has no active criterion")
-    known = set(Judge.objects.values_list("pk", flat=True))
     with transaction.atomic():
-        judge = judge_ensure(choice=choice, criteria=criteria, endpoint=endpoint)
+        fingerprint = judge_ensure(choice=choice, criteria=criteria, endpoint=endpoint).fingerprint
         transaction.set_rollback(True)
-    return JudgeToday(rubric.name, judge.fingerprint, judge if judge.pk in known else None)
+    return JudgeToday(rubric.name, fingerprint, Judge.objects.filter(fingerprint=fingerprint).first())

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evaluation.models.runs import Run
 from evaluation.selectors import run_page
+from evaluation.selectors.engine_stats import run_engine_stats
 from evaluation.selectors.ledger import run_ledger
 from evaluation.selectors.progress import run_progress
 from evaluation.selectors.recipes import judge_roles, judge_settings
@@ -113,6 +114,7 @@ def _whole(run: Run) -> dict[str, Any]:
         "failures": run_page.run_failures(run),
         "outcomes": run_page.run_outcomes(run),
         "ledger": run_ledger(run),
+        "engine": run_engine_stats(run),
         "settings": judge_settings(run.judge, run),
         "roles": judge_roles(run.judge),
         "prompts": run.judge.prompts.select_related(

@@ -174,8 +174,10 @@ def test_passages_are_shown_with_article_version_and_score(lead: Client, setting
         text="Before. Refunds take 3 days. After.",
         content_hash="x",
     )
+    unit = case.verdict.unit
+    assert unit is not None
     Passage.objects.create(
-        unit=case.verdict.unit,
+        unit=unit,
         criterion=case.verdict.criterion,
         article_version=version,
         rank=1,

@@ -3,13 +3,15 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from evaluation.models.judges import Judge
-from evaluation.models.runs import Unit
+from evaluation.models.runs import Unit, Verdict
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Rubric
 from tests.evaluation.judged_rows import add_verdicts, make_judge, make_run
+from tests.evaluation.running import always, answering, evaluate, the_run, workspace
 from tests.factories import make_chat, make_rubric, make_set
 
 pytestmark = pytest.mark.django_db
@@ -168,3 +170,32 @@ def test_a_running_run_without_a_worker_says_so(
     run = make_run(make_judge(rubric), chat_set, state="running", units_total=3)
     client.force_login(lead_user)
     assert "No worker is on it right now" in client.get(f"/runs/{run.pk}/").content.decode()
+
+
+def test_the_engine_statistics_of_a_debate_are_on_the_page(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    run = make_run(make_judge(rubric), chat_set)
+    add_verdicts(run, 10)
+    read = list(Verdict.objects.filter(run=run, state="read").values_list("pk", flat=True))
+    Verdict.objects.filter(pk__in=read[:6]).update(sided_with="customer")
+    Verdict.objects.filter(pk__in=read[6:]).update(sided_with="support")
+    client.force_login(lead_user)
+    text = client.get(reverse("evaluation:run_detail", args=[run.pk])).content.decode()
+    assert "Sided with the critic" in text
+    assert "6 of 9 debates" in text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_ledger_of_a_real_run_adds_up_on_the_page(
+    client: Client, lead_user: User, settings: Settings
+) -> None:
+    workspace("polite", "clear", chats=2)
+    with answering(settings, always(True)):
+        evaluate("--set", "calibration", "--engine", "debate")
+    client.force_login(lead_user)
+    page = client.get(reverse("evaluation:run_detail", args=[the_run().pk]))
+    assert page.context["ledger"].total.calls == 6
+    assert [(row.name, row.requests) for row in page.context["outcomes"]] == [("Answered", 6)]
+    for role in ("Customer critic", "Support defender", "Judge"):
+        assert role in page.content.decode()
