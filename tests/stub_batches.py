@@ -156,7 +156,8 @@ class StubBatches(StubEndpoint):
         if status == "failed":
             batch.code = self.behaviour.code
             return
-        output, errors = [], []
+        output: list[dict[str, Any]] = []
+        errors: list[dict[str, Any]] = []
         most = len(self._requests(batch)) if status == "completed" else self.behaviour.answered
         for number, line in enumerate(self._requests(batch)):
             if number in self.behaviour.skip_lines:

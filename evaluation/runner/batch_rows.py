@@ -21,6 +21,7 @@ from evaluation.gateway.ledger import STORED_STATES, CallUsed, request_settings,
 from evaluation.gateway.model import request_body
 from evaluation.gateway.prices import BATCH_SHARE, Price, cost
 from evaluation.gateway.retries import attempts_allowed, decide
+from evaluation.gateway.rows import Fields, rows_update
 from evaluation.models.runs import Attempt, Batch, ModelCall, Run, TextBlock
 
 CHUNK = 500
@@ -223,27 +224,32 @@ class Collector:
             ended.append(attempt)
             if self._settle_call(attempt, outcome, tries[attempt.call_id]):
                 calls.append(attempt.call)
-        Attempt.objects.bulk_update(ended, _ENDED, batch_size=CHUNK)
-        ModelCall.objects.bulk_update(calls, _ANSWERED, batch_size=CHUNK)
+        _update(Attempt, _ENDED, ended)
+        _update(ModelCall, _ANSWERED, calls)
         settle(_paid(ended))
         attempts_never_asked(never, "the batch ended before it was asked")
 
     def end(self, *, complete: bool) -> None:
         """Settle what no line told of: never asked, or in a `complete` batch, nobody knows."""
-        while left := list(self._open_attempts()[:CHUNK]):
-            with transaction.atomic():
-                if complete:
-                    self._lost(left)
-                else:
-                    attempts_never_asked(left, "the batch ended before it was asked")
+        while self._end_some(complete=complete):
+            pass
+
+    @transaction.atomic
+    def _end_some(self, *, complete: bool) -> int:
+        left = list(self._open_attempts()[:CHUNK])
+        if complete:
+            self._lost(left)
+        else:
+            attempts_never_asked(left, "the batch ended before it was asked")
+        return len(left)
 
     def _lost(self, attempts: list[Attempt]) -> None:
         tries, now = self._tries(attempts), timezone.now()
         for attempt in attempts:
-            attempt.ended_at, attempt.outcome, attempt.error = now, Attempt.Outcome.UNKNOWN, NO_ANSWER
+            attempt.ended_at, attempt.outcome, attempt.error = now, Attempt.Outcome.UNKNOWN.value, NO_ANSWER
             if tries[attempt.call_id] >= attempts_allowed("timeout"):
                 self._give_up(attempt, NO_ANSWER)
-        Attempt.objects.bulk_update(attempts, ("ended_at", "outcome", "error"), batch_size=CHUNK)
+        _update(Attempt, ("ended_at", "outcome", "error"), attempts)
 
     def _open_attempts(self) -> Any:
         rows = Attempt.objects.select_for_update(of=("self",)).select_related("call")
@@ -257,7 +263,7 @@ class Collector:
         return dict(counted.annotate(n=Count("id")).values_list("call", "n"))
 
     def _end(self, attempt: Attempt, outcome: Outcome) -> None:
-        attempt.ended_at, attempt.outcome = timezone.now(), Attempt.Outcome(outcome.kind)
+        attempt.ended_at, attempt.outcome = timezone.now(), outcome.kind
         attempt.status, attempt.error = outcome.status, outcome.error[:300]
         attempt.request_id = (outcome.request_id or "")[:200]
         attempt.prompt_tokens = outcome.prompt_tokens
@@ -282,7 +288,7 @@ class Collector:
         if decision.action != "keep" or call.state in STORED_STATES:
             return False
         self.answered += 1
-        call.state, call.error, call.reply = ModelCall.State(outcome.kind), "", outcome.text
+        call.state, call.error, call.reply = outcome.kind, "", outcome.text
         call.finish_reason = (outcome.finish_reason or "")[:40]
         call.logprobs = _logprobs_json(outcome)
         call.prompt_tokens, call.cached_tokens = outcome.prompt_tokens, outcome.cached_tokens
@@ -301,10 +307,15 @@ def attempts_never_asked(attempts: Sequence[Attempt], why: str) -> None:
     """End requests that no model has seen: they cost nothing."""
     now = timezone.now()
     for attempt in attempts:
-        attempt.ended_at, attempt.outcome = now, Attempt.Outcome.CANCELLED
+        attempt.ended_at, attempt.outcome = now, Attempt.Outcome.CANCELLED.value
         attempt.error, attempt.cost_usd = why, Decimal(0)
-    Attempt.objects.bulk_update(attempts, ("ended_at", "outcome", "error", "cost_usd"), batch_size=CHUNK)
+    _update(Attempt, ("ended_at", "outcome", "error", "cost_usd"), attempts)
     settle(_paid(attempts))
+
+
+def _update(model: type[Attempt] | type[ModelCall], fields: Fields, rows: Sequence[Any]) -> None:
+    """Write these fields of changed rows."""
+    rows_update(model, fields, [(*(getattr(row, name) for name in fields), row.pk) for row in rows])
 
 
 def _paid(attempts: Sequence[Attempt]) -> Iterator[tuple[int, Decimal | None, Decimal | None]]:

@@ -81,7 +81,7 @@ def test_answers_that_were_there_cost_nothing(settings: Settings, prices: str) -
         evaluate("--set", "calibration", "--engine", "direct")
         evaluate("--set", "calibration", "--engine", "direct")
     ledger = run_ledger(the_run())
-    assert (ledger.total.calls, ledger.total.reused, ledger.total.cost_usd) == (0, 2, 0)
+    assert (ledger.total.calls, ledger.total.reused, ledger.total.cost_usd) == (0, 2, Decimal(0))
 
 
 def test_requests_of_unknown_outcome_stand_apart_with_their_worst_case(
