@@ -17,5 +17,6 @@ urlpatterns = [
     path("runs/new/", starts.run_new, name="run_new"),
     path("runs/new/estimate/", starts.run_estimate, name="run_estimate"),
     path("runs/<int:run_id>/", runs.run_detail, name="run_detail"),
+    path("runs/<int:run_id>/engine/", runs.run_engine, name="run_engine"),
     path("runs/<int:run_id>/<str:act>/", runs.run_act, name="run_act"),
 ]

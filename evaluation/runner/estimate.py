@@ -155,17 +155,18 @@ class _Walker:
         if self.repetition is not None:
             self.repetition.add(request)
         sample = sample_index(request, replicate=self.asking.replicate, setup=self.group.setup)
-        stored = None
+        key, stored = call_key(request, sample=sample), None
         if self.tally is not None:
-            stored = await self.lookups.get(call_key(request, sample=sample))
+            stored = await self.lookups.get(key)
             self._count(self.tally, request, known=stored is not None or self.twin)
-        return stored or Reply("answered", self._answer(request))
+        return stored or Reply("answered", self._answer(request, key))
 
-    def _answer(self, request: Request) -> str:
+    def _answer(self, request: Request, key: str) -> str:
+        """Prose and block; `key` makes it the one answer to its question, as an audit draws by the text."""
         keys = [criterion.key for criterion in self.group.criteria]
         tokens = min(request.max_tokens // 2, ANSWER_TOKENS * len(keys))
         prose = "word " * (tokens * CHARS_A_TOKEN // 5)
-        return f"{prose}\n\nVERDICTS\n" + "\n".join(f"{key}: TRUE" for key in keys)
+        return f"{prose}{key}\n\nVERDICTS\n" + "\n".join(f"{criterion}: TRUE" for criterion in keys)
 
     def _count(self, tally: _Tally, request: Request, *, known: bool) -> None:
         if request.window and not self.windowed:

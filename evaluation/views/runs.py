@@ -73,6 +73,14 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     return response
 
 
+@permission_or_404("labeling.see_judge")
+@require_safe
+def run_engine(request: HttpRequest, run_id: int) -> HttpResponse:
+    """How a run's engine behaved: a part of its page, as counting many verdicts takes seconds."""
+    run = get_object_or_404(Run, pk=run_id)
+    return render(request, "evaluation/_engine.html", {"engine": run_engine_stats(run)})
+
+
 @permission_or_404("labeling.start_runs")
 @require_POST
 def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
@@ -114,7 +122,6 @@ def _whole(run: Run) -> dict[str, Any]:
         "failures": run_page.run_failures(run),
         "outcomes": run_page.run_outcomes(run),
         "ledger": run_ledger(run),
-        "engine": run_engine_stats(run),
         "settings": judge_settings(run.judge, run),
         "roles": judge_roles(run.judge),
         "prompts": run.judge.prompts.select_related(

@@ -121,6 +121,16 @@ def test_samples_and_windows_are_counted() -> None:
 
 
 @pytest.mark.usefixtures("endpoint")
+def test_an_audit_of_a_share_counts_about_that_share_of_the_answers() -> None:
+    chat_set = workspace("polite", chats=40)
+    calls = [
+        estimate_of(chat_set, JudgeChoice("direct"), run=RunChoice(audit=share)).calls for share in (0, 0.5, 1)
+    ]
+    assert (calls[0], calls[2]) == (40, 80)
+    assert 50 <= calls[1] <= 70
+
+
+@pytest.mark.usefixtures("endpoint")
 def test_a_budget_is_held_against_the_cost() -> None:
     chat_set, judge = workspace("polite", chats=2), JudgeChoice("direct")
     cost = estimate_of(chat_set, judge).cost_usd

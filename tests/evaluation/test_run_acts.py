@@ -1,7 +1,9 @@
 """What leads can do with runs from the pages, how the list is narrowed, what the run page explains."""
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
@@ -181,9 +183,27 @@ def test_the_engine_statistics_of_a_debate_are_on_the_page(
     Verdict.objects.filter(pk__in=read[:6]).update(sided_with="customer")
     Verdict.objects.filter(pk__in=read[6:]).update(sided_with="support")
     client.force_login(lead_user)
-    text = client.get(reverse("evaluation:run_detail", args=[run.pk])).content.decode()
+    engine = reverse("evaluation:run_engine", args=[run.pk])
+    with CaptureQueriesContext(connection) as queries:
+        page = client.get(reverse("evaluation:run_detail", args=[run.pk])).content.decode()
+    # Counting takes seconds over many verdicts: the page comes without, and asks for it.
+    assert f'hx-get="{engine}" hx-trigger="load"' in page
+    assert not [query for query in queries.captured_queries if "flags" in query["sql"]]
+    text = client.get(engine).content.decode()
+    assert "<html" not in text
     assert "Sided with the critic" in text
     assert "6 of 9 debates" in text
+
+
+def test_a_run_that_was_imported_has_no_engine_to_count(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    judge = make_judge(rubric)
+    type(judge).objects.filter(pk=judge.pk).update(kind="imported")
+    run = make_run(judge, chat_set)
+    add_verdicts(run, 3)
+    client.force_login(lead_user)
+    assert "hx-trigger" not in client.get(reverse("evaluation:run_detail", args=[run.pk])).content.decode()
 
 
 @pytest.mark.django_db(transaction=True)

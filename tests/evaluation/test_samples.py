@@ -69,6 +69,14 @@ def test_tie_that_a_failed_sample_could_break_is_failed_so_that_it_can_be_asked_
     assert "1 without an answer" in verdict.explanation
 
 
+def test_majority_that_failed_samples_could_overturn_is_failed_so_that_they_can_be_asked_again() -> None:
+    failed = Reply("failed", "", "timeout")
+    verdict = sampled(says(True), failed, failed)
+    assert (verdict.state, verdict.value, verdict.votes) == ("failed", None, Votes(1, 0, 0))
+    assert verdict.explanation == "The 3 answers have no majority: 1 × True, 2 without an answer."
+    assert sampled(says(True), says(True), failed).value is True
+
+
 @pytest.mark.parametrize(
     ("states", "state"),
     [

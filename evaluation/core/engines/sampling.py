@@ -13,10 +13,11 @@ _WORDS = {True: "True", False: "False", None: "not applicable"}
 def majority(samples: Sequence[Sequence[VerdictResult]]) -> tuple[VerdictResult, ...]:
     """Return one verdict a criterion: what more than half of the samples that could be read answer.
 
-    The verdict is that of the first sample with that answer, which the flag `from_sample:N` names (counted
-    from 0, as calls are); `votes` holds what could be read, `p_true` the mean over it. Without a majority it
-    is unparsed with the flag `tied`, or failed where a sample failed and can be asked again. Where no sample
-    has an answer the commonest state stands, the first of those that are equally common.
+    A failed sample can be asked again and may then answer anything, so it counts against every majority. The
+    verdict is that of the first sample with that answer, which the flag `from_sample:N` names (counted from
+    0, as calls are); `votes` holds what could be read, `p_true` the mean over it. Without a majority it is
+    unparsed with the flag `tied`, or failed where a sample failed. Where no sample has an answer the
+    commonest state stands, the first of those that are equally common.
     """
     return tuple(_settled(verdicts) for verdicts in zip(*samples, strict=True))
 
@@ -29,7 +30,8 @@ def _settled(verdicts: Sequence[VerdictResult]) -> VerdictResult:
         state = Counter(verdict.state for verdict in verdicts).most_common(1)[0][0]
         return _first(verdicts, state, None, votes=votes)
     value, count = values.most_common(1)[0]
-    if 2 * count <= len(read):
+    failed = sum(verdict.state == "failed" for verdict in verdicts)
+    if 2 * count <= len(read) + failed:
         return _tied(verdicts, values, votes)
     told = [verdict.p_true for verdict in read if verdict.p_true is not None]
     stands = _first(verdicts, "read", value, votes=votes)
