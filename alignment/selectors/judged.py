@@ -14,8 +14,9 @@ from evaluation.core.types import Tier, Windows
 from evaluation.core.verdicts import read_answer, read_formatter
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
-from evaluation.models.runs import ModelCall, Passage, Run, Verdict
+from evaluation.models.runs import ModelCall, Run, Verdict
 from evaluation.runner.units import core_chat
+from evaluation.selectors.passages import ShownPassage, passages_of
 from evaluation.selectors.steps import FINAL_ROLES, Step, taken_from, verdict_steps
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -234,19 +235,8 @@ def _knowledge(run: Run, criterion_id: int) -> list[dict[str, Any]]:
     ]
 
 
-def _passages(verdict: Verdict | None, criterion_id: int) -> list[dict[str, Any]]:
+def _passages(verdict: Verdict | None, criterion_id: int) -> tuple[ShownPassage, ...]:
     """What was retrieved for this chat and criterion, best first."""
     if verdict is None or verdict.unit_id is None:
-        return []
-    rows = Passage.objects.filter(unit=verdict.unit_id, criterion=criterion_id)
-    return [
-        {
-            "rank": row.rank,
-            "score": row.score,
-            "key": row.article_version.article.key,
-            "version": row.article_version.number,
-            "title": row.article_version.title,
-            "text": row.article_version.text[row.start : row.end],
-        }
-        for row in rows.select_related("article_version__article").order_by("rank")
-    ]
+        return ()
+    return passages_of([verdict.unit_id]).get((verdict.unit_id, criterion_id), ())

@@ -12,7 +12,7 @@ from evaluation.core.prose import about
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Passage, Run, UnitCall, Verdict
-from evaluation.selectors.steps import FINAL_ROLES, prose
+from evaluation.selectors.steps import FINAL_ROLES, prose, taken_from
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Tier
@@ -74,18 +74,28 @@ def _found_nothing(run: Run) -> set[Cell]:
 
 
 def _named_none(run: Run) -> set[Cell]:
-    """Chats and criteria on which a deciding answer says `knowledge: none`."""
+    """Chats and criteria whose verdict was taken from an answer that says `knowledge: none`."""
     groups, readers = run.judge.config["groups"], _readers(run)
     deciding = [FINAL_ROLES[group["engine"]] for group in groups]
     keys = [[entry[0] for entry in group["criteria"]] for group in groups]
     labelled = Consensus.objects.filter(chat=OuterRef("unit__chat"))  # few of many: others cannot disagree
     answers = UnitCall.objects.filter(
         Exists(labelled), unit__run=run, role__in=set(deciding), call__reply__iregex=_PATTERN
-    ).values_list("unit__chat__external_id", "unit__group", "role", "call__reply")
+    ).values_list("unit__chat__external_id", "unit__group", "role", "window", "sample", "call__reply")
+    places = _taken_from(run, readers)
     return {
         (chat, key)
-        for chat, group, role, reply in answers.iterator(chunk_size=1000)
+        for chat, group, role, window, sample, reply in answers.iterator(chunk_size=1000)
         if role == deciding[group]
         for key in readers.intersection(keys[group])
-        if _SAYS_NONE.search(about(key, text=prose(reply), keys=keys[group]))
+        if places.get((chat, key)) == (window, sample)
+        and _SAYS_NONE.search(about(key, text=prose(reply), keys=keys[group]))
     }
+
+
+def _taken_from(run: Run, readers: set[str]) -> dict[Cell, tuple[int, int]]:
+    """The window and the sample that each verdict on a labelled cell was taken from."""
+    labelled = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
+    verdicts = Verdict.objects.filter(Exists(labelled), run=run, criterion__key__in=readers)
+    rows = verdicts.select_related("chat", "criterion").only("flags", "chat__external_id", "criterion__key")
+    return {(row.chat.external_id, row.criterion.key): taken_from(row) for row in rows}

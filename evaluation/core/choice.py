@@ -7,11 +7,10 @@ from typing import Any, Literal, get_args, get_type_hints
 from labeling.core.problems import FieldProblem, shown
 
 from .grouping import Grouping
-from .types import Ablation, KnowledgeMode, Role, WindowRule, Windows
+from .types import Ablation, KnowledgeMode, Role, RoleIn, WindowRule, Windows
 
 EngineName = Literal["direct", "reflection", "debate", "auto"]
 LayoutChoice = Literal["auto", "criteria_first", "chat_first"]
-RoleIn = Literal["user", "system"]
 
 MOST_SAMPLES = 9
 LARGEST_NUMBER = 1_000_000

@@ -131,13 +131,3 @@ def _effort(role: Role, *, model: str) -> str:
     if role in _VERDICT_ROLES:
         return "medium"
     return "minimal" if role == "formatter" and _KNOWS_MINIMAL.search(model) else "low"
-
-
-def default_roles(
-    *, engine: Engine, kind: ModelKind, endpoint: str, model: str, samples: int = 1
-) -> dict[Role, Sampling]:
-    """Return the starting settings of every role an engine uses, all on one model."""
-    return {
-        role: default_sampling(role=role, kind=kind, endpoint=endpoint, model=model, samples=samples)
-        for role in ENGINE_ROLES[engine]
-    }

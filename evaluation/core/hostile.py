@@ -4,7 +4,6 @@ import base64
 import binascii
 import re
 import unicodedata
-from collections.abc import Iterable
 
 from .marks import without_invisible
 from .types import Chat
@@ -28,17 +27,6 @@ _WHAT = r"(?:criteri\w+|questions?|verdicts?|checks?|keys?)"
 _RULES = r"(?:instructions?|rules|criteria|guidelines|directions|prompts?|definitions?)"
 _CHAT = r"(?:chat|conversation|dialogue|transcript|exchange|reply|replies|response|bot|assistant)"
 
-_CHAT_WORDS = (
-    "chat",
-    "conversation",
-    "dialogue",
-    "transcript",
-    "exchange",
-    "repl",
-    "response",
-    "bot",
-    "assistant",
-)
 _ANSWER_WORDS = ("true", "false", "pass", "fail", "not applicable", "not_applicable")
 _RULE_WORDS = ("instruction", "rules", "criteria", "guideline", "direction", "prompt", "definition")
 _EVALUATORS = (
@@ -206,11 +194,6 @@ def chat_flags(chat: Chat) -> tuple[str, ...]:
         FENCE: bool(_FENCE.search(plain)),
     }
     return tuple(flag for flag in CHAT_FLAGS if found[flag])
-
-
-def flagged(flags: Iterable[str]) -> bool:
-    """Return whether a verdict's flags say that its chat looked hostile."""
-    return any(flag in CHAT_FLAGS for flag in flags)
 
 
 def _has_instruction(plain: str) -> bool:

@@ -10,6 +10,7 @@ Engine = Literal["direct", "reflection", "debate"]
 Role = Literal["direct", "reflector", "customer", "support", "judge", "formatter"]
 Layout = Literal["criteria_first", "chat_first"]
 Size = Literal["full", "compact"]
+RoleIn = Literal["user", "system"]
 ReplyState = Literal["answered", "refused", "cut_off", "too_long", "failed"]
 VerdictState = Literal["read", "unparsed", "refused", "cut_off", "too_long", "failed"]
 ReadBy = Literal["rules", "formatter"]
@@ -124,7 +125,7 @@ class Setup:
     roles: Mapping[Role, Sampling]
     layout: Layout = "criteria_first"
     size: Size = "full"
-    role_in: Literal["user", "system"] = "user"
+    role_in: RoleIn = "user"
     order_seed: int = 0
     samples: int = 1
     knowledge: KnowledgeMode = "static"

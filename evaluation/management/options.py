@@ -5,9 +5,9 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, get_args
 
-from evaluation.core.choice import JudgeChoice, LayoutChoice, RoleIn, choice_read
+from evaluation.core.choice import JudgeChoice, LayoutChoice, choice_read
 from evaluation.core.grouping import Grouping
-from evaluation.core.types import Ablation, KnowledgeMode, WindowRule
+from evaluation.core.types import Ablation, KnowledgeMode, RoleIn, WindowRule
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run

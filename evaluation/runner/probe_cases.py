@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from evaluation.core.hostile import chat_flags
 from evaluation.core.probes import Attack, Plain, attacked, paraphrased, with_article, wordier
+from evaluation.core.prompts.examples import without_own_example
 from evaluation.core.types import Chat, Criterion, Setup
 from evaluation.runner.drain import Group
 
@@ -44,7 +45,9 @@ def probe_cases(*, chats: Mapping[str, Chat], groups: Mapping[int, Group], suite
     for chat_id, chat in chats.items():
         before = set(chat_flags(chat))
         for number, group in groups.items():
-            own = Case(chat_id, number, chat, group.criteria, group.setup)
+            # By its hash a changed chat would no longer be known as one of the examples.
+            criteria = without_own_example(group.criteria, chat=chat)
+            own = Case(chat_id, number, chat, criteria, group.setup)
             yield own
             for again in range(1, suite.repeats + 1):
                 yield replace(own, probe="repeat", replicate=again)

@@ -186,7 +186,7 @@ def test_passages_are_shown_with_article_version_and_score(lead: Client, setting
         score=7.25,
     )
     (passage,) = focus_of(lead, case)["passages"]
-    assert (passage["key"], passage["version"], passage["text"]) == ("refunds", 4, "Refunds take 3 days.")
+    assert (passage.key, passage.version, passage.text) == ("refunds", 4, "Refunds take 3 days.")
     assert "score 7.25" in text_of(lead.get(case.url))
 
 

@@ -58,12 +58,17 @@ class Read:
             for n in numbers
         )
 
-    def answered(self, n: int, reply: str, *, role: str = "direct", step: int = 1) -> None:
+    def answered(
+        self, n: int, reply: str, *, role: str = "direct", step: int = 1, window: int = 0, sample: int = 0
+    ) -> None:
         """What a role answered on a chat."""
+        key = f"{n}{role}{step}/{window}/{sample}"
         call = ModelCall.objects.create(
-            key=f"{n}{role}{step}", endpoint="e", model="m", role=role, settings={}, parts=[], reply=reply
+            key=key, endpoint="e", model="m", role=role, settings={}, parts=[], reply=reply
         )
-        UnitCall.objects.create(unit=self.unit(n), call=call, role=role, step=step)
+        UnitCall.objects.create(
+            unit=self.unit(n), call=call, role=role, step=step, window=window, sample=sample
+        )
 
 
 def make_read(compared: Compared, *, mode: str, engine: str = "direct") -> Read:
@@ -191,6 +196,20 @@ def test_in_a_debate_the_judges_word_counts_and_not_an_advocates(compared: Compa
     read.answered(number(first), "polite\nknowledge: tips", role="judge")
     read.answered(number(second), "polite\nknowledge: none", role="judge")
     assert listed(lead.get(read.url)) == [second]
+
+
+def test_of_samples_and_windows_the_answer_that_the_verdict_was_taken_from_counts(
+    static: Read, lead: Client
+) -> None:
+    (first, second, *_) = differing("polite")
+    Verdict.objects.filter(run=static.compared.run, criterion__key="polite").update(
+        flags=["from_sample:1", "windows:2", "from_window:1"]
+    )
+    for cell, standing, other in ((first, "none", "tips"), (second, "tips", "none")):
+        static.answered(number(cell), f"polite\nknowledge: {other}")
+        static.answered(number(cell), f"polite\nknowledge: {other}", window=1)
+        static.answered(number(cell), f"polite\nknowledge: {standing}", window=1, sample=1)
+    assert listed(lead.get(static.url)) == [first]
 
 
 # ---------- the page ----------

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evaluation.core.engines import judge_group
-from evaluation.core.grouping import default_roles
+from evaluation.core.grouping import ENGINE_ROLES, ModelKind, default_sampling
 from evaluation.core.types import (
     Article,
     Chat,
@@ -19,6 +19,7 @@ from evaluation.core.types import (
     ReplyState,
     Request,
     Role,
+    Sampling,
     Setup,
     VerdictResult,
 )
@@ -103,6 +104,16 @@ class Answering(Model):
         number = len(self.requests)
         await asyncio.sleep(0)
         return replace(self.answer(request), call=number)
+
+
+def default_roles(
+    *, engine: Engine, kind: ModelKind, endpoint: str, model: str, samples: int = 1
+) -> dict[Role, Sampling]:
+    """The starting settings of every role an engine uses, all on one model."""
+    return {
+        role: default_sampling(role=role, kind=kind, endpoint=endpoint, model=model, samples=samples)
+        for role in ENGINE_ROLES[engine]
+    }
 
 
 def setup_for(engine: Engine, **settings: Any) -> Setup:

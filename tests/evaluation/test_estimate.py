@@ -124,7 +124,8 @@ def test_samples_and_windows_are_counted() -> None:
 def test_an_audit_of_a_share_counts_about_that_share_of_the_answers() -> None:
     chat_set = workspace("polite", chats=40)
     calls = [
-        estimate_of(chat_set, JudgeChoice("direct"), run=RunChoice(audit=share)).calls for share in (0, 0.5, 1)
+        estimate_of(chat_set, JudgeChoice("direct"), run=RunChoice(audit=share)).calls
+        for share in (0, 0.5, 1)
     ]
     assert (calls[0], calls[2]) == (40, 80)
     assert 50 <= calls[1] <= 70

@@ -12,11 +12,11 @@ from evaluation.core.grouping import (
     Groupable,
     Grouping,
     ModelKind,
-    default_roles,
     default_sampling,
     group_criteria,
 )
 from evaluation.core.types import Engine, Role
+from tests.evaluation.scripted import default_roles
 
 PROMPTS = Path(__file__).parents[2] / "evaluation" / "prompts"
 RUBRIC = Path(__file__).parents[2] / "labeling" / "default_rubric.json"

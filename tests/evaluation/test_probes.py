@@ -1,5 +1,7 @@
 """The injection suite: every kind in both directions, in the chat and nowhere else, the same every time."""
 
+from dataclasses import replace
+
 import pytest
 
 from evaluation.core.hostile import chat_flags
@@ -16,8 +18,10 @@ from evaluation.core.probes import (
     with_article,
     wordier,
 )
-from evaluation.core.types import Chat, Message, VerdictResult
-from tests.evaluation.scripted import BOTH
+from evaluation.core.types import Chat, Example, Message, VerdictResult
+from evaluation.runner.drain import Group
+from evaluation.runner.probe_cases import Suite, probe_cases
+from tests.evaluation.scripted import BOTH, POLITE, setup_for
 
 CHAT = Chat(
     "h",
@@ -102,6 +106,14 @@ def test_an_altered_article_reaches_only_the_criteria_that_read_it() -> None:
     (altered,) = with_article(BOTH, key="k1_payment", text="Shoppers pay in cash.")
     assert (altered.key, altered.articles[0].text) == ("wrong_fact", "Shoppers pay in cash.")
     assert with_article(BOTH, key="unknown", text="") == ()
+
+
+def test_a_chat_that_is_an_example_is_probed_without_it_however_it_is_changed() -> None:
+    own, other = (Example(content_hash, "m02 customer| Hi", True, "Kind.") for content_hash in ("h", "other"))
+    groups = {0: Group((replace(POLITE, examples=(own, other)),), setup_for("direct"))}
+    cases = list(probe_cases(chats={"c": CHAT}, groups=groups, suite=Suite(attacks=tuple(EVERY[:2]))))
+    assert {case.probe for case in cases} > {None, "repeat", "paraphrase", "wordier"}
+    assert {case.criteria[0].examples for case in cases} == {(other,)}
 
 
 # ---------- what the flips are worth ----------

@@ -292,8 +292,14 @@ def test_formatter_is_told_which_conclusions_a_key_allows() -> None:
 
 def test_template_hash_follows_wording_in_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     before = template_hash()
-    monkeypatch.setattr("evaluation.core.prompts.parts.allowed", lambda criterion: "anything")
-    assert template_hash.__wrapped__() != before
+    wordings = {
+        "prompts.parts.allowed": lambda criterion: "anything",
+        "prompts.fingerprint.mark_quotes": lambda text, chat: text,
+    }
+    for name, wording in wordings.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(f"evaluation.core.{name}", wording)
+            assert template_hash.__wrapped__() != before
 
 
 @pytest.mark.parametrize("size", get_args(Size))

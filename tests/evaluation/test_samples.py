@@ -73,7 +73,7 @@ def test_majority_that_failed_samples_could_overturn_is_failed_so_that_they_can_
     failed = Reply("failed", "", "timeout")
     verdict = sampled(says(True), failed, failed)
     assert (verdict.state, verdict.value, verdict.votes) == ("failed", None, Votes(1, 0, 0))
-    assert verdict.explanation == "The 3 answers have no majority: 1 × True, 2 without an answer."
+    assert verdict.explanation == "The 3 answers have no majority: 1 × True, 2 without an answer (timeout)."
     assert sampled(says(True), says(True), failed).value is True
 
 

@@ -50,8 +50,9 @@ def _first(
 def _tied(verdicts: Sequence[VerdictResult], values: Counter[bool | None], votes: Votes) -> VerdictResult:
     said = ", ".join(f"{count} × {_WORDS[value]}" for value, count in values.most_common())
     missing = len(verdicts) - values.total()
-    without = f", {missing} without an answer" if missing else ""
-    failed = any(verdict.state == "failed" for verdict in verdicts)
+    failed = next((verdict for verdict in verdicts if verdict.state == "failed"), None)
+    why = f" ({failed.explanation})" if failed else ""
+    without = f", {missing} without an answer{why}" if missing else ""
     return VerdictResult(
         criterion=verdicts[0].criterion,
         state="failed" if failed else "unparsed",

@@ -5,6 +5,7 @@ from functools import cache
 from itertools import product
 from typing import get_args
 
+from evaluation.core.quotes import mark_quotes
 from evaluation.core.types import (
     Article,
     Chat,
@@ -17,6 +18,7 @@ from evaluation.core.types import (
     Passage,
     PromptMessage,
     Role,
+    RoleIn,
     Setup,
     Size,
 )
@@ -53,12 +55,15 @@ def template_hash() -> str:
 
 def _specimens(size: Size) -> list[PromptMessage]:
     evidence = draft_parts(draft="d", size=size, fence_secret=_SECRET)
+    brief = mark_quotes(text='[m1: "x"] [m2: "y"] [verified]', chat=_CHAT)
     for side in get_args(Advocate):
-        evidence += brief_parts(side=side, brief="b", size=size, fence_secret=_SECRET)
+        evidence += brief_parts(side=side, brief=brief, size=size, fence_secret=_SECRET)
     found = list(formatter_messages(rationale="r", criteria=_CRITERIA, size=size, fence_secret=_SECRET))
     for role in (role for role in get_args(Role) if role != "formatter"):
-        for layout, knowledge in product(get_args(Layout), get_args(KnowledgeMode)):
-            setup = Setup(engine="direct", roles={}, layout=layout, size=size, knowledge=knowledge)
+        for layout, knowledge, role_in in product(
+            get_args(Layout), get_args(KnowledgeMode), get_args(RoleIn)
+        ):
+            setup = Setup("direct", {}, layout=layout, size=size, knowledge=knowledge, role_in=role_in)
             found += reasoning_messages(
                 role=role,
                 chat=_CHAT,
