@@ -10,13 +10,13 @@ from typing import Any
 from .marks import FENCE_LINE, MARKED_LINE, without_invisible
 from .types import Criterion, Size
 
-READER_VERSION = 1
+READER_VERSION = 2
 FORMATTER_SCHEMA_VERSION = 1
 
 _HEADER = re.compile(r"[\s#*_`:~\-]*VERDICTS[\s#*_`:~\-]*", re.IGNORECASE)
 _LINE = re.compile(r"[\s*_`#+•\-]*(?:\d+[.)][\s*_`]*)?([a-z][a-z0-9_]*)[\s*_`]*:(.*)", re.IGNORECASE)
 _CODE_FENCE = re.compile(r"\s*(?:```|~~~)[a-z]*\s*", re.IGNORECASE)
-ANSWER_DECORATION = " \t*_`~.,;"
+ANSWER_DECORATION = " \t*_`.,;"  # no tilde: an answer that is struck through is none
 _LONGEST_LINE = 300
 _LONGEST_EXPLANATION = 600
 

@@ -51,6 +51,8 @@ def test_block_is_read_in_any_order_case_and_decoration(block: str) -> None:
         "N/A",
         "TRUE (see m3)",
         "NOT TRUE",
+        "~~TRUE~~",
+        "~~TRUE~~ FALSE",
     ],
 )
 def test_any_other_answer_is_left_unread(answer: str) -> None:
