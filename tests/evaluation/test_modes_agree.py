@@ -7,7 +7,7 @@ from evaluation.core.hashing import text_hash
 from evaluation.models.runs import Run
 from tests.evaluation.running import block, evaluate, point_at, the_run, workspace
 from tests.stub_batches import StubBatches
-from tests.stub_endpoint import Body, StubReply, asked_text
+from tests.stub_endpoint import Body, StubReply, asked_text, conversation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,10 +26,10 @@ def answer(body: Body) -> StubReply:
     text = asked_text(body)
     if "response_format" in body:
         return StubReply('{"verdicts": {"polite": {"explanation": "Kind.", "value": "true"}}}')
-    if "side brief" in text or "'s brief" in text:
+    if "'s brief" in text:
         return StubReply("It was kind.")
     # Each chat has a rationale of its own: the formatter is asked about the same one only once.
-    return block({"polite": True}, prose=f"It was kind, as {text_hash(text)} shows.")
+    return block({"polite": True}, prose=f"It was kind, as {text_hash(conversation(body))} shows.")
 
 
 def what_came_of(run: Run) -> list[dict[str, object]]:
