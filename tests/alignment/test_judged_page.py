@@ -197,6 +197,13 @@ def test_the_probability_of_true_is_shown_where_there_is_one(lead: Client, setti
     assert "<b>0.83</b>" in text_of(lead.get(case.url))
 
 
+def test_how_many_quotes_were_found_is_shown_where_there_are_some(lead: Client, settings: Settings) -> None:
+    case = judged(settings, "direct", always(True))
+    assert "in the turn named" not in text_of(lead.get(case.url))
+    case.flag(quotes=3, quotes_verified=2)
+    assert "2 of 3 quotes stand in the turn named." in text_of(lead.get(case.url))
+
+
 @pytest.mark.parametrize(
     "flag", ["one_sided", "audit_contradicts", "suspect_instruction", "support_concedes"]
 )

@@ -102,6 +102,8 @@ def test_the_run_page_follows_the_run_without_a_reload(lead: Page, live_server: 
     Run.objects.filter(pk=run.pk).update(units_done=20, state="done", finished_at=timezone.now())
     expect(lead.get_by_role("heading", level=1)).to_contain_text("Done")
     expect(lead.get_by_role("button", name="Pause")).to_have_count(0)
+    # The engine's part comes by itself, with the page that was swapped in as well.
+    expect(lead.locator("main")).to_contain_text("Suspect chats")
     assert lead.evaluate("window.same")
 
 
