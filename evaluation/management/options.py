@@ -1,14 +1,12 @@
 """What `evaluate` can be told, and the judge and the run that it amounts to."""
 
 from argparse import ArgumentParser
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, get_args
 
 from evaluation.core.choice import JudgeChoice, LayoutChoice, choice_read
 from evaluation.core.grouping import Grouping
 from evaluation.core.types import Ablation, KnowledgeMode, RoleIn, WindowRule
-from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.services.runs import RunChoice
@@ -81,7 +79,7 @@ def chosen_set(options: dict[str, Any]) -> ChatSet:
     return chat_set
 
 
-def chosen_judge(endpoint: Endpoint, options: dict[str, Any]) -> JudgeChoice:
+def chosen_judge(options: dict[str, Any]) -> JudgeChoice:
     """The recipe: the profile's, with what was given beside it. Raises InputProblem."""
     recipe = _profile(options["profile"]) if options["profile"] else {}
     recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
@@ -89,13 +87,9 @@ def chosen_judge(endpoint: Endpoint, options: dict[str, Any]) -> JudgeChoice:
     if given:
         recipe["windows"] = (recipe.get("windows") or {}) | given
     try:
-        choice = choice_read(recipe)
+        return choice_read(recipe)
     except FieldProblem as problem:
         raise InputProblem(_named(problem, options)) from None
-    if endpoint.embedded and choice.grouping == "auto":
-        # The embedded model does best with one criterion a call.
-        return replace(choice, grouping="criterion")
-    return choice
 
 
 def profile_as_it_is(options: dict[str, Any]) -> JudgeProfile | None:

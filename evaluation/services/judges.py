@@ -75,7 +75,7 @@ def judge_ensure(
         articles={} if choice.knowledge == "none" else articles_of(list(criteria)),
     )
     snapshot = _snapshot_ensure(ingredients)
-    groups = _groups(choice, criteria)
+    groups = _groups(choice, endpoint, criteria)
     config = _config(choice, endpoint, groups, ingredients, snapshot)
     fingerprint = text_hash(canonical(config))
     judge, created = Judge.objects.get_or_create(
@@ -116,8 +116,14 @@ def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
     return "reasoning" if REASONING_MODELS.search(model) else "standard"
 
 
-def _groups(choice: JudgeChoice, criteria: Sequence[Criterion]) -> list[tuple[types.Engine, tuple[str, ...]]]:
-    """Engine and criterion keys of each group, in order. `auto` never mixes engines in a group."""
+def _groups(
+    choice: JudgeChoice, endpoint: Endpoint, criteria: Sequence[Criterion]
+) -> list[tuple[types.Engine, tuple[str, ...]]]:
+    """Engine and criterion keys of each group, in order. Engine `auto` never mixes engines in a group.
+
+    Grouping `auto` is one criterion a call for the embedded model, which does best so.
+    """
+    grouping = "criterion" if endpoint.embedded and choice.grouping == "auto" else choice.grouping
     engines = {
         row.key: TIER_ENGINES[row.tier] if choice.engine == "auto" else choice.engine for row in criteria
     }
@@ -128,7 +134,7 @@ def _groups(choice: JudgeChoice, criteria: Sequence[Criterion]) -> list[tuple[ty
             for row in criteria
             if engines[row.key] == engine
         ]
-        found += [(engine, keys) for keys in group_criteria(rows, mode=choice.grouping)]
+        found += [(engine, keys) for keys in group_criteria(rows, mode=grouping)]
     return found
 
 

@@ -8,7 +8,6 @@ import pytest
 from pytest_django import Settings
 
 from evaluation.core.choice import JudgeChoice, choice_json
-from evaluation.gateway.endpoints import Endpoint
 from evaluation.management.options import JUDGE_OPTIONS, PLAN_OPTIONS, WINDOW_OPTIONS, chosen_judge
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.runs import Run
@@ -16,7 +15,6 @@ from tests.evaluation.running import MODEL, always, answering, evaluate, the_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-HOSTED = Endpoint(id="http://h/v1", base_url="http://h/v1", api_key="", embedded=False)
 DIRECT = ("--set", "calibration", "--engine", "direct")
 
 
@@ -32,12 +30,11 @@ def given(**options: Any) -> dict[str, Any]:
 
 
 def test_options_left_out_are_the_defaults() -> None:
-    assert chosen_judge(HOSTED, given(engine="debate")) == JudgeChoice("debate")
+    assert chosen_judge(given(engine="debate")) == JudgeChoice("debate")
 
 
 def test_every_option_of_a_judge_reaches_its_recipe() -> None:
     chosen = chosen_judge(
-        HOSTED,
         given(
             engine="debate",
             model="big",
@@ -72,7 +69,7 @@ def test_what_is_given_beside_a_profile_comes_first() -> None:
         "windows": {"tokens": 9000, "overlap": 2, "rule": "any_fails"}
     }
     JudgeProfile.objects.create(name="careful", config=recipe)
-    chosen = chosen_judge(HOSTED, given(profile="careful", samples=3, window_rule="last_decides"))
+    chosen = chosen_judge(given(profile="careful", samples=3, window_rule="last_decides"))
     assert (chosen.engine, chosen.model, chosen.samples) == ("debate", "big", 3)
     assert chosen.windows is not None
     assert (chosen.windows.tokens, chosen.windows.overlap, chosen.windows.rule) == (9000, 2, "last_decides")

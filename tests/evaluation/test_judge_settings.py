@@ -108,6 +108,14 @@ def test_formatter_is_the_roles_model_then_the_choices_then_the_settings(setting
     assert formatter(model="chosen") == "chosen"
 
 
+def test_grouping_by_itself_asks_the_embedded_model_one_criterion_a_call(criteria: list[Criterion]) -> None:
+    for grouping, groups in (("auto", 2), ("rubric", 1)):
+        choice = JudgeChoice("direct", grouping=grouping)  # type: ignore[arg-type]
+        judge = judge_ensure(choice=choice, criteria=criteria, endpoint=EMBEDDED)
+        assert len(judge.config["groups"]) == groups
+    assert len(judge_ensure(choice=DEBATE, criteria=criteria, endpoint=ENDPOINT).config["groups"]) == 1
+
+
 def test_embedded_model_answers_every_role() -> None:
     choice = JudgeChoice("debate", model="gpt", models={"judge": "o3"})
     models = {model_of(role, choice=choice, endpoint=EMBEDDED) for role in ("judge", "customer", "formatter")}

@@ -69,7 +69,7 @@ class Command(WorkbenchCommand):
     def _started(self, endpoint: Endpoint, options: dict[str, Any]) -> Run:
         run = run_start(
             chat_set=chosen_set(options),
-            judge=chosen_judge(endpoint, options),
+            judge=chosen_judge(options),
             run=chosen_run(options),
             endpoint=endpoint,
         )
@@ -91,7 +91,7 @@ class Command(WorkbenchCommand):
             )
         return estimate_for(
             chat_set=chosen_set(options),
-            judge=chosen_judge(endpoint, options),
+            judge=chosen_judge(options),
             run=chosen_run(options),
             endpoint=endpoint,
             most_chats=DRY_RUN_CHATS,

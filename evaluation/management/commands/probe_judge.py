@@ -2,7 +2,6 @@
 
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, get_args
@@ -12,7 +11,6 @@ from tqdm import tqdm
 from evaluation.core.choice import JudgeChoice, choice_read
 from evaluation.core.probes import DIRECTIONS, KINDS
 from evaluation.core.types import KnowledgeMode
-from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.runner.plan import current_endpoint
 from evaluation.services.probes import ProbeChoice, probe_estimate, probe_judge, probe_prepare
@@ -64,7 +62,7 @@ class Command(WorkbenchCommand):
         chat_set = ChatSet.objects.select_related("rubric").filter(name=options["set"]).first()
         if chat_set is None:
             raise InputProblem(f"--set: there is no chat set {options['set']!r}")
-        judge, choice = chosen_judge(endpoint, options), chosen_probe(options)
+        judge, choice = chosen_judge(options), chosen_probe(options)
         if options["dry_run"]:
             estimate = probe_estimate(chat_set=chat_set, judge=judge, choice=choice, endpoint=endpoint)
             self.answer(estimate, estimate_text(estimate))
@@ -84,18 +82,16 @@ class Command(WorkbenchCommand):
             raise CommandExit(code)
 
 
-def chosen_judge(endpoint: Endpoint, options: Mapping[str, Any]) -> JudgeChoice:
+def chosen_judge(options: Mapping[str, Any]) -> JudgeChoice:
     """The recipe: the profile's, with what was given beside it. Raises InputProblem."""
     if not options["engine"] and not options["profile"]:
         raise InputProblem("--engine or --profile is needed")
     recipe = _profile(options["profile"]) if options["profile"] else {}
     recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
     try:
-        choice = choice_read(recipe)
+        return choice_read(recipe)
     except FieldProblem as problem:
         raise InputProblem(f"--profile: {problem}" if options["profile"] else f"--{problem}") from None
-    # The embedded model does best with one criterion a call.
-    return replace(choice, grouping="criterion") if endpoint.embedded else choice
 
 
 def _profile(name: str) -> dict[str, Any]:
