@@ -204,7 +204,10 @@ def place(*, chats: int, latency: float) -> Iterator[Place]:
 def launched() -> Run:
     """A run of the newest set, for the workers."""
     chat_set, judge = ChatSet.objects.latest("id"), JudgeChoice(engine="direct")
-    return run_launch(chat_set=chat_set, judge=judge, run=RunChoice(), endpoint=current_endpoint(), by=None)
+    run = run_launch(chat_set=chat_set, judge=judge, run=RunChoice(), endpoint=current_endpoint(), by=None)
+    # Rung for through this process's broker, which the workers do not hear.
+    Run.objects.filter(pk=run.pk).update(rung_at=None)
+    return run
 
 
 def started(*, replicate: int = 0) -> tuple[Run, float]:
