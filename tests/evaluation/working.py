@@ -36,6 +36,12 @@ def launched(chat_set: Any, *, engine: Any = "direct", **run: Any) -> Run:
     return run_launch(chat_set=chat_set, judge=judge, run=choice, endpoint=current_endpoint(), by=None)
 
 
+def unheard(run: Run) -> Run:
+    """The ring of a launch here reaches no worker of another broker; as if that had been known."""
+    Run.objects.filter(pk=run.pk).update(rung_at=None)
+    return run
+
+
 def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
