@@ -30,7 +30,7 @@ class RunChoice:
     """What a run covers: criteria (none = the whole rubric), a split ('' = all), the first `limit` chats.
 
     `budget_usd` caps what it may spend. `audit` is the share of readable answers (0 to 1) that the formatter
-    reads once more without their block; verdicts do not depend on it.
+    reads once more without their block; verdicts do not depend on it. No two runs share a `source_hash`.
     """
 
     criteria: Sequence[str] = ()
@@ -41,6 +41,7 @@ class RunChoice:
     budget_usd: Decimal | None = None
     audit: float = 0.0
     options: dict[str, Any] = field(default_factory=dict)
+    source_hash: str = ""
 
 
 @transaction.atomic
@@ -59,6 +60,7 @@ def run_start(
         replicate=run.replicate,
         mode=run.mode,
         budget_usd=run.budget_usd,
+        source_hash=run.source_hash,
         options={
             "criteria": list(run.criteria),
             "split": run.split,
