@@ -26,6 +26,7 @@ else:
     ModelChoice = forms.ModelChoiceField  # NB: not subscriptable at run time
 
 AS_PROFILE = ("", "as in the profile")
+LEAST_BUDGET = Decimal("0.0001")
 KNOWLEDGE_MODES: tuple[KnowledgeMode, ...] = ("none", "static", "retrieved")
 
 
@@ -69,7 +70,7 @@ class StartForm(forms.Form):
     )
     budget_usd = forms.DecimalField(
         required=False,
-        min_value=Decimal("0.0001"),
+        min_value=LEAST_BUDGET,
         max_digits=12,
         decimal_places=4,
         label="Budget, US dollars",
@@ -172,6 +173,14 @@ class StartForm(forms.Form):
         return any(
             name in self.errors for name in ("criteria", "mode", "replicate", "max_in_flight", "audit")
         )
+
+
+class ResumeForm(forms.Form):
+    """The budget that a run goes on with; empty keeps the one it has."""
+
+    budget_usd = forms.DecimalField(
+        required=False, min_value=LEAST_BUDGET, max_digits=12, decimal_places=4, label="Budget, US dollars"
+    )
 
 
 def _criterion_choices() -> list[tuple[str, str]]:
