@@ -9,7 +9,12 @@ from django.utils import timezone
 
 from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, WorkerLease
 
-MAY_BE_BILLED = (Attempt.Outcome.TIMEOUT,)  # the other's name says so
+# What the outcome's name leaves open.
+NOTES = {
+    Attempt.Outcome.TIMEOUT: "may have been billed without an answer",
+    Attempt.Outcome.REFUSED: "by the model or the endpoint's filter",
+    Attempt.Outcome.BAD_REQUEST: "by the endpoint, as a request that it does not take",
+}
 # A free worker answers its bell at once; planning a big run takes it a moment more.
 ANSWERED_WITHIN = timedelta(seconds=10)
 REASONS = {
@@ -48,7 +53,7 @@ def run_outcomes(run: Run) -> list[Outcome]:
         Outcome(
             Attempt.Outcome(outcome).label,
             number,
-            "may have been billed without an answer" if outcome in MAY_BE_BILLED else "",
+            NOTES.get(Attempt.Outcome(outcome), ""),
         )
         for outcome, number in counts.items()
     ]

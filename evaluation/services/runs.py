@@ -50,7 +50,7 @@ def run_start(
 ) -> Run:
     """Plan a run: judge, pinned chats, one unit for each chat and criteria group. Raises RunRefused."""
     if run.mode == Run.Mode.BATCH and endpoint.embedded:
-        raise RunRefused("the embedded model has no Batch API: leave --batch out")
+        raise RunRefused("the embedded model has no Batch API: ask it one request a call")
     criteria = chosen_criteria(chat_set, run.criteria)
     members = list(chosen_members(chat_set, run))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint)

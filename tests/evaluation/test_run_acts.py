@@ -197,6 +197,17 @@ def test_a_running_run_without_a_worker_says_so(
     assert "No worker is on it right now" in client.get(f"/runs/{run.pk}/").content.decode()
 
 
+def test_imported_verdicts_took_no_time_and_have_nothing_to_control(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, purpose="import", finished_at=timezone.now())
+    client.force_login(lead_user)
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+    assert "Imported" in page
+    assert "It took" not in page
+    assert f'action="/runs/{run.pk}/' not in page
+
+
 def test_a_run_that_has_to_wait_says_for_what(
     client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
 ) -> None:
