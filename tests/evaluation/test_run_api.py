@@ -166,3 +166,15 @@ def test_the_number_of_queries_does_not_grow_with_the_run(lead: Client, stub: St
             look(lead, run_id)
         counts.append(len(queries))
     assert counts[0] == counts[1]
+
+
+def test_the_schema_names_every_operation_of_runs(client: Client, lead_user: User) -> None:
+    client.force_login(lead_user)
+    schema = client.get("/api/schema/", {"format": "json"}).json()
+    operations = {
+        act["operationId"]
+        for path in schema["paths"].values()
+        for act in path.values()
+        if "operationId" in act
+    }
+    assert {"runs", "run_start", "run", "run_pause", "run_resume", "run_cancel"} <= operations
