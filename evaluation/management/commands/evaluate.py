@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from tqdm import tqdm
 
-from evaluation.gateway.budget import BUDGET_REACHED
+from evaluation.gateway.budget import BUDGET_REACHED, budget_check
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.management.options import (
     add_judge_arguments,
@@ -79,7 +79,9 @@ class Command(WorkbenchCommand):
 
     def _resumed(self, options: dict[str, Any]) -> Run:
         run = run_named(options["resume"])
-        plan_load(run)  # settings that cannot go on with this run are refused before it is touched
+        plan = plan_load(run)  # settings that cannot go on with this run are refused before it is touched
+        budget = options["budget"] or run.budget_usd
+        budget_check(budget=budget, models=plan.models, prices=plan.prices)
         if options["budget"]:
             run_rebudget(run=run, budget_usd=options["budget"])
         return run_reopen(run)
