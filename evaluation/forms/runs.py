@@ -1,6 +1,11 @@
 """The form that starts a run: what to judge, by which judge, for how much."""
 
+import hashlib
+import json
+from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
 from django import forms
 from django.db.models import Count, Q
@@ -21,6 +26,7 @@ else:
     ModelChoice = forms.ModelChoiceField  # NB: not subscriptable at run time
 
 AS_PROFILE = ("", "as in the profile")
+LEAST_BUDGET = Decimal("0.0001")
 KNOWLEDGE_MODES: tuple[KnowledgeMode, ...] = ("none", "static", "retrieved")
 
 
@@ -64,7 +70,7 @@ class StartForm(forms.Form):
     )
     budget_usd = forms.DecimalField(
         required=False,
-        min_value=0,
+        min_value=LEAST_BUDGET,
         max_digits=12,
         decimal_places=4,
         label="Budget, US dollars",
@@ -98,6 +104,11 @@ class StartForm(forms.Form):
         help_text="So many answers are read once more by the formatter; verdicts do not depend on it.",
     )
 
+    # New with every form shown: a second press of the button is told from a second run that is meant.
+    form_token = forms.CharField(
+        required=False, max_length=40, widget=forms.HiddenInput, initial=lambda: uuid4().hex
+    )
+
     judge: JudgeChoice
     run: RunChoice
 
@@ -126,13 +137,20 @@ class StartForm(forms.Form):
             )
         except FieldProblem as problem:
             self.add_error("profile", f"its recipe cannot be read: {problem}")
-        self.run = _run_choice(given)
+        self.run = replace(_run_choice(given), source_hash=self._source_hash())
         return given
 
     def _check_criteria(self, chat_set: ChatSet, keys: list[str]) -> None:
         known = set(chat_set.rubric.criteria.values_list("key", flat=True))
         if strange := [key for key in keys if key not in known]:
             self.add_error("criteria", f"{strange[0]} is no criterion of this set's rubric")
+
+    def _source_hash(self) -> str:
+        """Of the token and all that was chosen: with another choice the form starts another run."""
+        given = {name: self[name].value() for name in self.fields}
+        if not given["form_token"]:
+            return ""
+        return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
 
     @property
     def what_fields(self) -> list[forms.BoundField]:
@@ -155,6 +173,14 @@ class StartForm(forms.Form):
         return any(
             name in self.errors for name in ("criteria", "mode", "replicate", "max_in_flight", "audit")
         )
+
+
+class ResumeForm(forms.Form):
+    """The budget that a run goes on with; empty keeps the one it has."""
+
+    budget_usd = forms.DecimalField(
+        required=False, min_value=LEAST_BUDGET, max_digits=12, decimal_places=4, label="Budget, US dollars"
+    )
 
 
 def _criterion_choices() -> list[tuple[str, str]]:

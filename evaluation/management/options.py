@@ -1,6 +1,7 @@
 """What `evaluate` can be told, and the judge and the run that it amounts to."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, get_args
 
@@ -166,11 +167,11 @@ def share(text: str) -> float:
 
 
 def dollars(text: str) -> Decimal:
-    """An amount above zero, in hundredths of a cent at the finest."""
+    """An amount above zero, in hundredths of a cent at the finest; raises ArgumentTypeError."""
     try:
         value = Decimal(text)
     except InvalidOperation:
-        raise ValueError from None
+        value = Decimal(0)
     if not value.is_finite() or not 0 < value < 100_000_000 or value != round(value, 4):
-        raise ValueError
+        raise ArgumentTypeError(f"must be US dollars from 0.0001 with at most four decimals, not {text!r}")
     return value

@@ -1,12 +1,22 @@
 """What the page of one run shows: how far it is, what went wrong, what was asked."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db.models import Count
+from django.utils import timezone
 
-from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict
+from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, WorkerLease
 
-MAY_BE_BILLED = (Attempt.Outcome.TIMEOUT,)  # the other's name says so
+# What the outcome's name leaves open.
+NOTES = {
+    Attempt.Outcome.TIMEOUT: "may have been billed without an answer",
+    Attempt.Outcome.REFUSED: "by the model or the endpoint's filter",
+    Attempt.Outcome.BAD_REQUEST: "by the endpoint, as a request that it does not take",
+}
+# A free worker answers its bell at once; planning a big run takes it a moment more.
+ANSWERED_WITHIN = timedelta(seconds=10)
 REASONS = {
     Verdict.State.UNPARSED: "The answer holds no verdict that could be read.",
     Verdict.State.REFUSED: "The model or the endpoint's filter refused.",
@@ -43,7 +53,7 @@ def run_outcomes(run: Run) -> list[Outcome]:
         Outcome(
             Attempt.Outcome(outcome).label,
             number,
-            "may have been billed without an answer" if outcome in MAY_BE_BILLED else "",
+            NOTES.get(Attempt.Outcome(outcome), ""),
         )
         for outcome, number in counts.items()
     ]
@@ -79,6 +89,21 @@ def run_batches(run: Run) -> list[Batch]:
     return list(run.batches.order_by("id")) if run.mode == Run.Mode.BATCH else []
 
 
+def waits_for(run: Run, *, workers: int, batches: Sequence[Batch]) -> str:
+    """What a running run that none of the `workers` is on waits for; '' for any other.
+
+    `batches`: answers of the Batch API; `turn`: a worker that is rung for or on another run; `worker`: any.
+    """
+    if run.state != Run.State.RUNNING or workers:
+        return ""
+    if any(batch.finished_at is None for batch in batches):
+        return "batches"
+    now = timezone.now()
+    if run.rung_at and run.rung_at > now - ANSWERED_WITHIN:
+        return "turn"
+    return "turn" if WorkerLease.objects.filter(expires_at__gte=now).exists() else "worker"
+
+
 def shares(run: Run) -> dict[str, float | None]:
     """How much of the prompts repeated, and how much the endpoint said it had cached."""
     return {
@@ -101,10 +126,8 @@ def next_step(run: Run) -> str:
 
 
 _STEPS = (
-    (
-        ("budget",),
-        "Start a run like this one with a larger budget: what was answered is reused and costs nothing.",
-    ),
+    (("price of",), "Name the model's price in the file of LACE_PRICES, restart the worker, then resume."),
+    (("budget",), "Resume with a larger budget; nothing that was answered is asked again."),
     (("401", "403", "api key", "key"), "Check OPENAI_API_KEY, restart the worker, then resume."),
     (
         ("404", "model"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
 from django.db import transaction
@@ -53,9 +54,15 @@ def run_pause(*, run: Run, by: User | None) -> Run:
 
 
 @transaction.atomic
-def run_resume(*, run: Run, by: User | None) -> Run:
-    """Hand a paused or failed run to the workers again, its failed units too. Raises RunRefused."""
-    resumed = run_reopen(_locked(run, "resumed", RESUMABLE), on_worker=True)
+def run_resume(*, run: Run, by: User | None, budget_usd: Decimal | None = None) -> Run:
+    """Hand a paused or failed run to the workers again, its failed units too; None keeps its budget.
+
+    Raises RunRefused.
+    """
+    locked = _locked(run, "resumed", RESUMABLE)
+    if budget_usd is not None:
+        run_rebudget(run=locked, budget_usd=budget_usd)
+    resumed = run_reopen(locked, on_worker=True)
     run_ring(resumed)
     return resumed
 
@@ -67,6 +74,13 @@ def run_cancel(*, run: Run, by: User | None) -> Run:
     locked.finished_at = timezone.now()
     _set(locked, Run.State.CANCELLED, error=f"cancelled by {_who(by)}")
     return locked
+
+
+def run_rebudget(*, run: Run, budget_usd: Decimal) -> None:
+    """Set a run's cap anew; raises RunRefused where so much is spent already."""
+    if budget_usd <= run.committed_usd:
+        raise RunRefused(f"run {run.pk} has spent ${run.committed_usd:.4f} already, its budget must be more")
+    Run.objects.filter(pk=run.pk).update(budget_usd=budget_usd)
 
 
 def _locked(run: Run, what: str, states: Collection[Run.State]) -> Run:

@@ -9,9 +9,11 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from evaluation.core.choice import JudgeChoice
+from evaluation.gateway.budget import budget_check
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Unit
+from evaluation.runner.plan import current_prices
 from evaluation.services.judges import judge_ensure
 from labeling.core.problems import InputProblem
 from labeling.models.chats import ChatSet, ChatSetMember
@@ -30,7 +32,7 @@ class RunChoice:
     """What a run covers: criteria (none = the whole rubric), a split ('' = all), the first `limit` chats.
 
     `budget_usd` caps what it may spend. `audit` is the share of readable answers (0 to 1) that the formatter
-    reads once more without their block; verdicts do not depend on it.
+    reads once more without their block; verdicts do not depend on it. No two runs share a `source_hash`.
     """
 
     criteria: Sequence[str] = ()
@@ -41,24 +43,31 @@ class RunChoice:
     budget_usd: Decimal | None = None
     audit: float = 0.0
     options: dict[str, Any] = field(default_factory=dict)
+    source_hash: str = ""
 
 
 @transaction.atomic
 def run_start(
     *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, endpoint: Endpoint, by: User | None = None
 ) -> Run:
-    """Plan a run: judge, pinned chats, one unit for each chat and criteria group. Raises RunRefused."""
+    """Plan a run: judge, pinned chats, one unit for each chat and criteria group.
+
+    Raises RunRefused; InputProblem for a budget that cannot be kept without a price.
+    """
     if run.mode == Run.Mode.BATCH and endpoint.embedded:
-        raise RunRefused("the embedded model has no Batch API: leave --batch out")
+        raise RunRefused("the embedded model has no Batch API: ask it one request a call")
     criteria = chosen_criteria(chat_set, run.criteria)
     members = list(chosen_members(chat_set, run))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint)
+    models = {role["model"] for role in row.config["roles"].values()}
+    budget_check(budget=run.budget_usd, models=models, prices=current_prices())
     started = Run.objects.create(
         judge=row,
         chat_set=chat_set,
         replicate=run.replicate,
         mode=run.mode,
         budget_usd=run.budget_usd,
+        source_hash=run.source_hash,
         options={
             "criteria": list(run.criteria),
             "split": run.split,

@@ -6,6 +6,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from evaluation.selectors import run_page
 from evaluation.selectors.recipes import ROLES
 from labeling.templatetags.lace import number
 
@@ -21,6 +22,12 @@ def usd(value: float | Decimal | str | None) -> SafeString:
         return mark_safe("&lt; $0.0001")
     shown = f"{value:,.2f}" if value == 0 or value >= Decimal("0.1") else f"{value:.4f}"
     return mark_safe(f"${shown}")  # noqa: S308 - digits only
+
+
+@register.filter
+def in_words(error: str) -> str:
+    """An error line that begins with a request's outcome, in words."""
+    return run_page.in_words(error)
 
 
 @register.filter

@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from evaluation.forms.runs import ResumeForm
 from evaluation.models.runs import Run
 from evaluation.selectors import run_page
 from evaluation.selectors.engine_stats import run_engine_stats
@@ -90,7 +91,8 @@ def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
         raise Http404
     do, said = ACTS[act]
     try:
-        do(run=run, by=cast(User, request.user))
+        given = _new_budget(request) if act == "resume" else {}
+        do(run=run, by=cast(User, request.user), **given)
     except InputProblem as refused:
         messages.error(request, f"Run {run.pk} stays as it is: {refused}.")
     else:
@@ -98,8 +100,15 @@ def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
     return redirect("evaluation:run_detail", run.pk)
 
 
+def _new_budget(request: HttpRequest) -> dict[str, Any]:
+    form = ResumeForm(request.POST)
+    if not form.is_valid():
+        raise InputProblem("the budget must be an amount of US dollars above 0")
+    return form.cleaned_data
+
+
 def _progress(run: Run) -> dict[str, Any]:
-    row, progress = run_rows([run])[0], run_progress(run)
+    row, progress, batches = run_rows([run])[0], run_progress(run), run_page.run_batches(run)
     return {
         "run": row,
         "progress": progress,
@@ -108,7 +117,8 @@ def _progress(run: Run) -> dict[str, Any]:
         "shares": run_page.shares(run),
         "trouble": run_page.in_words(run.error),
         "next_step": run_page.next_step(run),
-        "batches": run_page.run_batches(run),
+        "batches": batches,
+        "waits_for": run_page.waits_for(run, workers=progress.workers, batches=batches),
     }
 
 

@@ -13,6 +13,9 @@ from labeling.access import permission_or_404
 from labeling.core.problems import InputProblem
 from labeling.models.people import User
 
+STARTED = "Run {} is started. You can leave this page; it goes on."
+STARTED_BEFORE = "This form had started run {} already: no second one was made."
+
 
 @permission_or_404("labeling.start_runs")
 @require_http_methods(["GET", "POST"])
@@ -24,7 +27,7 @@ def run_new(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         given = form.cleaned_data
         try:
-            run = start_run(
+            started = start_run(
                 chat_set=given["set"],
                 judge=form.judge,
                 run=form.run,
@@ -34,8 +37,8 @@ def run_new(request: HttpRequest) -> HttpResponse:
         except InputProblem as problem:
             form.add_error(None, str(problem))
         else:
-            messages.success(request, f"Run {run.pk} is started. You can leave this page; it goes on.")
-            return redirect("evaluation:run_detail", run.pk)
+            messages.success(request, (STARTED_BEFORE if started.again else STARTED).format(started.run.pk))
+            return redirect("evaluation:run_detail", started.run.pk)
     return render(request, "evaluation/run_new.html", {"form": form})
 
 

@@ -259,3 +259,13 @@ def test_a_holdout_chat_stays_invisible_for_authors(author: Client, lead: Client
     assert author.get(case.url).status_code == 404
     assert lead.get(case.url).status_code == 200
     assert ChatSet.objects.count() == 1
+
+
+def test_a_failed_verdict_says_why_in_words_and_rests_on_no_answer(lead: Client, settings: Settings) -> None:
+    chat = workspace("polite", chats=1).members.get().chat
+    with answering(settings, lambda body: StubReply("{}", status=400)):
+        evaluate("--set", "calibration", "--engine", "direct", "--samples", "3")
+    page = text_of(lead.get(Judged(the_run(), chat).url))
+    assert "Request refused: HTTP 400" in page
+    assert "bad_request" not in page
+    assert "rests on this one" not in page

@@ -1,14 +1,19 @@
 """What leads can do with runs from the pages, how the list is narrowed, what the run page explains."""
 
+from datetime import timedelta
+from decimal import Decimal
+
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from evaluation.models.judges import Judge
-from evaluation.models.runs import Unit, Verdict
+from evaluation.models.runs import Batch, Run, Unit, Verdict
+from evaluation.runner.leases import lease_begin
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Rubric
@@ -84,6 +89,25 @@ def test_only_leads_control_runs(
     assert run.state == "running"
 
 
+def test_a_run_at_its_budget_goes_on_with_a_larger_one(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    cap, spent = Decimal("0.30"), Decimal("0.29")
+    run = make_run(
+        make_judge(rubric), chat_set, state="paused", units_total=3, budget_usd=cap, committed_usd=spent
+    )
+    client.force_login(lead_user)
+    assert 'name="budget_usd"' in client.get(f"/runs/{run.pk}/").content.decode()
+    resume = reverse("evaluation:run_act", args=[run.pk, "resume"])
+    for budget, why in (("0.2", "has spent $0.2900 already"), ("much", "above 0"), ("0", "above 0")):
+        assert why in client.post(resume, {"budget_usd": budget}, follow=True).content.decode()
+        run.refresh_from_db()
+        assert (run.state, run.budget_usd) == ("paused", cap)
+    client.post(resume, {"budget_usd": "1.5"})
+    run.refresh_from_db()
+    assert (run.state, run.budget_usd) == ("running", Decimal("1.5"))
+
+
 def test_a_strange_act_is_not_found_and_no_act_is_a_get(
     client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
 ) -> None:
@@ -153,6 +177,7 @@ def test_verdicts_without_an_answer_are_counted_under_their_names(
     ("error", "step"),
     [
         ("the budget of $1 is reached", "larger budget"),
+        ("a budget needs the price of 'm': name it in the file of LACE_PRICES", "restart the worker"),
         ("HTTP 401: key refused", "OPENAI_API_KEY"),
         ("run 7 asks x, but the settings name y", "OPENAI_BASE_URL"),
         ("paused by ines", "Resume goes on from here"),
@@ -172,6 +197,36 @@ def test_a_running_run_without_a_worker_says_so(
     run = make_run(make_judge(rubric), chat_set, state="running", units_total=3)
     client.force_login(lead_user)
     assert "No worker is on it right now" in client.get(f"/runs/{run.pk}/").content.decode()
+
+
+def test_imported_verdicts_took_no_time_and_have_nothing_to_control(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, purpose="import", finished_at=timezone.now())
+    client.force_login(lead_user)
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+    assert "Imported" in page
+    assert "It took" not in page
+    assert f'action="/runs/{run.pk}/' not in page
+
+
+def test_a_run_that_has_to_wait_says_for_what(
+    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
+) -> None:
+    run = make_run(make_judge(rubric), chat_set, state="running", units_total=3, mode="batch")
+    client.force_login(lead_user)
+
+    def page() -> str:
+        return client.get(f"/runs/{run.pk}/").content.decode()
+
+    Run.objects.filter(pk=run.pk).update(rung_at=timezone.now())
+    assert "The workers are on other runs" in page()
+    Run.objects.filter(pk=run.pk).update(rung_at=timezone.now() - timedelta(minutes=5))
+    assert "No worker is on it right now" in page()
+    lease_begin(make_run(make_judge(rubric, name="other"), chat_set, state="running").pk)
+    assert "The workers are on other runs" in page()
+    Batch.objects.create(run=run, endpoint="e", batch_id="b")
+    assert "The endpoint works on the batches" in page()
 
 
 def test_the_engine_statistics_of_a_debate_are_on_the_page(

@@ -1,6 +1,7 @@
 """REST of runs: start, look, pause, resume, cancel; rights, errors by field, a fixed number of queries."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, Run
 from evaluation.tasks import drain, rings_waiting
 from labeling.models.people import User
-from tests.evaluation.running import always, answering, workspace
+from tests.evaluation.running import MODEL, always, answering, workspace
 from tests.evaluation.working import launched, purge_rings
 from tests.stub_endpoint import StubEndpoint
 
@@ -55,7 +56,19 @@ def look(client: Client, run_id: int) -> Any:
     return client.get(reverse("api_run", args=[run_id]))
 
 
-def test_a_started_run_is_accepted_with_its_id_and_a_worker_is_rung(lead: Client, lead_user: User) -> None:
+def test_a_budget_without_a_price_is_refused_and_nothing_is_planned(lead: Client) -> None:
+    answer = start(lead, budget_usd="1.50")
+    assert answer.status_code == 400
+    assert "LACE_PRICES" in str(answer.json())
+    assert not Run.objects.exists()
+
+
+def test_a_started_run_is_accepted_with_its_id_and_a_worker_is_rung(
+    lead: Client, lead_user: User, settings: Settings, tmp_path: Path
+) -> None:
+    prices = tmp_path / "prices.json"
+    prices.write_text(f'{{"{MODEL}": {{"input": 1, "output": 2}}}}')
+    settings.LACE_PRICES = str(prices)
     answer = start(lead, limit=2, criteria=["polite"], max_in_flight=3, budget_usd="1.50", audit=0.1)
     assert answer.status_code == 202, answer.json()
     run = Run.objects.get(pk=answer.json()["id"])
@@ -166,3 +179,15 @@ def test_the_number_of_queries_does_not_grow_with_the_run(lead: Client, stub: St
             look(lead, run_id)
         counts.append(len(queries))
     assert counts[0] == counts[1]
+
+
+def test_the_schema_names_every_operation_of_runs(client: Client, lead_user: User) -> None:
+    client.force_login(lead_user)
+    schema = client.get("/api/schema/", {"format": "json"}).json()
+    operations = {
+        act["operationId"]
+        for path in schema["paths"].values()
+        for act in path.values()
+        if "operationId" in act
+    }
+    assert {"runs", "run_start", "run", "run_pause", "run_resume", "run_cancel"} <= operations

@@ -16,6 +16,7 @@ from evaluation.core.choice import JudgeChoice
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run
 from evaluation.selectors.profiles import default_profile
+from evaluation.services import starts
 from evaluation.services.profiles import profile_save
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
@@ -128,6 +129,34 @@ def test_start_plans_the_run_as_chosen(
     assert run.judge.config["knowledge"]["mode"] == "none"
 
 
+def test_a_second_press_of_the_button_starts_no_second_run(lead: Client, stub: StubEndpoint) -> None:
+    token = lead.get(NEW).context["form"]["form_token"].value()
+    chosen = choose(workspace("polite"), form_token=token)
+    first, second = lead.post(NEW, chosen), lead.post(NEW, chosen, follow=True)
+    run = Run.objects.get()
+    assert first.headers["Location"] == second.redirect_chain[0][0] == f"/runs/{run.pk}/"
+    assert f"had started run {run.pk} already" in second.content.decode()
+
+
+def test_two_presses_in_the_same_moment_start_one_run(
+    lead: Client, stub: StubEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = choose(workspace("polite"), form_token="one form")
+    lead.post(NEW, chosen)
+    looks = iter([None])
+    look = starts._started
+    # The second looks before the first has stored its run, and may store none of its own.
+    monkeypatch.setattr(starts, "_started", lambda run: next(looks, look(run)))
+    assert lead.post(NEW, chosen).headers["Location"] == f"/runs/{Run.objects.get().pk}/"
+
+
+def test_another_choice_or_a_form_opened_anew_starts_another_run(lead: Client, stub: StubEndpoint) -> None:
+    chosen = choose(workspace("polite"), form_token="one form")
+    for changes in ({}, {"limit": "1"}, {"form_token": "another form"}):
+        lead.post(NEW, chosen | changes)
+    assert Run.objects.count() == 3
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -136,6 +165,7 @@ def test_start_plans_the_run_as_chosen(
         ("profile", "999"),
         ("samples", "12"),
         ("budget_usd", "-1"),
+        ("budget_usd", "0"),
         ("mode", "carrier pigeon"),
         ("criteria", ["nothing"]),
         ("audit", "101"),

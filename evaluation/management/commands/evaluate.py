@@ -3,13 +3,12 @@
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
 from tqdm import tqdm
 
-from evaluation.gateway.budget import BUDGET_REACHED
+from evaluation.gateway.budget import BUDGET_REACHED, budget_check
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.management.options import (
     add_judge_arguments,
@@ -28,6 +27,7 @@ from evaluation.runner.batch import batch_advance
 from evaluation.runner.estimate import Estimate, run_estimate
 from evaluation.runner.execute import run_execute, run_reopen, run_settle
 from evaluation.runner.plan import current_endpoint, current_prices, plan_load
+from evaluation.services.control import run_rebudget
 from evaluation.services.estimates import estimate_for
 from evaluation.services.runs import run_start
 from labeling.core.problems import InputProblem
@@ -79,9 +79,11 @@ class Command(WorkbenchCommand):
 
     def _resumed(self, options: dict[str, Any]) -> Run:
         run = run_named(options["resume"])
-        plan_load(run)  # settings that cannot go on with this run are refused before it is touched
+        plan = plan_load(run)  # settings that cannot go on with this run are refused before it is touched
+        budget = options["budget"] or run.budget_usd
+        budget_check(budget=budget, models=plan.models, prices=plan.prices)
         if options["budget"]:
-            budget_raise(run, options["budget"])
+            run_rebudget(run=run, budget_usd=options["budget"])
         return run_reopen(run)
 
     def _estimate(self, endpoint: Endpoint, options: dict[str, Any]) -> Estimate:
@@ -157,13 +159,6 @@ def run_named(run_id: int) -> Run:
     if (run := runs.filter(pk=run_id).first()) is None:
         raise InputProblem(f"--resume: there is no run {run_id} that was evaluated here")
     return run
-
-
-def budget_raise(run: Run, budget: Decimal) -> None:
-    """Set a run's cap anew; one that is spent already is refused."""
-    if budget <= run.committed_usd:
-        raise InputProblem(f"--budget: run {run.pk} has spent ${run.committed_usd:.4f} already")
-    Run.objects.filter(pk=run.pk).update(budget_usd=budget)
 
 
 def run_json(run: Run) -> dict[str, Any]:
