@@ -1,7 +1,6 @@
 """What `evaluate` can be told, and the judge and the run that it amounts to."""
 
 from argparse import ArgumentParser, ArgumentTypeError
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, get_args
 
