@@ -132,6 +132,10 @@ class ProfileForm(forms.Form):
         given = dict(super().clean() or {})
         if given.get("rule") and not given.get("window_tokens") and "window_tokens" not in self.errors:
             self.add_error("window_tokens", "say how many tokens a part may have")
+        if given.get("window_tokens") and not given.get("rule") and "rule" not in self.errors:
+            self.add_error(
+                "rule", "say how the parts come to one verdict, or leave the tokens of a part empty"
+            )
         if self.errors:
             return given
         try:

@@ -197,6 +197,7 @@ def test_the_form_shows_a_recipe_as_it_was_saved(lead: Client) -> None:
         ("engine", "guess"),
         ("model_judge", "m" * 201),
         ("window_tokens", ""),
+        ("rule", ""),
         ("passage_tokens", "-1"),
     ],
 )
