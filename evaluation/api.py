@@ -14,9 +14,10 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from evaluation.api_bodies import RunInput, RunOutput, StartedOutput, run_body
+from evaluation.api_bodies import ResumeInput, RunInput, RunOutput, StartedOutput, run_body
 from evaluation.core.choice import JudgeChoice, choice_read
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.models.judges import JudgeProfile
@@ -113,30 +114,39 @@ class RunAction(APIView):
 
     permission_classes = [StartsRuns]
     action: Callable[..., Run]
+    body: type[Serializer[Any]] | None = None
 
     def post(self, request: Request, run_id: int) -> Response:
         """The run as it is then."""
         run = get_object_or_404(run_list(), pk=run_id)
+        given = self.body(data=request.data) if self.body else None
+        if given is not None:
+            given.is_valid(raise_exception=True)
         try:
-            run = type(self).action(run=run, by=cast(User, request.user))
+            more = given.validated_data if given else {}
+            run = type(self).action(run=run, by=cast(User, request.user), **more)
         except RunRefused as refused:
             raise Refused(str(refused)) from refused
+        except InputProblem as problem:
+            raise ValidationError({"budget_usd": [str(problem)]}) from problem
         return Response(run_body(run))
 
 
-def _action(name: str, action: Callable[..., Run]) -> type[RunAction]:
+def _action(
+    name: str, action: Callable[..., Run], body: type[Serializer[Any]] | None = None
+) -> type[RunAction]:
     """A view of its own for each action, so that the schema has an operation for each."""
     schema = extend_schema(
         operation_id=f"run_{name}",
-        request=None,
-        responses={200: RunOutput, 404: NOT_FOUND, 409: REFUSED},
+        request=body,
+        responses={200: RunOutput, 404: NOT_FOUND, 409: REFUSED} | ({400: WRONG} if body else {}),
     )
-    view = type(f"Run{name.title()}", (RunAction,), {"action": staticmethod(action)})
+    view = type(f"Run{name.title()}", (RunAction,), {"action": staticmethod(action), "body": body})
     return cast(type[RunAction], schema(view))
 
 
 RunPause = _action("pause", run_pause)
-RunResume = _action("resume", run_resume)
+RunResume = _action("resume", run_resume, ResumeInput)
 RunCancel = _action("cancel", run_cancel)
 
 

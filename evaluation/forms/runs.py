@@ -24,6 +24,14 @@ AS_PROFILE = ("", "as in the profile")
 KNOWLEDGE_MODES: tuple[KnowledgeMode, ...] = ("none", "static", "retrieved")
 
 
+class ResumeForm(forms.Form):
+    """What a run with a budget may spend when it goes on."""
+
+    budget_usd = forms.DecimalField(
+        required=False, min_value=0, max_digits=12, decimal_places=4, label="Budget, US dollars"
+    )
+
+
 class SetChoice(ModelChoice):
     """Chat sets with the size of their splits."""
 

@@ -103,7 +103,7 @@ def next_step(run: Run) -> str:
 _STEPS = (
     (
         ("budget",),
-        "Start a run like this one with a larger budget: what was answered is reused and costs nothing.",
+        "Resume with a larger budget; nothing that was answered is paid again.",
     ),
     (("401", "403", "api key", "key"), "Check OPENAI_API_KEY, restart the worker, then resume."),
     (

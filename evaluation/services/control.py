@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
 from django.db import transaction
@@ -12,7 +13,7 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.runs import Run
 from evaluation.runner.batch import batches_stop
 from evaluation.runner.execute import ON_WORKER, run_reopen
-from evaluation.services.runs import RunChoice, RunRefused, run_start
+from evaluation.services.runs import RunChoice, RunRefused, budget_change, run_start
 from evaluation.tasks import ring
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
@@ -53,9 +54,15 @@ def run_pause(*, run: Run, by: User | None) -> Run:
 
 
 @transaction.atomic
-def run_resume(*, run: Run, by: User | None) -> Run:
-    """Hand a paused or failed run to the workers again, its failed units too. Raises RunRefused."""
-    resumed = run_reopen(_locked(run, "resumed", RESUMABLE), on_worker=True)
+def run_resume(*, run: Run, by: User | None, budget_usd: Decimal | None = None) -> Run:
+    """Hand a paused or failed run to the workers again, its failed units too, with a new cap if one is given.
+
+    Raises RunRefused, and InputProblem for a budget that cannot be kept.
+    """
+    locked = _locked(run, "resumed", RESUMABLE)
+    if budget_usd is not None:
+        budget_change(locked, budget_usd)
+    resumed = run_reopen(locked, on_worker=True)
     run_ring(resumed)
     return resumed
 

@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from evaluation.forms.runs import ResumeForm
 from evaluation.models.runs import Run
 from evaluation.selectors import run_page
 from evaluation.selectors.engine_stats import run_engine_stats
@@ -82,12 +83,20 @@ def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
         raise Http404
     do, said = ACTS[act]
     try:
-        do(run=run, by=cast(User, request.user))
+        do(run=run, by=cast(User, request.user), **(_budget(request) if act == "resume" else {}))
     except InputProblem as refused:
         messages.error(request, f"Run {run.pk} stays as it is: {refused}.")
     else:
         messages.success(request, said.format(run.pk))
     return redirect("evaluation:run_detail", run.pk)
+
+
+def _budget(request: HttpRequest) -> dict[str, Any]:
+    """A new cap, if one is given; raises InputProblem."""
+    form = ResumeForm(request.POST)
+    if not form.is_valid():
+        raise InputProblem(f"the budget is no amount in dollars: {form.errors['budget_usd'][0].rstrip('.')}")
+    return form.cleaned_data
 
 
 def _progress(run: Run) -> dict[str, Any]:
@@ -115,6 +124,7 @@ def _whole(run: Run) -> dict[str, Any]:
         "outcomes": run_page.run_outcomes(run),
         "ledger": run_ledger(run),
         "engine": run_engine_stats(run),
+        "resume": None if run.budget_usd is None else ResumeForm(initial={"budget_usd": run.budget_usd}),
         "settings": judge_settings(run.judge, run),
         "roles": judge_roles(run.judge),
         "prompts": run.judge.prompts.select_related(

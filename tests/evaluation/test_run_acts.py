@@ -150,7 +150,7 @@ def test_verdicts_without_an_answer_are_counted_under_their_names(
 @pytest.mark.parametrize(
     ("error", "step"),
     [
-        ("the budget of $1 is reached", "larger budget"),
+        ("the budget of $1 is reached", "Resume with a larger budget"),
         ("HTTP 401: key refused", "OPENAI_API_KEY"),
         ("run 7 asks x, but the settings name y", "OPENAI_BASE_URL"),
         ("paused by ines", "Resume goes on from here"),

@@ -3,7 +3,6 @@
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -29,7 +28,7 @@ from evaluation.runner.estimate import Estimate, run_estimate
 from evaluation.runner.execute import run_execute, run_reopen, run_settle
 from evaluation.runner.plan import current_endpoint, current_prices, plan_load
 from evaluation.services.estimates import estimate_for
-from evaluation.services.runs import run_start
+from evaluation.services.runs import budget_change, run_start
 from labeling.core.problems import InputProblem
 from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
 
@@ -81,7 +80,7 @@ class Command(WorkbenchCommand):
         run = run_named(options["resume"])
         plan_load(run)  # settings that cannot go on with this run are refused before it is touched
         if options["budget"]:
-            budget_raise(run, options["budget"])
+            budget_change(run, options["budget"])
         return run_reopen(run)
 
     def _estimate(self, endpoint: Endpoint, options: dict[str, Any]) -> Estimate:
@@ -156,14 +155,9 @@ def run_named(run_id: int) -> Run:
     runs = Run.objects.select_related("judge", "chat_set").filter(purpose=Run.Purpose.EVALUATION)
     if (run := runs.filter(pk=run_id).first()) is None:
         raise InputProblem(f"--resume: there is no run {run_id} that was evaluated here")
+    if run.state == Run.State.CANCELLED:
+        raise InputProblem(f"--resume: run {run_id} is cancelled: it cannot be resumed")
     return run
-
-
-def budget_raise(run: Run, budget: Decimal) -> None:
-    """Set a run's cap anew; one that is spent already is refused."""
-    if budget <= run.committed_usd:
-        raise InputProblem(f"--budget: run {run.pk} has spent ${run.committed_usd:.4f} already")
-    Run.objects.filter(pk=run.pk).update(budget_usd=budget)
 
 
 def run_json(run: Run) -> dict[str, Any]:
