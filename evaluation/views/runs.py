@@ -95,7 +95,8 @@ def _budget(request: HttpRequest) -> dict[str, Any]:
     """A new cap, if one is given; raises InputProblem."""
     form = ResumeForm(request.POST)
     if not form.is_valid():
-        raise InputProblem(f"the budget is no amount in dollars: {form.errors['budget_usd'][0].rstrip('.')}")
+        why = str(form.errors["budget_usd"][0]).rstrip(".")
+        raise InputProblem(f"the budget is no amount in dollars: {why}")
     return form.cleaned_data
 
 

@@ -48,7 +48,7 @@ def start(client: Client, **body: Any) -> Any:
 
 
 def act(client: Client, run_id: int, action: str) -> Any:
-    return client.post(reverse(f"api_run_{action}", args=[run_id]))
+    return client.post(reverse(f"api_run_{action}", args=[run_id]), content_type="application/json")
 
 
 def look(client: Client, run_id: int) -> Any:
