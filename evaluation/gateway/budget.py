@@ -27,6 +27,15 @@ class BudgetReached(Exception):
     """The next request does not fit into what the budget has left, and nothing here can free any of it."""
 
 
+def budget_reached(budget: Decimal) -> str:
+    """Why a run pauses at its cap.
+
+    >>> budget_reached(Decimal("5.0000"))
+    'the budget of $5 is reached'
+    """
+    return f"{BUDGET_REACHED} ${budget.normalize():f} is reached"
+
+
 def budget_check(*, budget: Decimal | None, models: Collection[str], prices: Mapping[str, Price]) -> None:
     """Refuse a budget that cannot be kept because a model's price is unknown; raises InputProblem."""
     unknown = sorted(set(models) - set(prices))
@@ -108,5 +117,5 @@ class Outstanding:
     async def room(self) -> None:
         """Wait until something has ended; raises BudgetReached when nothing is under way."""
         if self._count == 0:
-            raise BudgetReached(f"{BUDGET_REACHED} ${(self._budget or Decimal(0)).normalize():f} is reached")
+            raise BudgetReached(budget_reached(self._budget or Decimal(0)))
         await self._freed.wait()
