@@ -101,6 +101,7 @@ def next_step(run: Run) -> str:
 
 
 _STEPS = (
+    (("lace_prices",), "Name the model's price in that file, restart the worker, then resume."),
     (
         ("budget",),
         "Resume with a larger budget; nothing that was answered is paid again.",
