@@ -14,9 +14,10 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from evaluation.api_bodies import RunInput, RunOutput, StartedOutput, run_body
+from evaluation.api_bodies import ResumeInput, RunInput, RunOutput, StartedOutput, run_body
 from evaluation.core.choice import JudgeChoice, choice_read
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.models.judges import JudgeProfile
@@ -108,28 +109,37 @@ class RunDetail(APIView):
         return Response(run_body(run))
 
 
-def _action(name: str, action: Callable[..., Run]) -> type[APIView]:
+def _action(
+    name: str, action: Callable[..., Run], body: type[Serializer[Any]] | None = None
+) -> type[APIView]:
     """A view of its own for each action, so that the schema has an operation for each."""
 
     @extend_schema(
         operation_id=f"run_{name}",
         description=f"{name.title()} a run; the answer is the run as it is then.",
-        request=None,
-        responses={200: RunOutput, 404: NOT_FOUND, 409: REFUSED},
+        request=body,
+        responses={200: RunOutput, 404: NOT_FOUND, 409: REFUSED} | ({400: WRONG} if body else {}),
     )
     def post(self: APIView, request: Request, run_id: int) -> Response:
         run = get_object_or_404(run_list(), pk=run_id)
+        more: dict[str, Any] = {}
+        if body is not None:
+            given = body(data=request.data)
+            given.is_valid(raise_exception=True)
+            more = given.validated_data
         try:
-            run = action(run=run, by=cast(User, request.user))
+            run = action(run=run, by=cast(User, request.user), **more)
         except RunRefused as refused:
             raise Refused(str(refused)) from refused
+        except InputProblem as problem:
+            raise ValidationError({"budget_usd": [str(problem)]}) from problem
         return Response(run_body(run))
 
     return type(f"Run{name.title()}", (APIView,), {"permission_classes": [StartsRuns], "post": post})
 
 
 RunPause = _action("pause", run_pause)
-RunResume = _action("resume", run_resume)
+RunResume = _action("resume", run_resume, ResumeInput)
 RunCancel = _action("cancel", run_cancel)
 
 

@@ -93,6 +93,14 @@ class RunInput(serializers.Serializer[Any]):
         )
 
 
+class ResumeInput(serializers.Serializer[Any]):
+    """How a run goes on; nothing need be said."""
+
+    budget_usd = serializers.DecimalField(
+        12, 4, min_value=Decimal("0.0001"), required=False, help_text="The run's new cap."
+    )
+
+
 class StartedOutput(serializers.Serializer[Run]):
     """A planned run."""
 

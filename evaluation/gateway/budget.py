@@ -7,11 +7,12 @@ from decimal import Decimal
 
 from django.db.models import Q, Sum
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from evaluation.core.types import Request
 from evaluation.gateway.client import Kind
 from evaluation.gateway.prices import Price, cost
-from evaluation.models.runs import Attempt, Run
+from evaluation.models.runs import Attempt, Run, WorkerLease
 from labeling.core.problems import InputProblem
 
 # How a run's error begins that was paused by its budget.
@@ -25,6 +26,15 @@ FREE: frozenset[Kind] = frozenset(
 
 class BudgetReached(Exception):
     """The next request does not fit into what the budget has left, and nothing here can free any of it."""
+
+
+def budget_reached(budget: Decimal) -> str:
+    """Why a run pauses at its cap.
+
+    >>> budget_reached(Decimal("5.0000"))
+    'the budget of $5 is reached'
+    """
+    return f"{BUDGET_REACHED} ${budget.normalize():f} is reached"
 
 
 def budget_check(*, budget: Decimal | None, models: Collection[str], prices: Mapping[str, Price]) -> None:
@@ -87,6 +97,13 @@ def settle(ended: Iterable[tuple[int | None, Decimal | None, Decimal | None]]) -
         Run.objects.filter(pk=run_id).update(committed_usd=max(run.committed_usd + difference, Decimal(0)))
 
 
+def held_elsewhere(run_id: int, unit_id: int) -> bool:
+    """Whether live workers, but not this unit's, have requests on their way that may free some budget."""
+    held = Attempt.objects.filter(run_id=run_id, ended_at=None, reserved_usd__isnull=False)
+    alive = held.filter(unit__lease__expires_at__gt=timezone.now())
+    return alive.exclude(unit__lease__in=WorkerLease.objects.filter(units=unit_id)).exists()
+
+
 class Outstanding:
     """The requests of this process whose end may free money, and those that wait for it."""
 
@@ -94,6 +111,9 @@ class Outstanding:
         self._budget = budget
         self._count = 0
         self._freed = asyncio.Event()
+
+    def __bool__(self) -> bool:
+        return self._count > 0
 
     def begin(self) -> None:
         """A request is about to be put on record."""
@@ -108,5 +128,5 @@ class Outstanding:
     async def room(self) -> None:
         """Wait until something has ended; raises BudgetReached when nothing is under way."""
         if self._count == 0:
-            raise BudgetReached(f"{BUDGET_REACHED} ${(self._budget or Decimal(0)).normalize():f} is reached")
+            raise BudgetReached(budget_reached(self._budget or Decimal(0)))
         await self._freed.wait()

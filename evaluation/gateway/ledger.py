@@ -196,10 +196,11 @@ class _Earlier:
         self._now = timezone.now()
         self._numbers: dict[int, int] = {}
         self._open: dict[int, list[tuple[int, int | None, datetime | None]]] = {}
-        columns = ("call_id", "id", "unit_id", "ended_at", "unit__lease__expires_at")
+        columns = ("call_id", "id", "number", "unit_id", "ended_at", "unit__lease__expires_at")
         rows = Attempt.objects.filter(call__in=call_ids).values_list(*columns) if call_ids else ()
-        for call, pk, unit, ended, expires in rows:
-            self._numbers[call] = self._numbers.get(call, 0) + 1
+        for call, pk, number, unit, ended, expires in rows:
+            # Not their count: one that never left may have been taken back.
+            self._numbers[call] = max(self._numbers.get(call, 0), number)
             if ended is None:
                 self._open.setdefault(call, []).append((pk, unit, expires))
 

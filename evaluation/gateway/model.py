@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from evaluation.core.hashing import text_hash
 from evaluation.core.prefixes import Prefixes
 from evaluation.core.types import Reply, ReplyState, Request
-from evaluation.gateway.budget import CHARS_A_TOKEN, Outstanding, worst_cost
+from evaluation.gateway.budget import CHARS_A_TOKEN, Outstanding, held_elsewhere, worst_cost
 from evaluation.gateway.client import EndpointClient, Outcome
 from evaluation.gateway.endpoints import OPENAI_BASE_URL, Endpoint
 from evaluation.gateway.ledger import (
@@ -122,7 +123,16 @@ class GatewayModel:
                     outstanding.end()
             if opened.attempt_id or not opened.to_send:
                 return opened
-            await outstanding.room()
+            if not outstanding and await self._held_elsewhere():
+                await asyncio.sleep(ASKED_ELSEWHERE_SECONDS)
+            else:
+                await outstanding.room()
+
+    async def _held_elsewhere(self) -> bool:
+        """Another worker's requests may free money."""
+        if self.run_id is None or self.unit_id is None:
+            return False
+        return await self.gateway.database.do(partial(held_elsewhere, self.run_id, self.unit_id))
 
     async def _send(self, ask: Ask, opened: OpenedCall) -> Reply:
         """Attempts until one is final; each is committed before it leaves and again when it ends."""

@@ -3,24 +3,24 @@
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
 from evaluation.core.hashing import text_hash
 from evaluation.core.types import Reply
 from evaluation.gateway.batches import BatchClient, BatchGone, BatchStatus
-from evaluation.gateway.budget import BUDGET_REACHED, budget_check
+from evaluation.gateway.budget import budget_check, budget_reached
 from evaluation.gateway.throttle import EndpointDown
 from evaluation.models.runs import Batch, Run, WorkerLease
 from evaluation.runner.batch_rows import PENDING, Collector, attempts_never_asked, batch_file_write
 from evaluation.runner.batch_walk import wave
 from evaluation.runner.drain import Plan
 from evaluation.runner.execute import run_settle
-from evaluation.runner.leases import LEASE, lease_beat, lease_begin, lease_end, units_release
+from evaluation.runner.leases import LEASE, LeaseLost, lease_beat, lease_begin, lease_end, units_release
 from evaluation.runner.plan import plan_load
 
 STOPPED = "stopped before it was sent"
@@ -98,7 +98,8 @@ def _beating(lease_id: int) -> Iterator[None]:
     def beat() -> None:
         try:
             while not done.wait(LEASE.total_seconds() / 4):
-                lease_beat(lease_id)
+                with suppress(LeaseLost, OperationalError):  # the next beat may come through
+                    lease_beat(lease_id)
         finally:
             connection.close()
 
@@ -150,8 +151,8 @@ class _Step:
 
     def _stop_reason(self, over_budget: bool) -> str:
         """Why nothing can go on: with batches on their way, what they cost less than feared frees money."""
-        if over_budget and not self._pending():
-            return f"{BUDGET_REACHED} ${self._run.budget_usd:f} is reached"
+        if over_budget and self._run.budget_usd is not None and not self._pending():
+            return budget_reached(self._run.budget_usd)
         return ""
 
     def _wind_down(self) -> BatchStep:

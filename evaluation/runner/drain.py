@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Self
 
-from django.db import DatabaseError
+from django.db import InterfaceError, OperationalError
 
 from evaluation.core.engines import judge_group
 from evaluation.core.types import Chat, Criterion, GroupResult, Setup
@@ -27,7 +27,7 @@ from evaluation.runner.leases import LEASE, MOST_TRIES, LeaseLost, lease_beat, l
 from evaluation.runner.partner import partner_chat
 from evaluation.runner.units import Desk, Finished, Work, units_take
 
-# After so many units in a row without one answer the endpoint is taken for down.
+# After units of so many chats in a row without one answer the endpoint is taken for down.
 FAILURES_IN_A_ROW = 5
 # How often to look whether somebody paused or cancelled the run.
 WATCH_SECONDS = 1.0
@@ -97,10 +97,10 @@ class Plan:
 
 @dataclass(slots=True)
 class _Progress:
-    """What the slots share: failures since the last answer, and why to stop."""
+    """What the slots share: chats that failed since the last answer, and why to stop."""
 
     report: Callable[[bool], None]
-    failed_in_a_row: int = 0
+    failed_in_a_row: set[int] = field(default_factory=set)
     trouble: Trouble = field(default_factory=Trouble)
     leave: threading.Event | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -114,10 +114,13 @@ class _Progress:
         self.trouble = self.trouble or Trouble(why, lasting=lasting)
         self.stop.set()
 
-    def finished(self, error: str) -> None:
-        self.failed_in_a_row = self.failed_in_a_row + 1 if error else 0
-        if self.failed_in_a_row >= FAILURES_IN_A_ROW:
-            self.down(f"{error} ({self.failed_in_a_row} units in a row)", lasting=True)
+    def finished(self, error: str, chat_id: int) -> None:
+        if not error:
+            self.failed_in_a_row.clear()
+        else:
+            self.failed_in_a_row.add(chat_id)
+        if len(self.failed_in_a_row) >= FAILURES_IN_A_ROW:
+            self.down(f"{error} ({FAILURES_IN_A_ROW} chats in a row)", lasting=True)
         self.report(bool(error))
 
 
@@ -146,21 +149,26 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
     lease = await database.do(partial(lease_begin, plan.run_id))
     if plan.budget_usd is not None:
         await database.do(partial(budget_recount, plan.run_id))
-    beat = asyncio.create_task(_beat(database, lease.pk, progress))
-    watch = asyncio.create_task(_watch(database, plan.run_id, progress, seconds))
+    beside = [
+        asyncio.create_task(_beat(database, lease.pk, progress)),
+        asyncio.create_task(_watch(database, plan.run_id, progress, seconds)),
+    ]
     crashed = False
     try:
         async with gateway_open(plan, database, seconds=seconds) as gateway:
             await _Drain(plan, gateway, lease.pk, progress).work()
     except Exception as error:
-        crashed = not isinstance(error, EmbeddedModelError | DatabaseError)
+        # What the database does not take of a chat is that chat's fault, and must not come back for ever.
+        crashed = not isinstance(error, EmbeddedModelError | OperationalError | InterfaceError)
         raise
     finally:
-        for task in (beat, watch):
+        for task in beside:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        ended = await asyncio.gather(*beside, return_exceptions=True)
         await asyncio.shield(database.do(partial(lease_end, lease.pk, crashed=crashed)))
+    for fault in ended:
+        if isinstance(fault, Exception):
+            raise fault
     return progress.trouble
 
 
@@ -203,21 +211,25 @@ async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -
 
 async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) -> None:
     """Keep the lease; a process that was silent for too long has lost its units and begins no other."""
-    while True:
-        await asyncio.sleep(LEASE.total_seconds() / 4)
-        try:
+    try:
+        while True:
+            await asyncio.sleep(LEASE.total_seconds() / 4)
             await database.do(partial(lease_beat, lease_id))
-        except LeaseLost:
-            return progress.stop.set()
+    except LeaseLost:
+        return
+    finally:
+        progress.stop.set()
 
 
 async def _watch(database: DatabaseThread, run_id: int, progress: _Progress, seconds: float | None) -> None:
     """Let no further unit begin once time is over, the process is to stop, or the run may not go on."""
     loop = asyncio.get_running_loop()
     end = loop.time() + (float("inf") if seconds is None else seconds)
-    while loop.time() < end and not progress.leaves and await database.do(partial(_may_run, run_id)):
-        await asyncio.sleep(min(WATCH_SECONDS, max(end - loop.time(), 0)))
-    progress.stop.set()
+    try:
+        while loop.time() < end and not progress.leaves and await database.do(partial(_may_run, run_id)):
+            await asyncio.sleep(min(WATCH_SECONDS, max(end - loop.time(), 0)))
+    finally:
+        progress.stop.set()
 
 
 def _may_run(run_id: int) -> bool:
@@ -276,7 +288,7 @@ class _Drain:
                 continue
             finished = Finished(self._plan.run_id, self._lease_id, work, result)
             if await self._gateway.database.add(self._desk.finish, finished):
-                self._progress.finished(finished.error)
+                self._progress.finished(finished.error, work.chat_id)
 
     async def _judge(self, work: Work) -> GroupResult:
         plan, group = self._plan, self._plan.groups[work.group]

@@ -126,8 +126,11 @@ def next_step(run: Run) -> str:
 
 
 _STEPS = (
-    (("price of",), "Name the model's price in the file of LACE_PRICES, restart the worker, then resume."),
-    (("budget",), "Resume with a larger budget; nothing that was answered is asked again."),
+    (("lace_prices",), "Name the model's price in that file, restart the worker, then resume."),
+    (
+        ("budget",),
+        "Resume with a larger budget; nothing that was answered is paid again.",
+    ),
     (("401", "403", "api key", "key"), "Check OPENAI_API_KEY, restart the worker, then resume."),
     (
         ("404", "model"),

@@ -13,7 +13,7 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.runs import Run
 from evaluation.runner.batch import batches_stop
 from evaluation.runner.execute import ON_WORKER, run_reopen
-from evaluation.services.runs import RunChoice, RunRefused, run_start
+from evaluation.services.runs import RunChoice, RunRefused, budget_change, run_start
 from evaluation.tasks import ring
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
@@ -55,13 +55,13 @@ def run_pause(*, run: Run, by: User | None) -> Run:
 
 @transaction.atomic
 def run_resume(*, run: Run, by: User | None, budget_usd: Decimal | None = None) -> Run:
-    """Hand a paused or failed run to the workers again, its failed units too; None keeps its budget.
+    """Hand a paused or failed run to the workers again, its failed units too, with a new cap if one is given.
 
-    Raises RunRefused.
+    Raises RunRefused, and InputProblem for a budget that cannot be kept.
     """
     locked = _locked(run, "resumed", RESUMABLE)
     if budget_usd is not None:
-        run_rebudget(run=locked, budget_usd=budget_usd)
+        budget_change(locked, budget_usd)
     resumed = run_reopen(locked, on_worker=True)
     run_ring(resumed)
     return resumed
@@ -74,13 +74,6 @@ def run_cancel(*, run: Run, by: User | None) -> Run:
     locked.finished_at = timezone.now()
     _set(locked, Run.State.CANCELLED, error=f"cancelled by {_who(by)}")
     return locked
-
-
-def run_rebudget(*, run: Run, budget_usd: Decimal) -> None:
-    """Set a run's cap anew; raises RunRefused where so much is spent already."""
-    if budget_usd <= run.committed_usd:
-        raise RunRefused(f"run {run.pk} has spent ${run.committed_usd:.4f} already, its budget must be more")
-    Run.objects.filter(pk=run.pk).update(budget_usd=budget_usd)
 
 
 def _locked(run: Run, what: str, states: Collection[Run.State]) -> Run:

@@ -1,15 +1,15 @@
 """Starts runs: the whole plan is in the database before the first call."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import models, transaction
 
 from evaluation.core.choice import JudgeChoice
-from evaluation.gateway.budget import budget_check
+from evaluation.gateway.budget import budget_check, budget_recount
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Unit
@@ -21,6 +21,7 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 BATCH = 2000
+M = TypeVar("M", bound=models.Model)
 
 
 class RunRefused(InputProblem):
@@ -57,10 +58,9 @@ def run_start(
     if run.mode == Run.Mode.BATCH and endpoint.embedded:
         raise RunRefused("the embedded model has no Batch API: ask it one request a call")
     criteria = chosen_criteria(chat_set, run.criteria)
-    members = list(chosen_members(chat_set, run))
+    members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint)
-    models = {role["model"] for role in row.config["roles"].values()}
-    budget_check(budget=run.budget_usd, models=models, prices=current_prices())
+    _budget_check(row, run.budget_usd)
     started = Run.objects.create(
         judge=row,
         chat_set=chat_set,
@@ -78,12 +78,24 @@ def run_start(
         units_total=len(members) * _group_count(row),
         started_by=by,
     )
-    RunChat.objects.bulk_create(
-        (RunChat(run=started, chat_id=member.chat_id, split=member.split) for member in members),
-        batch_size=BATCH,
-    )
-    Unit.objects.bulk_create(_units(started, row, members), batch_size=BATCH)
+    _add(RunChat, (RunChat(run=started, chat_id=chat_id, split=split) for chat_id, split in members))
+    _add(Unit, _units(started, row, [chat_id for chat_id, _ in members]))
     return started
+
+
+@transaction.atomic
+def budget_change(run: Run, budget: Decimal) -> None:
+    """Set a run's cap anew. Raises InputProblem for one that is spent already or that no price can keep."""
+    _budget_check(run.judge, budget)
+    # A run that had no cap until now has set nothing aside.
+    budget_recount(run.pk)
+    run.refresh_from_db(fields=["committed_usd"])
+    if budget <= run.committed_usd:
+        raise InputProblem(
+            f"run {run.pk} has spent ${run.committed_usd:.4f} already: its budget must be larger"
+        )
+    run.budget_usd = budget
+    run.save(update_fields=["budget_usd"])
 
 
 def chosen_criteria(chat_set: ChatSet, keys: Sequence[str]) -> list[Criterion]:
@@ -103,7 +115,7 @@ def chosen_criteria(chat_set: ChatSet, keys: Sequence[str]) -> list[Criterion]:
     return [row for row in rows if not keys or row.key in keys]
 
 
-def chosen_members(chat_set: ChatSet, run: RunChoice) -> QuerySet[ChatSetMember]:
+def chosen_members(chat_set: ChatSet, run: RunChoice) -> models.QuerySet[ChatSetMember]:
     """The chats a run is to cover, in the set's order. Raises RunRefused when there is none."""
     members = chat_set.members.order_by("position")
     if run.split:
@@ -118,11 +130,21 @@ def _group_count(judge: Judge) -> int:
     return len(judge.config["groups"])
 
 
-def _units(run: Run, judge: Judge, members: list[ChatSetMember]) -> list[Unit]:
+def _budget_check(judge: Judge, budget: Decimal | None) -> None:
+    models = {role["model"] for role in judge.config["roles"].values()}
+    budget_check(budget=budget, models=models, prices=current_prices())
+
+
+def _units(run: Run, judge: Judge, chat_ids: Sequence[int]) -> Iterator[Unit]:
     """In the order of work: what shares the longer prompt prefix stays together."""
     groups = range(_group_count(judge))
     if judge.config["layout"] == "chat_first":
-        pairs = [(member.chat_id, group) for member in members for group in groups]
-    else:
-        pairs = [(member.chat_id, group) for group in groups for member in members]
-    return [Unit(run=run, chat_id=chat_id, group=group) for chat_id, group in pairs]
+        return (Unit(run=run, chat_id=chat_id, group=group) for chat_id in chat_ids for group in groups)
+    return (Unit(run=run, chat_id=chat_id, group=group) for group in groups for chat_id in chat_ids)
+
+
+def _add(model: type[M], rows: Iterable[M]) -> None:
+    """Store rows as they come: millions of units never stand in memory at once."""
+    rows = iter(rows)
+    while some := list(islice(rows, BATCH)):
+        model._default_manager.bulk_create(some)

@@ -91,8 +91,7 @@ def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
         raise Http404
     do, said = ACTS[act]
     try:
-        given = _new_budget(request) if act == "resume" else {}
-        do(run=run, by=cast(User, request.user), **given)
+        do(run=run, by=cast(User, request.user), **(_budget(request) if act == "resume" else {}))
     except InputProblem as refused:
         messages.error(request, f"Run {run.pk} stays as it is: {refused}.")
     else:
@@ -100,10 +99,12 @@ def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
     return redirect("evaluation:run_detail", run.pk)
 
 
-def _new_budget(request: HttpRequest) -> dict[str, Any]:
+def _budget(request: HttpRequest) -> dict[str, Any]:
+    """A new cap, if one is given; raises InputProblem."""
     form = ResumeForm(request.POST)
     if not form.is_valid():
-        raise InputProblem("the budget must be an amount of US dollars above 0")
+        why = str(form.errors["budget_usd"][0]).rstrip(".")
+        raise InputProblem(f"the budget is no amount in dollars: {why}")
     return form.cleaned_data
 
 
@@ -132,6 +133,7 @@ def _whole(run: Run) -> dict[str, Any]:
         "failures": run_page.run_failures(run),
         "outcomes": run_page.run_outcomes(run),
         "ledger": run_ledger(run),
+        "resume": None if run.budget_usd is None else ResumeForm(initial={"budget_usd": run.budget_usd}),
         "settings": judge_settings(run.judge, run),
         "roles": judge_roles(run.judge),
         "prompts": run.judge.prompts.select_related(

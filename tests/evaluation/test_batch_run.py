@@ -1,62 +1,30 @@
-"""A run through the Batch API reaches the live mode's verdicts at half the price, whatever happens."""
-
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from decimal import Decimal
-from pathlib import Path
+"""A run through the Batch API reaches the live mode's verdicts, whatever becomes of its lines."""
 
 import pytest
-from django.db import connection
 from pytest_django import Settings
 
-from evaluation.models.runs import Attempt, Batch, ModelCall, Run, Unit, UnitCall, Verdict
-from evaluation.runner import batch as runner
+from evaluation.models.runs import Attempt, Batch, ModelCall, Run, UnitCall, Verdict
 from evaluation.runner import batch_rows
-from evaluation.runner.batch import BatchStep, batch_advance, batches_to_stop
-from evaluation.runner.turns import run_turn
-from evaluation.services.control import run_cancel, run_pause
-from evaluation.tasks import sweep
+from evaluation.runner.batch import batch_advance
+from tests.evaluation.batching import DIRECT, batching, planned, stepped
 from tests.evaluation.running import (
-    MODEL,
     always,
     block,
     chats_of,
-    environment,
     evaluate,
     outcomes,
-    point_at,
     rubric_of,
     the_run,
     verdicts_of,
     workspace,
 )
 from tests.factories import make_criterion, make_set
-from tests.stub_batches import StubBatches
-from tests.stub_endpoint import Answer, StubReply, case_of, planted_judge
+from tests.stub_endpoint import StubReply, case_of, planted_judge
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 TRUTH = {f"c{n}": {"polite": n % 2 == 0, "wrong_fact": n == 0, "happy": None} for n in range(4)}
-DIRECT = ("--set", "calibration", "--engine", "direct")
-
-
-@pytest.fixture
-def prices(tmp_path: Path) -> str:
-    path = tmp_path / "prices.json"
-    path.write_text(f'{{"{MODEL}": {{"input": 1000, "output": 2000}}}}')
-    return str(path)
-
-
-@contextmanager
-def batching(settings: Settings, answer: Answer, *, prices: str = "") -> Iterator[StubBatches]:
-    with StubBatches(answer) as stub:
-        point_at(settings, stub.base_url, prices=prices)
-        settings.LACE_BATCH_POLL_SECONDS = 0.01
-        yield stub
+WAVES = {"direct": 1, "reflection": 2, "debate": 2, "auto": 2}
 
 
 def mixed_set(chats: int = 3) -> None:
@@ -64,28 +32,6 @@ def mixed_set(chats: int = 3) -> None:
     make_criterion("wrong_fact", rubric=rubric, tier="context", passes_when=False)
     make_criterion("happy", rubric=rubric, tier="subjective", allow_na=True)
     make_set(rubric, *chats_of(chats))
-
-
-def planned(settings: Settings, stub: StubBatches, *args: str) -> Run:
-    """A batch run that has been started and not yet stepped."""
-    stub.behaviour.has_api = False
-    assert evaluate(*DIRECT, "--batch", *args).code == 4
-    stub.behaviour.has_api = True
-    run = the_run()
-    Run.objects.filter(pk=run.pk).update(state="running", error="")
-    return run
-
-
-def stepped(run: Run, *, most: int = 20) -> BatchStep:
-    """Step until nothing is waited for."""
-    for _ in range(most):
-        step = batch_advance(run)
-        if not step.waiting:
-            return step
-    raise AssertionError(f"still waiting after {most} steps: {step}")
-
-
-WAVES = {"direct": 1, "reflection": 2, "debate": 2, "auto": 2}
 
 
 @pytest.mark.parametrize("engine", list(WAVES))
@@ -118,18 +64,6 @@ def test_samples_are_asked_in_the_same_wave(settings: Settings) -> None:
     with batching(settings, always(True)):
         assert evaluate(*DIRECT, "--batch", "--samples", "3").code == 0
     assert Batch.objects.get().requests == the_run().calls
-
-
-def test_a_batch_costs_half(settings: Settings, prices: str) -> None:
-    workspace("polite", chats=3)
-    with batching(settings, always(True), prices=prices):
-        half = evaluate(*DIRECT, "--batch").answer["cost_usd"]
-        foretold = evaluate(*DIRECT, "--batch", "--replicate", "1", "--dry-run").answer["cost_usd"]
-        live = evaluate(*DIRECT, "--replicate", "1").answer["cost_usd"]
-        full = evaluate(*DIRECT, "--replicate", "2", "--dry-run").answer["cost_usd"]
-    assert half == pytest.approx(live / 2)
-    assert half > 0
-    assert foretold == pytest.approx(full / 2)
 
 
 def test_every_request_is_on_record_with_its_batch(settings: Settings) -> None:
@@ -244,18 +178,6 @@ def test_a_batch_that_expired_without_an_answer_pauses_the_run(settings: Setting
     assert Verdict.objects.count() == 2
 
 
-def test_a_batch_the_endpoint_does_not_take_pauses_the_run(settings: Settings, prices: str) -> None:
-    workspace("polite", chats=2)
-    with batching(settings, always(True), prices=prices) as stub:
-        stub.behaviour.ends = "failed"
-        ended = evaluate(*DIRECT, "--batch", "--budget", "100")
-        assert ended.code == 4
-        assert "did not take the batch (token_limit_exceeded)" in ended.error
-        assert the_run().committed_usd == 0
-        stub.behaviour.ends = "completed"
-        assert evaluate("--resume", str(the_run().pk)).code == 0
-
-
 def test_requests_no_file_tells_of_may_have_been_billed(settings: Settings) -> None:
     workspace("polite", chats=2)
     with batching(settings, always(True)) as stub:
@@ -284,202 +206,6 @@ def test_an_endpoint_that_cannot_be_reached_for_a_while_is_asked_again(settings:
         stub.behaviour.fail = 5
         assert evaluate(*DIRECT, "--batch").code == 0
         assert len(stub.batches) == 1
-
-
-# ---- money
-
-
-def test_a_budget_pauses_a_batch_run_before_too_much_is_sent(settings: Settings, prices: str) -> None:
-    workspace("polite", chats=3)
-    with batching(settings, always(True), prices=prices) as stub:
-        ended = evaluate(*DIRECT, "--batch", "--budget", "0.01")
-        assert (ended.code, stub.steps) == (3, [])
-        assert "the budget" in ended.error
-        assert evaluate("--resume", str(the_run().pk), "--budget", "1000").code == 0
-    run = the_run()
-    assert run.committed_usd == run.cost_usd
-    assert run.cost_usd and run.cost_usd < 1000
-
-
-def test_what_a_budget_has_no_room_for_waits_until_money_is_freed(settings: Settings, prices: str) -> None:
-    workspace("polite", chats=4)
-    with batching(settings, always(True), prices=prices) as stub:
-        evaluate(*DIRECT, "--batch", "--limit", "1", "--budget", "1000", "--replicate", "9")
-        worst = Attempt.objects.get().reserved_usd
-        assert worst is not None
-        budget = (worst * Decimal("2.5")).quantize(Decimal("0.0001"))
-        assert evaluate(*DIRECT, "--batch", "--budget", str(budget)).code == 0
-        sizes = [len(stub._requests(batch)) for batch in stub.batches.values()][1:]
-    assert sizes[0] == 2
-    assert sum(sizes) == 4
-    assert the_run().committed_usd == the_run().cost_usd
-
-
-# ---- kill -9 between any two steps
-
-
-@pytest.mark.parametrize("lost", ["upload", "create"])
-def test_a_step_whose_reply_was_lost_is_not_done_twice(settings: Settings, lost: str) -> None:
-    workspace("polite", chats=2)
-    with batching(settings, always(True)) as stub:
-        run = planned(settings, stub)
-        stub.behaviour.lose = [lost]
-        assert batch_advance(run).trouble
-        stepped(run)
-        assert stub.steps.count("upload") == stub.steps.count("create") == 1
-    assert run.state == "done"
-    assert outcomes() == ["answered", "answered"]
-
-
-def test_a_process_that_is_killed_while_it_waits_leaves_its_batch_to_the_next(settings: Settings) -> None:
-    workspace("polite", chats=3)
-    with batching(settings, always(True)) as stub:
-        stub.behaviour.polls = 3
-        command = [sys.executable, "manage.py", "evaluate", *DIRECT, "--batch"]
-        environ = environment(stub.base_url, LACE_BATCH_POLL_SECONDS="1")
-        with subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL) as process:
-            while "look" not in stub.steps:
-                time.sleep(0.05)
-            process.kill()
-        assert evaluate("--resume", str(the_run().pk)).code == 0
-        assert stub.steps.count("upload") == stub.steps.count("create") == 1
-    assert outcomes() == ["answered"] * 3
-
-
-class Killed(BaseException):
-    """Stands for a kill -9."""
-
-
-KILLS = {
-    "before the upload": ("BatchClient", "upload"),
-    "before the creation": ("BatchClient", "create"),
-    "before the answers": ("BatchClient", "answers"),
-    "before the batch is closed": ("Collector", "end"),
-}
-
-
-@pytest.mark.parametrize("moment", list(KILLS))
-def test_a_killed_step_is_taken_up_where_it_was(
-    settings: Settings, moment: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workspace("polite", chats=3)
-    owner, method = KILLS[moment]
-
-    def kill(*args, **kwargs):
-        raise Killed
-
-    with batching(settings, always(True)) as stub:
-        run = planned(settings, stub)
-        with monkeypatch.context() as patched:
-            patched.setattr(getattr(runner, owner), method, kill)
-            with pytest.raises(Killed):
-                stepped(run)
-        stepped(run)
-        assert stub.steps.count("upload") == stub.steps.count("create") == len(stub.batches) == 1
-        assert len(stub.asked) == 3
-    assert outcomes() == ["answered"] * 3
-    assert Verdict.objects.filter(value=True).count() == 3
-
-
-def test_a_process_that_steps_keeps_others_waiting(settings: Settings) -> None:
-    workspace("polite", chats=1)
-    with batching(settings, always(True)) as stub:
-        run = planned(settings, stub)
-        steps: list[BatchStep] = []
-
-        def other() -> None:
-            steps.append(batch_advance(Run.objects.get(pk=run.pk)))
-            connection.close()
-
-        lease = runner._lease(run)
-        assert lease is not None
-        # As another process would see it: ours, under a process id that is not the asker's.
-        type(lease).objects.filter(pk=lease.pk).update(pid=1)
-        thread = threading.Thread(target=other)
-        thread.start()
-        thread.join()
-        assert steps == [BatchStep(waiting=True)]
-        assert stub.steps == []
-        lease.delete()
-        stepped(run)
-    assert run.state == "done"
-
-
-# ---- pause and cancel
-
-
-@pytest.mark.parametrize("state", ["paused", "cancelled"])
-def test_stopping_a_run_cancels_its_batch_and_keeps_what_was_answered(settings: Settings, state: str) -> None:
-    workspace("polite", chats=3)
-    with batching(settings, always(True)) as stub:
-        stub.behaviour.polls, stub.behaviour.answered = 99, 1
-        run = planned(settings, stub)
-        assert batch_advance(run).requests == 3
-        {"paused": run_pause, "cancelled": run_cancel}[state](run=run, by=None)
-        assert batches_to_stop(every=30) == [run.pk]
-        sweep()
-        assert stub.steps.count("cancel") == 1
-        assert batches_to_stop(every=0) == []
-        run.refresh_from_db()
-        assert (run.state, outcomes()) == (state, ["answered", "cancelled", "cancelled"])
-        stub.behaviour.polls = 1
-        if state == "paused":
-            assert evaluate("--resume", str(run.pk)).code == 0
-            assert len(stub.asked) == 3
-
-
-def test_trouble_and_ctrl_c_leave_batches_at_the_endpoint(settings: Settings) -> None:
-    workspace("polite", chats=2)
-    with batching(settings, always(True)) as stub:
-        stub.behaviour.polls = 3
-        run = planned(settings, stub)
-        batch_advance(run)
-        Run.objects.filter(pk=run.pk).update(state="paused", error="interrupted")
-        sweep()
-        assert not batch_advance(run).waiting
-        assert "cancel" not in stub.steps
-        assert evaluate("--resume", str(run.pk)).code == 0
-        assert stub.steps.count("create") == 1
-
-
-def test_a_worker_steps_a_batch_run_by_turns(settings: Settings) -> None:
-    workspace("polite", chats=2)
-    with batching(settings, always(True)) as stub:
-        run = planned(settings, stub)
-        stub.behaviour.fail = 1
-        turns = [run_turn(run.pk)]
-        run.refresh_from_db()
-        assert (run.state, "503" in run.error) == ("running", True)
-        while turns[-1].again:
-            turns.append(run_turn(run.pk))
-        assert all(turn.wait == 0.01 for turn in turns)
-    run.refresh_from_db()
-    assert (run.state, run.error) == ("done", "")
-
-
-def test_a_batch_that_was_never_sent_is_withdrawn(settings: Settings) -> None:
-    workspace("polite", chats=2)
-    with batching(settings, always(True)) as stub:
-        run = planned(settings, stub)
-        stub.behaviour.fail = 1
-        assert batch_advance(run).trouble
-        run_cancel(run=run, by=None)
-        sweep()
-        assert stub.batches == {}
-    assert outcomes() == ["cancelled", "cancelled"]
-    assert Batch.objects.get().state == "failed"
-
-
-def test_a_batch_cancelled_at_the_endpoint_pauses_the_run(settings: Settings) -> None:
-    workspace("polite", chats=2)
-    with batching(settings, always(True)) as stub:
-        stub.behaviour.ends, stub.behaviour.answered = "cancelled", 1
-        ended = evaluate(*DIRECT, "--batch")
-        assert ended.code == 4
-        assert "was cancelled at the endpoint" in ended.error
-        stub.behaviour.ends = "completed"
-        assert evaluate("--resume", str(the_run().pk)).code == 0
-    assert Unit.objects.filter(state="done").count() == 2
 
 
 def test_a_debates_judge_reads_the_briefs_of_the_first_wave(settings: Settings) -> None:

@@ -1,17 +1,20 @@
 """A run's budget: a request's worst case is set aside before it leaves; at the cap the run pauses."""
 
 import json
+import threading
+import uuid
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
 from evaluation.core.choice import JudgeChoice
-from evaluation.gateway.budget import BUDGET_REACHED, budget_recount
-from evaluation.models.runs import Attempt, ModelCall, Run
+from evaluation.gateway.budget import BUDGET_REACHED, budget_recount, settle
+from evaluation.models.runs import Attempt, ModelCall, Run, WorkerLease
 from evaluation.runner.execute import run_execute, run_reopen
 from evaluation.runner.plan import current_endpoint
 from evaluation.services.runs import RunChoice, run_start
@@ -68,6 +71,40 @@ def test_at_its_budget_a_run_pauses_below_it_and_goes_on_with_a_higher_one(
         run = worked_off(run_reopen(Run.objects.select_related("judge").get(pk=run.pk)))
         assert stub.count == CHATS
     assert (run.state, run.error, run.units_done) == ("done", "", CHATS)
+
+
+def test_what_another_worker_has_set_aside_is_waited_for(settings: Settings, prices: str) -> None:
+    with answering(settings, using(1000, 50), prices=prices) as stub:
+        run = planned("2")
+        now, reserved = timezone.now(), Decimal("1.9999")
+        lease = WorkerLease.objects.create(
+            token=uuid.uuid4(),
+            run=run,
+            worker="elsewhere",
+            beat_at=now,
+            expires_at=now + timedelta(seconds=60),
+        )
+        first = run.units.order_by("id")[0]
+        run.units.filter(pk=first.pk).update(state="leased", lease=lease)
+        call = ModelCall.objects.create(
+            key="k", endpoint="e", model=MODEL, role="direct", settings={}, parts=[]
+        )
+        attempt = Attempt.objects.create(
+            call=call, run=run, unit=first, number=1, sent_at=now, reserved_usd=reserved
+        )
+
+        def free() -> None:
+            with transaction.atomic():
+                Attempt.objects.filter(pk=attempt.pk).update(ended_at=timezone.now(), cost_usd=0)
+                settle([(run.pk, reserved, Decimal(0))])
+            connection.close()
+
+        timer = threading.Timer(1.0, free)
+        timer.start()
+        worked_off(run)
+        timer.join()
+        assert stub.count == CHATS - 1
+    assert (run.state, run.units_done, run.error) == ("running", CHATS - 1, "")
 
 
 def test_no_request_leaves_whose_worst_case_does_not_fit(settings: Settings, prices: str) -> None:

@@ -181,3 +181,4 @@ def test_a_budget_without_prices_is_refused_before_anything_is_sent(settings: Se
             assert stub.count == 0
         assert ended.code == 2
         assert "a budget needs the price" in ended.error
+        assert not Run.objects.exists()

@@ -25,6 +25,16 @@ def test_a_resumed_run_keeps_its_plan(settings: Settings, options: list[str]) ->
     assert options[0] in ended.error
 
 
+def test_a_cancelled_run_stays_cancelled(settings: Settings) -> None:
+    workspace("polite", chats=1)
+    with answering(settings, always(True)):
+        evaluate("--set", "calibration", "--engine", "direct")
+        Run.objects.update(state="cancelled")
+        ended = evaluate("--resume", str(the_run().pk))
+    assert (ended.code, the_run().state) == (2, "cancelled")
+    assert "is cancelled: it cannot be resumed" in ended.error
+
+
 def test_a_list_of_no_criteria_is_not_taken_for_all(settings: Settings) -> None:
     workspace("polite", chats=1)
     with answering(settings, always(True)) as stub:

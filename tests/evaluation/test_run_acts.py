@@ -176,8 +176,8 @@ def test_verdicts_without_an_answer_are_counted_under_their_names(
 @pytest.mark.parametrize(
     ("error", "step"),
     [
-        ("the budget of $1 is reached", "larger budget"),
-        ("a budget needs the price of 'm': name it in the file of LACE_PRICES", "restart the worker"),
+        ("the budget of $1 is reached", "Resume with a larger budget"),
+        ("a budget needs the price of 'm': name it in the file of LACE_PRICES", "price in that file"),
         ("HTTP 401: key refused", "OPENAI_API_KEY"),
         ("run 7 asks x, but the settings name y", "OPENAI_BASE_URL"),
         ("paused by ines", "Resume goes on from here"),

@@ -1,25 +1,21 @@
 """Pause, resume, cancel: from the command line and from code; what is refused; a broker that is down."""
 
-import io
-import json
 import socket
 import threading
 import time
-from contextlib import redirect_stderr, redirect_stdout
 from datetime import datetime
 
 import pytest
 from django.db import connections
 from pytest_django import Settings
 
-from evaluation.management.commands.run_control import Command
 from evaluation.models.runs import Run, Unit, Verdict
 from evaluation.services.control import run_cancel, run_pause, run_resume
 from evaluation.services.runs import RunRefused
 from evaluation.tasks import drain, rings_waiting, sweep
 from lace_site import celery_app
-from tests.evaluation.running import Ended, always, answering, workspace
-from tests.evaluation.working import launched, purge_rings, wait_until
+from tests.evaluation.running import always, answering, workspace
+from tests.evaluation.working import control, launched, purge_rings, wait_until
 from tests.stub_endpoint import StubReply
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,17 +24,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def quiet() -> None:
     purge_rings()
-
-
-def control(run: Run, action: str) -> Ended:
-    """`manage.py run_control ID ACTION --json` as a shell sees it."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            Command().run_from_argv(["manage.py", "run_control", str(run.pk), action, "--json"])
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-    return Ended(code, out.getvalue(), err.getvalue(), json.loads(out.getvalue() or "{}"))
 
 
 def waiting_run(settings: Settings, chats: int = 3) -> Run:

@@ -1,19 +1,22 @@
 """Runs for real Celery workers: launched as from the page, waited for, and the rings of this process."""
 
+import io
+import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from bench._workers import Workers, broker
 from evaluation.core.choice import JudgeChoice
+from evaluation.management.commands.run_control import Command
 from evaluation.models.runs import Run
 from evaluation.runner.plan import current_endpoint
 from evaluation.services.control import run_launch
 from evaluation.services.runs import RunChoice
 from lace_site import celery_app
-from tests.evaluation.running import environment
+from tests.evaluation.running import Ended, environment
 
 PATIENCE = 60
 
@@ -40,6 +43,17 @@ def unheard(run: Run) -> Run:
     """The ring of a launch here reaches no worker of another broker; as if that had been known."""
     Run.objects.filter(pk=run.pk).update(rung_at=None)
     return run
+
+
+def control(run: Run, action: str, *options: str) -> Ended:
+    """`manage.py run_control ID ACTION --json` as a shell sees it."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            Command().run_from_argv(["manage.py", "run_control", str(run.pk), action, *options, "--json"])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return Ended(code, out.getvalue(), err.getvalue(), json.loads(out.getvalue() or "{}"))
 
 
 def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = PATIENCE) -> None:

@@ -27,9 +27,8 @@ from evaluation.runner.batch import batch_advance
 from evaluation.runner.estimate import Estimate, run_estimate
 from evaluation.runner.execute import run_execute, run_reopen, run_settle
 from evaluation.runner.plan import current_endpoint, current_prices, plan_load
-from evaluation.services.control import run_rebudget
 from evaluation.services.estimates import estimate_for
-from evaluation.services.runs import run_start
+from evaluation.services.runs import budget_change, run_start
 from labeling.core.problems import InputProblem
 from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
 
@@ -83,7 +82,7 @@ class Command(WorkbenchCommand):
         budget = options["budget"] or run.budget_usd
         budget_check(budget=budget, models=plan.models, prices=plan.prices)
         if options["budget"]:
-            run_rebudget(run=run, budget_usd=options["budget"])
+            budget_change(run, options["budget"])
         return run_reopen(run)
 
     def _estimate(self, endpoint: Endpoint, options: dict[str, Any]) -> Estimate:
@@ -158,6 +157,8 @@ def run_named(run_id: int) -> Run:
     runs = Run.objects.select_related("judge", "chat_set").filter(purpose=Run.Purpose.EVALUATION)
     if (run := runs.filter(pk=run_id).first()) is None:
         raise InputProblem(f"--resume: there is no run {run_id} that was evaluated here")
+    if run.state == Run.State.CANCELLED:
+        raise InputProblem(f"--resume: run {run_id} is cancelled: it cannot be resumed")
     return run
 
 

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from evaluation.management.options import dollars
 from evaluation.models.runs import Run
 from evaluation.selectors.progress import progress_json, run_progress
 from evaluation.services.control import run_cancel, run_pause, run_resume
@@ -20,12 +21,18 @@ class Command(WorkbenchCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("id", type=int, metavar="ID", help="the run's number")
         parser.add_argument("action", choices=ACTIONS)
+        parser.add_argument("--budget", type=dollars, metavar="USD", help="with resume: the run's new cap")
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = Run.objects.filter(pk=options["id"]).first()
         if run is None:
             raise InputProblem(f"there is no run {options['id']}")
-        run = ACTIONS[options["action"]](run=run, by=None)
+        more: dict[str, Any] = {}
+        if options["budget"] is not None:
+            if options["action"] != "resume":
+                raise InputProblem("--budget goes with resume only")
+            more = {"budget_usd": options["budget"]}
+        run = ACTIONS[options["action"]](run=run, by=None, **more)
         run.refresh_from_db()
         if run.state == Run.State.RUNNING and run.rung_at is None:
             self.note("the broker does not answer: a worker will be rung when it does")
