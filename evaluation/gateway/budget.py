@@ -112,9 +112,6 @@ class Outstanding:
         self._count = 0
         self._freed = asyncio.Event()
 
-    def __bool__(self) -> bool:
-        return self._count > 0
-
     def begin(self) -> None:
         """A request is about to be put on record."""
         self._count += 1

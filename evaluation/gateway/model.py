@@ -10,7 +10,13 @@ from typing import Any
 from evaluation.core.hashing import text_hash
 from evaluation.core.prefixes import Prefixes
 from evaluation.core.types import Reply, ReplyState, Request
-from evaluation.gateway.budget import CHARS_A_TOKEN, Outstanding, held_elsewhere, worst_cost
+from evaluation.gateway.budget import (
+    CHARS_A_TOKEN,
+    BudgetReached,
+    Outstanding,
+    held_elsewhere,
+    worst_cost,
+)
 from evaluation.gateway.client import EndpointClient, Outcome
 from evaluation.gateway.endpoints import OPENAI_BASE_URL, Endpoint
 from evaluation.gateway.ledger import (
@@ -123,10 +129,12 @@ class GatewayModel:
                     outstanding.end()
             if opened.attempt_id or not opened.to_send:
                 return opened
-            if not outstanding and await self._held_elsewhere():
-                await asyncio.sleep(ASKED_ELSEWHERE_SECONDS)
-            else:
+            try:
                 await outstanding.room()
+            except BudgetReached:
+                if not await self._held_elsewhere():
+                    raise
+                await asyncio.sleep(ASKED_ELSEWHERE_SECONDS)
 
     async def _held_elsewhere(self) -> bool:
         """Another worker's requests may free money."""
