@@ -1,7 +1,6 @@
 """What leads can do with runs from the pages, how the list is narrowed, what the run page explains."""
 
 from datetime import timedelta
-from decimal import Decimal
 
 import pytest
 from django.db import connection
@@ -87,25 +86,6 @@ def test_only_leads_control_runs(
     assert f'action="/runs/{run.pk}/' not in client.get("/runs/").content.decode()
     run.refresh_from_db()
     assert run.state == "running"
-
-
-def test_a_run_at_its_budget_goes_on_with_a_larger_one(
-    client: Client, lead_user: User, rubric: Rubric, chat_set: ChatSet
-) -> None:
-    cap, spent = Decimal("0.30"), Decimal("0.29")
-    run = make_run(
-        make_judge(rubric), chat_set, state="paused", units_total=3, budget_usd=cap, committed_usd=spent
-    )
-    client.force_login(lead_user)
-    assert 'name="budget_usd"' in client.get(f"/runs/{run.pk}/").content.decode()
-    resume = reverse("evaluation:run_act", args=[run.pk, "resume"])
-    for budget, why in (("0.2", "has spent $0.2900 already"), ("much", "above 0"), ("0", "above 0")):
-        assert why in client.post(resume, {"budget_usd": budget}, follow=True).content.decode()
-        run.refresh_from_db()
-        assert (run.state, run.budget_usd) == ("paused", cap)
-    client.post(resume, {"budget_usd": "1.5"})
-    run.refresh_from_db()
-    assert (run.state, run.budget_usd) == ("running", Decimal("1.5"))
 
 
 def test_a_strange_act_is_not_found_and_no_act_is_a_get(
