@@ -9,13 +9,11 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.judges import Judge
-from labeling.models.people import Rater, Role
+from labeling.models.people import Rater
 from tests.alignment.compared import HUMAN, JUDGE, Compared, cell, chat_url, make_compared, urls
-from tests.factories import make_user
+from tests.browsing import lead_signed_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-PASSWORD = "correct horse battery"  # of the accounts that `make_user` makes
 
 
 @pytest.fixture
@@ -29,18 +27,8 @@ def compared(transactional_db: None) -> Compared:
 
 @pytest.fixture
 def lead(page: Page, live_server: LiveServer, compared: Compared) -> Iterator[Page]:
-    """Signed in through the form; afterwards the console must be clean: no CSP violation, no script error."""
-    problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    make_user("ines", Role.LEAD)
-    page.goto(live_server.url)
-    page.get_by_label("Username").fill("ines")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Reports")
-    yield page
-    assert problems == []
+    with lead_signed_in(page, live_server.url) as signed_in:
+        yield signed_in
 
 
 def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(

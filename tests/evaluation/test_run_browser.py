@@ -12,15 +12,12 @@ from pytest_django.live_server_helper import LiveServer
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.runs import Run, Unit
 from evaluation.services.profiles import profile_save, profiles_ensure
-from labeling.models.people import Role
+from tests.browsing import lead_signed_in
 from tests.evaluation.judged_rows import add_verdicts, make_judge, make_run
 from tests.evaluation.running import always, answering, workspace
-from tests.factories import make_user
 from tests.stub_endpoint import StubEndpoint
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-PASSWORD = "correct horse battery"  # of the accounts that `make_user` makes
 
 
 @pytest.fixture
@@ -45,18 +42,8 @@ def stub(settings: Settings) -> Iterator[StubEndpoint]:
 
 @pytest.fixture
 def lead(page: Page, live_server: LiveServer, run: Run, stub: StubEndpoint) -> Iterator[Page]:
-    """Signed in through the form; afterwards the console must be clean: no CSP violation, no script error."""
-    problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    make_user("ines", Role.LEAD)
-    page.goto(live_server.url)
-    page.get_by_label("Username").fill("ines")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Reports")
-    yield page
-    assert problems == []
+    with lead_signed_in(page, live_server.url) as signed_in:
+        yield signed_in
 
 
 def tab_to(page: Page, name: str) -> None:
