@@ -4,6 +4,7 @@ import base64
 import binascii
 import re
 import unicodedata
+from functools import lru_cache
 
 from .marks import without_invisible
 from .types import Chat
@@ -169,6 +170,7 @@ _LONGEST_DECODED = 4096
 _LEAST_PRINTABLE = 0.95
 
 
+@lru_cache(maxsize=256)  # the criteria of a chat are judged one after another
 def chat_flags(chat: Chat) -> tuple[str, ...]:
     """Return what in a chat looks meant for its judge, as flags of CHAT_FLAGS in that order.
 

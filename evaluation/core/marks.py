@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import re
+from functools import lru_cache
 
 from .types import Chat, Message
 
@@ -92,6 +93,7 @@ def fenced(*, kind: str, code: str, body: str) -> str:
     return f"<<{kind} {code}>>\n{inner}<<end {kind} {code}>>"
 
 
+@lru_cache(maxsize=256)  # the criteria of a chat are judged one after another
 def chat_block(*, chat: Chat, secret: bytes) -> str:
     """Return the whole chat as one fenced block, the part of a prompt that belongs to this chat alone."""
     code = nonce(secret=secret, kind="chat", content=chat.content_hash)

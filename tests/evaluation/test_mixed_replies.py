@@ -28,10 +28,11 @@ RUN = ("--set", "calibration", "--engine", "direct", "--grouping", "criterion", 
 GARBLED = StubReply('{"verdicts": {"polite"')
 WEB_PAGE = StubReply(raw=b"<html>gateway</html>")
 TOO_BIG = StubReply(raw=b"x" * 1_100_000)
+HANGS = StubReply(hang=True)
 # Twenty replies in turn: no five failures in a row, which would look like an outage.
 TURNS: list[StubReply | None] = [
     *(None, None, StubReply(status=429), None, StubReply(status=500)),
-    *(None, StubReply(hang=True), None, WEB_PAGE, None),
+    *(None, HANGS, None, WEB_PAGE, None),
     *(None, StubReply(raw=b"{}"), None, StubReply(close=True), None),
     *(None, StubReply(refusal="No."), StubReply("half", finish_reason="length"), TOO_BIG, None),
 ]
@@ -53,10 +54,14 @@ def test_requests_of_every_fate_are_as_many_as_attempts_on_record(settings: Sett
     with answering(settings, in_turns(always(True))) as stub:
         settings.LACE_REQUEST_TIMEOUT = 0.3
         ended = evaluate(*RUN)
-        assert stub.count == Attempt.objects.count() >= 850
+        received = stub.count
+    assert received >= 850
     assert ended.answer["state"] == "done_with_failures"
     assert not Attempt.objects.filter(ended_at=None).exists()
     fates = Counter(Attempt.objects.values_list("outcome", flat=True))
+    # On a busy machine a request may time out before the endpoint has read it; it is on record, too.
+    hung = sum(TURNS[number % len(TURNS)] == HANGS for number in range(received))
+    assert received <= fates.total() <= received + fates["timeout"] - hung
     assert fates.keys() == {
         *("answered", "rate_limited", "server_error", "timeout", "not_json"),
         *("empty", "connection", "refused", "cut_off", "too_big"),

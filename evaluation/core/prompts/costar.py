@@ -1,6 +1,7 @@
 """Splits a criterion's prompt into its CO-STAR sections."""
 
 import re
+from functools import lru_cache
 
 HEADINGS = ("context", "objective", "style", "tone", "audience", "response", "examples")
 PREAMBLE = ""
@@ -19,6 +20,11 @@ def sections(markdown: str) -> dict[str, str]:
     >>> sections("# Context\\nA shop.\\n# Tone\\nCalm.")
     {'context': 'A shop.', 'tone': 'Calm.'}
     """
+    return dict(_sections(markdown))
+
+
+@lru_cache(maxsize=256)  # a prompt is the same for every chat
+def _sections(markdown: str) -> tuple[tuple[str, str], ...]:
     found: dict[str, list[str]] = {}
     current, in_code = PREAMBLE, False
     for line in markdown.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -29,7 +35,7 @@ def sections(markdown: str) -> dict[str, str]:
         else:
             found.setdefault(current, []).append(line)
     texts = {name: "\n".join(lines).strip() for name, lines in found.items()}
-    return {name: text for name, text in texts.items() if text}
+    return tuple((name, text) for name, text in texts.items() if text)
 
 
 def fill_knowledge(text: str, *, knowledge: str) -> tuple[str, bool]:
