@@ -2,16 +2,14 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.pagination import CursorPagination
-from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -26,6 +24,7 @@ from evaluation.runner.plan import current_endpoint
 from evaluation.selectors.runs import run_json, run_list, run_rows
 from evaluation.services.control import run_cancel, run_launch, run_pause, run_resume
 from evaluation.services.runs import RunRefused
+from labeling.api.base import Permitted
 from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
@@ -36,19 +35,13 @@ REFUSED = OpenApiResponse(description="The run's state does not allow it.")
 _OPTION = re.compile(r"--([a-z-]+): (.*)", re.DOTALL)
 
 
-class SeesJudge(BasePermission):
-    """Without the permission the resource does not exist."""
+class SeesJudge(Permitted):
+    """Needed to see runs."""
 
-    permission: ClassVar[str] = "labeling.see_judge"
-
-    def has_permission(self, request: Request, view: Any) -> bool:
-        """True, or 404."""
-        if not request.user.has_perm(self.permission):
-            raise Http404
-        return True
+    permission = "labeling.see_judge"
 
 
-class StartsRuns(SeesJudge):
+class StartsRuns(Permitted):
     """Needed for whatever costs money."""
 
     permission = "labeling.start_runs"

@@ -2,16 +2,16 @@
 
 from django.urls import path
 
-from labeling import api
+from labeling.api import rater
 
 urlpatterns = [
-    path("queue/", api.QueueApi.as_view(), name="api_queue"),
-    path("assignments/<int:assignment_id>/", api.AssignmentApi.as_view(), name="api_assignment"),
+    path("queue/", rater.QueueApi.as_view(), name="api_queue"),
+    path("assignments/<int:assignment_id>/", rater.AssignmentApi.as_view(), name="api_assignment"),
     path(
         "assignments/<int:assignment_id>/labels/<str:criterion_key>/",
-        api.LabelApi.as_view(),
+        rater.LabelApi.as_view(),
         name="api_label",
     ),
-    path("assignments/<int:assignment_id>/submit/", api.SubmitApi.as_view(), name="api_submit"),
-    path("assignments/<int:assignment_id>/skip/", api.SkipApi.as_view(), name="api_skip"),
+    path("assignments/<int:assignment_id>/submit/", rater.SubmitApi.as_view(), name="api_submit"),
+    path("assignments/<int:assignment_id>/skip/", rater.SkipApi.as_view(), name="api_skip"),
 ]

@@ -1,12 +1,13 @@
 """The bar at the top: what each role may open."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 
-from labeling.models.people import Role
+from labeling.models.people import Role, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +20,43 @@ class Item:
 
 
 # label, route, permission, beginning (or beginnings) of the routes that count as "current"
-ENTRIES: tuple[tuple[str, str, str, str | tuple[str, ...]], ...] = (
+Entries = tuple[tuple[str, str, str, str | tuple[str, ...]], ...]
+ENTRIES: Entries = (
     ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),
     ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),
     ("Criteria", "evaluation:criterion_list", "labeling.see_judge", "evaluation:criterion"),
     ("Runs", "evaluation:run_list", "labeling.see_judge", ("evaluation:run", "evaluation:profile")),
     ("Reports", "alignment:report_list", "labeling.see_judge", "alignment:"),
 )
+# A lead's pages of the labelling side, as tabs on each of them; the first is the bar's entry.
+LABELLING: Entries = ()
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: `nav`, the entries this user may open, and `role`, their roles in words."""
+    """Context processor: `nav`, what this user may open, `tabs` beside this page, `role` in words."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
-        return {"nav": [], "role": ""}
+        return {"nav": [], "tabs": [], "role": ""}
     here = request.resolver_match.view_name if request.resolver_match else ""
     roles = [Role(group.name).label for group in user.groups.all() if group.name in Role.values]
     return {
         # An account that is named after its role needs no second mention of it.
         "role": ", ".join(role.lower() for role in roles if role.lower() != user.get_username()),
-        "nav": [
-            Item(label, reverse(route), here.startswith(prefix))
-            for label, route, permission, prefix in ENTRIES
-            if user.has_perm(permission)
-        ],
+        "nav": _items(ENTRIES, user, here),
+        "tabs": _items(LABELLING, user, here)
+        if any(here.startswith(entry[3]) for entry in LABELLING)
+        else [],
     }
+
+
+def _items(entries: Entries, user: User, here: str) -> list[Item]:
+    return [
+        Item(label, reverse(route), here.startswith(prefix))
+        for label, route, permission, prefix in entries
+        if user.has_perm(permission)
+    ]
+
+
+def _beginnings(entries: Entries) -> tuple[str, ...]:
+    """Of the routes of these entries."""
+    return tuple(chain.from_iterable([own] if isinstance(own, str) else own for *_, own in entries))

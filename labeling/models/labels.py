@@ -2,18 +2,20 @@
 
 from typing import Self
 
+from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
 
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.people import Rater, User
-from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
 
 
 class LabelingJob(models.Model):
     """A lead's request: these raters, these criteria, this chat set, so many labels a chat."""
 
     class State(models.TextChoices):
+        WAITING = "waiting", "Waits for its calibration round"
         OPEN = "open", "Open"
         CLOSED = "closed", "Closed"
 
@@ -23,18 +25,39 @@ class LabelingJob(models.Model):
 
     chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, related_name="+")
     name = models.CharField(max_length=120)
+    # Labels wanted of a chat; with a share, of that share of the chats, and one of each other.
     overlap = models.PositiveSmallIntegerField(default=1)
+    overlap_share = models.FloatField(null=True, blank=True)
     order = models.CharField(max_length=6, choices=Order.choices, default=Order.TOPIC)
     seed = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField(null=True, blank=True)
-    state = models.CharField(max_length=6, choices=State.choices, default=State.OPEN)
+    state = models.CharField(max_length=7, choices=State.choices, default=State.OPEN)
     criteria = models.ManyToManyField(Criterion, related_name="+")
+    # Named raters, or whoever belongs to the group.
     raters = models.ManyToManyField(Rater, related_name="+")
+    group = models.ForeignKey(Group, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    guideline = models.ForeignKey(
+        RubricGuideline, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    # Chats with known answers (adjudications), mixed in at a rate; the results are the lead's only.
+    gold_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    gold_rate = models.FloatField(default=0)
+    # The round that every rater of this job labels first.
+    calibration = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="started_after"
+    )
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=Q(overlap__gte=1), name="job_overlap")]
+        constraints = [
+            models.CheckConstraint(condition=Q(overlap__gte=1), name="job_overlap"),
+            models.CheckConstraint(
+                condition=Q(overlap_share__isnull=True) | Q(overlap_share__gt=0, overlap_share__lte=1),
+                name="job_overlap_share",
+            ),
+            models.CheckConstraint(condition=Q(gold_rate__gte=0, gold_rate__lt=1), name="job_gold_rate"),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -64,6 +87,11 @@ class Assignment(models.Model):
     lease_token = models.UUIDField(null=True, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
+    revealed_at = models.DateTimeField(null=True, blank=True)
+    # The guideline the rater had before them when they submitted.
+    guideline = models.ForeignKey(
+        RubricGuideline, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     skip_reason = models.CharField(max_length=200, blank=True, default="")
     active_ms = models.PositiveIntegerField(default=0)
 
@@ -225,3 +253,35 @@ class Consensus(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chat_id} {self.criterion_id} {self.state}"
+
+
+class RaterNote(models.Model):
+    """What a rater says beside the labels: a criterion is unclear, a chat needs a lead, a remark."""
+
+    class Kind(models.TextChoices):
+        UNCLEAR = "unclear", "Criterion unclear"
+        FLAG = "flag", "For the lead"
+        COMMENT = "comment", "Comment"
+
+    rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="+")
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(
+        Criterion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    # The criterion's text as it stood.
+    version = models.ForeignKey(
+        CriterionVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    kind = models.CharField(max_length=7, choices=Kind.choices)
+    text = models.TextField()
+    client_id = models.UUIDField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    settled_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    settled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["rater", "client_id"], name="raternote_client")]
+        indexes = [models.Index(fields=["criterion", "kind", "-id"], name="raternote_criterion")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.rater_id}"

@@ -57,6 +57,10 @@ class Workspace(models.Model):
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     fence_secret = models.BinaryField(default=new_secret, editable=False)
+    # After submitting, a rater may see the judge's verdict; a change from then on is marked post-reveal.
+    reveal_after_submit = models.BooleanField(default=False)
+    evidence_on_false = models.BooleanField(default=False)
+    comment_required = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(id=1), name="workspace_single")]
@@ -68,3 +72,39 @@ class Workspace(models.Model):
     def current(cls) -> "Workspace":
         """The row, made on first use."""
         return cls.objects.get_or_create(id=1)[0]
+
+
+class AuditEvent(models.Model):
+    """Who did what to which object; append-only."""
+
+    at = models.DateTimeField(auto_now_add=True)
+    actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    verb = models.CharField(max_length=40)
+    object_type = models.CharField(max_length=40)
+    object_id = models.BigIntegerField()
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [models.Index(fields=["object_type", "object_id"], name="audit_object")]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.object_type} {self.object_id}"
+
+
+class ApiToken(models.Model):
+    """A key for programs; only its digest is kept, its scopes narrow what its user may do."""
+
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=120)
+    digest = models.CharField(max_length=64)
+    scopes = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["digest"], name="token_digest")]
+
+    def __str__(self) -> str:
+        return self.name

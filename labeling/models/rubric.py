@@ -18,6 +18,24 @@ class Rubric(models.Model):
         return self.name
 
 
+class RubricGuideline(models.Model):
+    """An immutable text for raters about the whole rubric; the newest one is in force."""
+
+    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="guidelines")
+    number = models.PositiveIntegerField()
+    text = models.TextField()
+    reason = models.TextField(blank=True, default="")
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["rubric", "number"], name="rubricguideline_number")]
+
+    def __str__(self) -> str:
+        return f"{self.rubric_id} v{self.number}"
+
+
 class Dimension(models.Model):
     """One of the five dimensions that criteria are grouped by."""
 

@@ -8,14 +8,15 @@ from django.core.validators import MaxLengthValidator
 from django.http import Http404
 from django.urls import reverse
 from django.utils.functional import cached_property
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
-from rest_framework.exceptions import APIException, ValidationError
-from rest_framework.permissions import BasePermission, IsAuthenticated
+from rest_framework.exceptions import ValidationError
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, LabelsChats, problem
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment
 from labeling.models.people import Rater, User
@@ -180,45 +181,6 @@ class QueueOutput(serializers.Serializer[Any]):
     jobs = QueueJobOutput(many=True)
 
 
-class ProblemOutput(serializers.Serializer[Any]):
-    """Why not; `code` is for programs."""
-
-    detail = serializers.CharField()
-    code = serializers.CharField()
-
-
-# ---------- who may, and what fails how ----------
-
-
-class LabelsChats(BasePermission):
-    """Without the permission these routes don't exist."""
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        """404 instead of 403."""
-        if not request.user.has_perm("labeling.label_chats"):
-            raise Http404
-        return True
-
-
-class ConflictResponse(APIException):
-    """409 with a code."""
-
-    status_code = status.HTTP_409_CONFLICT
-
-
-def problem(code: str, message: str, **more: list[str]) -> ConflictResponse:
-    """A 409 whose body is {"detail", "code", …}."""
-    error = ConflictResponse()
-    error.detail = cast(Any, {"detail": message, "code": code, **more})
-    return error
-
-
-NOT_FOUND = OpenApiResponse(description="No such assignment of yours, or no such criterion in its job.")
-FORBIDDEN = OpenApiResponse(description="Not signed in, or the CSRF token is missing.")
-WRONG = OpenApiResponse(description="What is wrong, by field.")
-PROBLEMS = {403: FORBIDDEN, 404: NOT_FOUND, 409: ProblemOutput}
-
-
 class RaterView(APIView):
     """Routes of the rater behind the session."""
 
@@ -296,7 +258,7 @@ class LabelApi(RaterView):
         request=LabelInput,
         responses={
             200: LabelOutput,
-            400: OpenApiResponse(description="What is wrong, by field."),
+            400: WRONG,
             **PROBLEMS,
         },
     )

@@ -1,0 +1,60 @@
+"""Who may call, and what fails how, in all of the API."""
+
+from typing import Any, ClassVar, cast
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework import serializers, status
+from rest_framework.exceptions import APIException
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+
+
+class Permitted(BasePermission):
+    """Without the permission the route does not exist; each subclass names one."""
+
+    permission: ClassVar[str]
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """True, or 404 instead of 403."""
+        if not request.user.has_perm(self.permission):
+            raise Http404
+        return True
+
+
+class LabelsChats(Permitted):
+    """A rater's routes."""
+
+    permission = "labeling.label_chats"
+
+
+class ManagesLabeling(Permitted):
+    """A lead's routes of the labelling side."""
+
+    permission = "labeling.manage_labeling"
+
+
+class ProblemOutput(serializers.Serializer[Any]):
+    """Why not; `code` is for programs."""
+
+    detail = serializers.CharField()
+    code = serializers.CharField()
+
+
+class ConflictResponse(APIException):
+    """409 with a code."""
+
+    status_code = status.HTTP_409_CONFLICT
+
+
+def problem(code: str, message: str, **more: list[str]) -> ConflictResponse:
+    """A 409 whose body is {"detail", "code", …}."""
+    error = ConflictResponse()
+    error.detail = cast(Any, {"detail": message, "code": code, **more})
+    return error
+
+
+NOT_FOUND = OpenApiResponse(description="No such thing for you.")
+FORBIDDEN = OpenApiResponse(description="Not signed in, or the CSRF token is missing.")
+WRONG = OpenApiResponse(description="What is wrong, by field.")
+PROBLEMS = {403: FORBIDDEN, 404: NOT_FOUND, 409: ProblemOutput}
