@@ -1,23 +1,145 @@
-"""Adjudications from files: a new decision replaces the one in force, the same decision changes nothing."""
+"""Adjudications, from page, API and files: a new decision replaces the one in force, and history stays."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from django.db import transaction
 from django.utils import timezone
 
 from labeling.core.answers import AdjudicationLine, adjudication_line_of
-from labeling.core.importing import Ignored, ImportResult, in_batches, read_records
+from labeling.core.importing import NAME_LIMIT, Ignored, ImportResult, in_batches, read_records
 from labeling.core.problems import FieldProblem, ImportProblem
+from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
 from labeling.selectors.chats import chats_by_external_id
 from labeling.services.answers import chat_named, check_answer, criteria_by_key, criterion_named
-from labeling.services.consensus import consensus_refresh
+from labeling.services.audit import audit
+from labeling.services.consensus import consensus_refresh, criteria_lock
 
 LINES_AT_ONCE = 1000
+REASON_LIMIT = 10_000
 
 Cell = tuple[int, int]  # chat, criterion
+
+
+class DecidedMeanwhileError(Exception):
+    """Not the decision that the lead had before them is in force; `current` is None after a withdrawal."""
+
+    def __init__(self, current: Adjudication | None) -> None:
+        who = f"{current.by_name} has decided" if current else "the decision was withdrawn"
+        super().__init__(f"While you were reading, {who}.")
+        self.current = current
+
+
+# ---------- a lead decides ----------
+
+
+@transaction.atomic
+def adjudication_decide(
+    *, chat: Chat, criterion: Criterion, value: bool | None, reason: str, by: User, seen: int | None
+) -> Adjudication:
+    """
+    Put a decision in force; consensus follows in the same transaction, the labels stay as they are.
+
+    `seen` is the decision the lead had before them (None: none). The same decision of the same lead again
+    changes nothing.
+
+    Raises FieldProblem: a reason that is blank or too long, "not applicable" where that is no answer.
+    Raises DecidedMeanwhileError: another decision than `seen` is in force; nothing is written then.
+    """
+    criteria_lock(criterion_ids=[criterion.pk])
+    _check(criterion, value, reason)
+    cell, now = (chat.pk, criterion.pk), timezone.now()
+    row = Adjudication(
+        chat=chat,
+        criterion=criterion,
+        value=value,
+        reason=reason.strip(),
+        by=by,
+        by_name=_name_of(by),
+        created_at=now,
+    )
+    current = _in_force([cell]).get(cell)
+    if current is not None and _same(row, current):
+        return current
+    if (current.pk if current else None) != seen:
+        raise DecidedMeanwhileError(current)
+    _replace({cell: row}, [current] if current else [], now)
+    consensus_refresh(criterion_ids=[criterion.pk], chat_ids=[chat.pk])
+    audit(actor=by, verb="label adjudicated", obj=row, **_named(row), value=value, replaced=seen)
+    return row
+
+
+@transaction.atomic
+def adjudication_withdraw(*, chat: Chat, criterion: Criterion, by: User, seen: int) -> None:
+    """
+    Take the decision `seen` back: consensus returns to the majority. Withdrawn already: nothing happens.
+
+    Raises DecidedMeanwhileError: another decision is in force.
+    """
+    criteria_lock(criterion_ids=[criterion.pk])
+    cell = (chat.pk, criterion.pk)
+    current = _in_force([cell]).get(cell)
+    if current is None:
+        return
+    if current.pk != seen:
+        raise DecidedMeanwhileError(current)
+    _replace({}, [current], timezone.now())
+    consensus_refresh(criterion_ids=[criterion.pk], chat_ids=[chat.pk])
+    audit(actor=by, verb="adjudication withdrawn", obj=current, **_named(current))
+
+
+def _check(criterion: Criterion, value: bool | None, reason: str) -> None:
+    known = criteria_by_key()[criterion.key]
+    check_answer(value, known, known.newest)
+    if not reason.strip():
+        raise FieldProblem("reason", "must not be blank")
+    if len(reason) > REASON_LIMIT:
+        raise FieldProblem("reason", f"must not be longer than {REASON_LIMIT:,} characters")
+
+
+def _name_of(user: User) -> str:
+    return (user.get_full_name() or user.get_username())[:NAME_LIMIT]
+
+
+def _named(row: Adjudication) -> dict[str, str]:
+    return {"chat": row.chat.external_id, "criterion": row.criterion.key}
+
+
+# ---------- what page and file have in common ----------
+
+
+def _in_force(cells: Collection[Cell]) -> dict[Cell, Adjudication]:
+    """The decisions in force on these pairs of chat and criterion, locked."""
+    current = (
+        Adjudication.objects.select_for_update(of=("self",))
+        .filter(
+            chat_id__in={chat for chat, _ in cells},
+            criterion_id__in={criterion for _, criterion in cells},
+            replaced_at=None,
+        )
+        .select_related("chat", "criterion")
+    )
+    return {
+        (row.chat_id, row.criterion_id): row for row in current if (row.chat_id, row.criterion_id) in cells
+    }
+
+
+def _replace(new: Mapping[Cell, Adjudication], old: Collection[Adjudication], now: datetime) -> None:
+    """History stays: the old rows get the time of their end."""
+    Adjudication.objects.filter(pk__in=[row.pk for row in old]).update(replaced_at=now)
+    Adjudication.objects.bulk_create(new.values())
+
+
+def _same(new: Adjudication, old: Adjudication) -> bool:
+    return (new.value, new.reason, new.by_name) == (old.value, old.reason, old.by_name)
+
+
+# ---------- files ----------
 
 
 @transaction.atomic
@@ -28,6 +150,7 @@ def adjudications_import(*, path: Path) -> ImportResult:
     Raises ImportProblem: nothing is written then.
     """
     importer = _AdjudicationsImport(path)
+    criteria_lock(criterion_ids=[criterion.id for criterion in importer.criteria.values()])
     lines = read_records(path, lambda fields: adjudication_line_of(fields, importer.ignored))
     for chunk in in_batches(lines, LINES_AT_ONCE):
         importer.store(chunk)
@@ -54,16 +177,12 @@ class _AdjudicationsImport:
     def store(self, chunk: Sequence[tuple[int, AdjudicationLine]]) -> None:
         """Create or replace the decisions of some lines."""
         decisions = self._resolve(chunk)
-        current = Adjudication.objects.select_for_update(of=("self",)).filter(
-            chat_id__in={chat for chat, _ in decisions},
-            criterion_id__in={criterion for _, criterion in decisions},
-            replaced_at=None,
-        )
-        known = {(row.chat_id, row.criterion_id): row for row in current}
-        changed = {cell: row for cell, row in decisions.items() if not _same(row, known.get(cell))}
-        replaced = [known[cell].pk for cell in changed if cell in known]
-        Adjudication.objects.filter(pk__in=replaced).update(replaced_at=self.now)
-        Adjudication.objects.bulk_create(changed.values())
+        known = _in_force(decisions.keys())
+        changed = {
+            cell: row for cell, row in decisions.items() if cell not in known or not _same(row, known[cell])
+        }
+        replaced = [known[cell] for cell in changed if cell in known]
+        _replace(changed, replaced, self.now)
         self.changed += changed
         self.counts.update(
             created=len(changed) - len(replaced),
@@ -98,7 +217,3 @@ class _AdjudicationsImport:
             by_name=line.adjudicated_by,
             created_at=line.created_at or self.now,
         )
-
-
-def _same(new: Adjudication, old: Adjudication | None) -> bool:
-    return old is not None and (new.value, new.reason, new.by_name) == (old.value, old.reason, old.by_name)

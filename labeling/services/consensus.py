@@ -25,15 +25,16 @@ def consensus_refresh(*, criterion_ids: Collection[int], chat_ids: Collection[in
     if not criterion_ids or not chat_ids:
         return
     with transaction.atomic(savepoint=False):
-        criteria = list(
-            Criterion.objects.select_for_update()
-            .filter(pk__in=set(criterion_ids))
-            .order_by("pk")
-            .values_list("pk", flat=True)
-        )
+        criteria = criteria_lock(criterion_ids=criterion_ids)
         for chats in in_batches(sorted(set(chat_ids)), CHATS_AT_ONCE):
             _refresh(criteria, chats)
         Criterion.objects.filter(pk__in=criteria).update(labels_seq=F("labels_seq") + 1)
+
+
+def criteria_lock(*, criterion_ids: Collection[int]) -> list[int]:
+    """Lock these criteria until the transaction ends, in id order so that no two wait for each other."""
+    rows = Criterion.objects.select_for_update().filter(pk__in=set(criterion_ids)).order_by("pk")
+    return list(rows.values_list("pk", flat=True))
 
 
 def _refresh(criteria: list[int], chats: list[int]) -> None:
