@@ -12,5 +12,6 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/knowledge-gaps/", reports.gaps, name="knowledge_gaps"),
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
+    path("chats/<int:chat_id>/judged/", reports.chat_newest, name="chat_newest"),
     path("runs/<int:run_id>/chats/<int:chat_id>/", reports.chat, name="chat"),
 ]

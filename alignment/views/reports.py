@@ -5,9 +5,10 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
+from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
 from alignment.core.report import Pair
@@ -122,6 +123,19 @@ def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
     report_url = reverse("alignment:report_run", args=[run.pk]) + scope_query(scope)
     extra = {"split": split, "report_url": report_url, "notices": notices(scope)}
     return render(request, "alignment/chat.html", context | links | extra)
+
+
+@permission_or_404("labeling.see_judge")
+def chat_newest(request: HttpRequest, chat_id: int) -> HttpResponse:
+    """The chat in the newest finished run that judged it, from pages that know no runs."""
+    row = get_object_or_404(Chat.objects.visible_to(request.user), pk=chat_id)
+    done = Run.objects.filter(state__in=(Run.State.DONE, Run.State.DONE_WITH_FAILURES), run_chats__chat=row)
+    run = done.order_by("-pk").first()
+    if run is None:
+        messages.info(request, "No finished run has judged this chat yet.")
+        return redirect("alignment:report_list")
+    criterion = {name: value for name, value in request.GET.items() if name == "criterion"}
+    return redirect(reverse("alignment:chat", args=[run.pk, row.pk], query=criterion))
 
 
 def run_and_scope(request: HttpRequest, run_id: int) -> tuple[Run, Scope]:

@@ -93,6 +93,11 @@ def adjudication_withdraw(*, chat: Chat, criterion: Criterion, by: User, seen: i
     audit(actor=by, verb="adjudication withdrawn", obj=current, **_named(current))
 
 
+def raters_named(*, chat: Chat, criterion: Criterion, by: User) -> None:
+    """On record: a lead asked for the names behind the labels."""
+    audit(actor=by, verb="raters named", obj=chat, chat=chat.external_id, criterion=criterion.key)
+
+
 def _check(criterion: Criterion, value: bool | None, reason: str) -> None:
     known = criteria_by_key()[criterion.key]
     check_answer(value, known, known.newest)

@@ -1,0 +1,230 @@
+"""The adjudication queue: pairs of chat and criterion whose raters disagree, the most disputed first.
+
+Counts and pages read the consensus rows; no number of queries grows with the chats.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import (
+    BigIntegerField,
+    Count,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextChoices,
+)
+from django.db.models.functions import Cast, Greatest, Least
+
+from labeling.models.chats import Chat, ChatSet, ChatSetMember
+from labeling.models.labels import Assignment, Consensus, LabelingJob, RaterNote
+from labeling.models.people import User
+from labeling.models.rubric import Criterion, CriterionVersion
+
+# A place is one whole number: dispute, labels, chat, criterion; good for 10,000,000 chats, 100,000 criteria.
+PERMILLE = 1000
+MANY_LABELS = 999
+CRITERIA = 100_000
+CHATS = 10_000_000
+
+
+class _Placed(TypedDict):
+    place: int
+    has_flag: bool
+
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    Items = QuerySet[WithAnnotations[Consensus, _Placed]]
+else:
+    Items = QuerySet  # NB: the annotations are known to the type checker only
+
+
+class Kind(TextChoices):
+    """Which items are listed."""
+
+    DISPUTED = "disputed", "Unresolved or split"
+    UNRESOLVED = "unresolved", "Unresolved"
+    SPLIT = "split", "Split"
+    FLAGGED = "flagged", "Flagged by a rater"
+    DECIDED = "decided", "Decided"
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What is listed; None and '' narrow nothing."""
+
+    kind: str = Kind.DISPUTED
+    chat_set: ChatSet | None = None
+    job: LabelingJob | None = None
+    criterion: Criterion | None = None
+    dimension: str = ""
+    topic: str = ""
+    # The same as a query string without its "?", for links that keep the filters.
+    query: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Items of each kind under the other filters."""
+
+    unresolved: int
+    split: int
+    flagged: int
+    decided: int
+
+    @property
+    def disputed(self) -> int:
+        """Unresolved or split."""
+        return self.unresolved + self.split
+
+    def of(self, kind: str) -> int:
+        """By the kind's name."""
+        return int(getattr(self, kind))
+
+
+@dataclass(frozen=True, slots=True)
+class QueueItem:
+    """One pair of chat and criterion in the list."""
+
+    chat_id: int
+    external_id: str
+    topic: str
+    criterion: str
+    criterion_name: str
+    dimension: str
+    question: str
+    state: str
+    by: str
+    n_true: int
+    n_false: int
+    n_na: int
+    flagged: bool
+
+    @property
+    def votes(self) -> str:
+        """How the labels stand, e.g. 2 True, 1 False."""
+        counts = ((self.n_true, "True"), (self.n_false, "False"), (self.n_na, "not applicable"))
+        return ", ".join(f"{count} {answer}" for count, answer in counts if count)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Where the walk through the queue goes from an item; both ends are joined."""
+
+    left: int
+    before: QueueItem | None
+    after: QueueItem | None
+
+
+def _items(filters: Filters, user: User | AnonymousUser) -> Items:
+    """What the user may see under all filters but the kind, each with its place and whether it is flagged."""
+    rows = Consensus.objects.filter(criterion__state=Criterion.State.ACTIVE)
+    if not user.has_perm("labeling.see_holdout"):
+        rows = rows.filter(chat__in=Chat.objects.visible_to(user).values("pk"))
+    if filters.chat_set is not None:
+        members = ChatSetMember.objects.filter(chat_set=filters.chat_set).values("chat")
+        rows = rows.filter(chat__in=members, criterion__rubric=filters.chat_set.rubric_id)
+    if filters.job is not None:
+        asked = Assignment.objects.filter(job=filters.job).values("chat")
+        rows = rows.filter(chat__in=asked, criterion__in=filters.job.criteria.values("pk"))
+    if filters.criterion is not None:
+        rows = rows.filter(criterion=filters.criterion)
+    if filters.dimension:
+        rows = rows.filter(criterion__dimension__key=filters.dimension)
+    if filters.topic:
+        rows = rows.filter(chat__topic__key=filters.topic)
+    return rows.annotate(place=_place(), has_flag=Exists(_open_flags()))
+
+
+def _place() -> "ExpressionWrapper[Any]":
+    """Ascending: the larger the share against the majority the earlier, then more labels, chat, criterion."""
+    total = F("n_true") + F("n_false") + F("n_na")
+    most = Greatest("n_true", "n_false", "n_na")
+    dispute = (total - most) * PERMILLE / Greatest(total, 1)  # NB: whole numbers, so the same everywhere
+    rank = (PERMILLE - dispute) * (MANY_LABELS + 1) + MANY_LABELS - Least(total, MANY_LABELS)
+    wide = Cast(rank, BigIntegerField())
+    place = (wide * CHATS + F("chat_id")) * CRITERIA + F("criterion_id")
+    return ExpressionWrapper(place, output_field=BigIntegerField())
+
+
+def _open_flags() -> QuerySet[RaterNote]:
+    """What a rater left for a lead on the item: "criterion unclear", or a flag on it or on the whole chat."""
+    kinds = (RaterNote.Kind.FLAG, RaterNote.Kind.UNCLEAR)
+    here = Q(criterion=OuterRef("criterion")) | Q(criterion=None, kind=RaterNote.Kind.FLAG)
+    return RaterNote.objects.filter(here, chat=OuterRef("chat"), kind__in=kinds, settled_at=None)
+
+
+_MAJORITY = Q(by=Consensus.By.MAJORITY)
+_UNRESOLVED = Q(state=Consensus.State.UNRESOLVED)
+_AGREED = Q(n_true=0, n_false=0) | Q(n_true=0, n_na=0) | Q(n_false=0, n_na=0)
+_KINDS: dict[str, Q] = {
+    Kind.DISPUTED: _MAJORITY & ~_AGREED,
+    Kind.UNRESOLVED: _UNRESOLVED,
+    Kind.SPLIT: _MAJORITY & ~_AGREED & ~_UNRESOLVED,
+    Kind.FLAGGED: _MAJORITY & Q(has_flag=True),
+    Kind.DECIDED: Q(by=Consensus.By.ADJUDICATION),
+}
+
+
+def queue_counts(*, filters: Filters, user: User | AnonymousUser) -> Counts:
+    """How many items of each kind there are, in one query."""
+    kinds = [kind for kind in Kind if kind != Kind.DISPUTED]
+    rows = _items(filters, user).order_by()
+    return Counts(**rows.aggregate(**{kind.value: Count("pk", filter=_KINDS[kind]) for kind in kinds}))
+
+
+def queue_items(*, filters: Filters, user: User | AnonymousUser) -> Items:
+    """The items of the kind in their order; `queue_rows` makes a page of them readable."""
+    return _items(filters, user).filter(_KINDS[filters.kind]).order_by("place")
+
+
+def queue_rows(items: Sequence[Consensus]) -> list[QueueItem]:
+    """These items with names and questions, in two queries."""
+    chats = Chat.objects.select_related("topic").only("external_id", "topic__name")
+    known = chats.in_bulk({item.chat_id for item in items})
+    newest = (
+        CriterionVersion.objects.filter(criterion__in={item.criterion_id for item in items})
+        .select_related("criterion__dimension")
+        .order_by("number")
+    )
+    versions = {version.criterion_id: version for version in newest}
+    return [_row(item, known[item.chat_id], versions[item.criterion_id]) for item in items]
+
+
+def _row(item: Consensus, chat: Chat, version: CriterionVersion) -> QueueItem:
+    return QueueItem(
+        chat_id=chat.pk,
+        external_id=chat.external_id,
+        topic=chat.topic.name,
+        criterion=version.criterion.key,
+        criterion_name=version.criterion.name,
+        dimension=version.criterion.dimension.name,
+        question=version.question,
+        state=item.state,
+        by=item.by,
+        n_true=item.n_true,
+        n_false=item.n_false,
+        n_na=item.n_na,
+        flagged=bool(getattr(item, "has_flag", False)),
+    )
+
+
+def neighbours(
+    *, filters: Filters, user: User | AnonymousUser, chat_id: int, criterion_id: int
+) -> Neighbours:
+    """The item before and the item after this one in the queue, whether it is still part of it or not."""
+    own = Consensus.objects.filter(chat=chat_id, criterion=criterion_id).annotate(place=_place())
+    place = own.values_list("place", flat=True).first() or 0
+    others = queue_items(filters=filters, user=user).exclude(chat=chat_id, criterion=criterion_id)
+    after = others.filter(place__gt=place).first() or others.first()
+    backwards = others.order_by("-place")
+    before = backwards.filter(place__lt=place).first() or backwards.first()
+    rows = queue_rows([item for item in (before, after) if item is not None])
+    return Neighbours(left=others.count(), before=rows[0] if rows else None, after=rows[-1] if rows else None)

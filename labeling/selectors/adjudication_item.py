@@ -1,0 +1,154 @@
+"""A pair of chat and criterion as a lead adjudicates it: labels without names, notes, decisions.
+
+Nothing of the judge is read here: what people hold true must not lean on it.
+"""
+
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from string import ascii_uppercase
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from labeling.models.chats import Chat
+from labeling.models.labels import Adjudication, Assignment, Consensus, Label, RaterNote
+from labeling.models.people import Workspace
+from labeling.models.rubric import Criterion, CriterionVersion
+
+
+@dataclass(frozen=True, slots=True)
+class RaterLabel:
+    """A rater's label; `letter` stands for the rater, whose name is shown on demand only."""
+
+    letter: str
+    rater: str
+    value: bool | None
+    rationale: str
+    # {"message", "start"?, "end"?, "quote"?, "nth"?}: nth counts earlier places of the same words.
+    evidence: list[dict[str, Any]]
+    version: int
+    outdated: bool
+    given_at: datetime
+
+    @property
+    def turns(self) -> list[int]:
+        """The messages given as evidence, each once."""
+        return sorted({int(place["message"]) for place in self.evidence})
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a rater said beside the labels; `letter` is '' for a rater without a label here."""
+
+    letter: str
+    rater: str
+    kind: str
+    text: str
+    created_at: datetime
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AdjudicationItem:
+    """All that is shown of an item; `history` are the earlier decisions, newest first."""
+
+    chat: Chat
+    criterion: Criterion
+    version: CriterionVersion
+    consensus: Consensus | None
+    labels: list[RaterLabel]
+    # Labels given after the judge's view was shown; they do not count and are not shown.
+    left_out: int
+    notes: list[Note]
+    decision: Adjudication | None
+    history: list[Adjudication]
+
+    @property
+    def turns(self) -> set[int]:
+        """The messages that any rater gave as evidence."""
+        return {turn for label in self.labels for turn in label.turns}
+
+
+def adjudication_item(*, chat: Chat, criterion: Criterion) -> AdjudicationItem:
+    """The item, in a fixed number of queries."""
+    version = criterion.versions.latest("number")
+    submitted = Label.objects.filter(chat=chat, criterion=criterion, state=Label.State.SUBMITTED)
+    rows = list(submitted.select_related("rater", "version"))
+    counted = [row for row in rows if not row.post_reveal]
+    letters = _letters(chat, criterion, [row.rater_id for row in counted])
+    decisions = Adjudication.objects.filter(chat=chat, criterion=criterion).order_by("-pk")
+    labels = [_label(row, letters[row.rater_id], version, chat) for row in counted]
+    return AdjudicationItem(
+        chat=chat,
+        criterion=criterion,
+        version=version,
+        consensus=Consensus.objects.filter(chat=chat, criterion=criterion).first(),
+        labels=sorted(labels, key=lambda label: (len(label.letter), label.letter)),
+        left_out=len(rows) - len(counted),
+        notes=[_note(row, letters) for row in _notes(chat, criterion)],
+        decision=next((row for row in decisions if row.replaced_at is None), None),
+        history=[row for row in decisions if row.replaced_at is not None],
+    )
+
+
+def _letters(chat: Chat, criterion: Criterion, raters: Iterable[int]) -> dict[int, str]:
+    """A letter a rater: always the same on this item, another one on the next, so that it tells nothing."""
+    secret = bytes(Workspace.current().fence_secret)
+
+    def shuffled(rater_id: int) -> bytes:
+        place = f"adjudicate:{chat.pk}:{criterion.pk}:{rater_id}".encode()
+        return hmac.new(secret, place, sha256).digest()
+
+    return {rater: _letter(n) for n, rater in enumerate(sorted(raters, key=shuffled))}
+
+
+def _letter(number: int) -> str:
+    """0 → A, 25 → Z, 26 → AA."""
+    rest, last = divmod(number, len(ascii_uppercase))
+    return (_letter(rest - 1) if rest else "") + ascii_uppercase[last]
+
+
+def _label(row: Label, letter: str, newest: CriterionVersion, chat: Chat) -> RaterLabel:
+    contents = {int(message["n"]): str(message["content"]) for message in chat.messages}
+    return RaterLabel(
+        letter=letter,
+        rater=row.rater.name,
+        value=row.value,
+        rationale=row.rationale,
+        evidence=[_place(part, contents) for part in row.evidence],
+        version=row.version.number,
+        outdated=row.version_id != newest.pk,
+        given_at=row.given_at,
+    )
+
+
+def _place(part: Mapping[str, Any], contents: Mapping[int, str]) -> dict[str, Any]:
+    place = {"message": part["n"], **{name: part[name] for name in ("start", "end", "quote") if name in part}}
+    if "start" in part and part.get("quote"):
+        place["nth"] = contents.get(int(part["n"]), "")[: part["start"]].count(part["quote"])
+    return place
+
+
+def _notes(chat: Chat, criterion: Criterion) -> QuerySet[RaterNote]:
+    """On this criterion or on the whole chat; not those written after the judge's view was shown."""
+    revealed = Assignment.objects.filter(
+        chat=OuterRef("chat"), rater=OuterRef("rater"), revealed_at__lte=OuterRef("created_at")
+    )
+    here = RaterNote.objects.filter(chat=chat, criterion=criterion) | RaterNote.objects.filter(
+        chat=chat, criterion=None
+    )
+    return here.exclude(Exists(revealed)).select_related("rater").order_by("pk")
+
+
+def _note(row: RaterNote, letters: Mapping[int, str]) -> Note:
+    return Note(
+        letter=letters.get(row.rater_id, ""),
+        rater=row.rater.name,
+        kind=row.get_kind_display(),
+        text=row.text,
+        created_at=row.created_at,
+        settled=row.settled_at is not None,
+    )

@@ -1,0 +1,94 @@
+"""Dawid–Skene consensus of a set and criterion, made when somebody asks; it never enters Consensus."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from labeling.core.consensus import ConsensusState, state_of
+from labeling.core.dawid_skene import DawidSkene, TooFewError, dawid_skene, numbered
+from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.labels import Label
+from labeling.models.people import Rater
+from labeling.models.rubric import Criterion
+
+# Not applicable is an answer like the others, as in the majority.
+CATEGORIES: tuple[ConsensusState, ...] = ("true", "false", "na")
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """The most likely answer on a chat, and how likely it is."""
+
+    state: ConsensusState
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class RaterRates:
+    """How often a rater says True where True is right, and False where False is; None: no such chat."""
+
+    rater: str
+    labels: int
+    sensitivity: float | None
+    specificity: float | None
+
+
+@dataclass(frozen=True)
+class DawidSkeneConsensus:
+    """What the model makes of the labels; with a `reason` there is no estimate."""
+
+    labels: int
+    likely: Mapping[int, Likely] = field(default_factory=dict)  # by chat id
+    raters: tuple[RaterRates, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+    iterations: int = 0
+    converged: bool = False
+    reason: str = ""
+
+
+def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSkeneConsensus:
+    """From the labels that count on the set's chats (None: on every chat), in two queries."""
+    counted = Label.objects.counted().filter(criterion=criterion)
+    if chat_set is not None:
+        counted = counted.filter(chat__in=ChatSetMember.objects.filter(chat_set=chat_set).values("chat"))
+    rows = list(counted.order_by("chat", "rater").values_list("chat", "rater", "value"))
+    if not rows:
+        return DawidSkeneConsensus(labels=0, reason="no labels")
+    chats, items = numbered([chat for chat, _, _ in rows])
+    raters, who = numbered([rater for _, rater, _ in rows])
+    answers = [CATEGORIES.index(state_of(value)) for _, _, value in rows]
+    try:
+        found = dawid_skene(items, who, answers, categories=len(CATEGORIES))
+    except TooFewError as error:
+        return DawidSkeneConsensus(labels=len(rows), reason=str(error))
+    if found.switched:
+        return DawidSkeneConsensus(
+            labels=len(rows), reason="the raters' errors cannot be told from the truth"
+        )
+    return DawidSkeneConsensus(
+        labels=len(rows),
+        likely=dict(zip(chats, _likely(found), strict=True)),
+        raters=_rates(found, raters),
+        shares={name: float(share) for name, share in zip(CATEGORIES, found.shares, strict=True)},
+        iterations=found.iterations,
+        converged=found.converged,
+    )
+
+
+def _likely(found: DawidSkene) -> list[Likely]:
+    best = np.argmax(found.posteriors, axis=1)
+    return [
+        Likely(CATEGORIES[category], float(row[category]))
+        for category, row in zip(best, found.posteriors, strict=True)
+    ]
+
+
+def _rates(found: DawidSkene, raters: list[int]) -> tuple[RaterRates, ...]:
+    names = dict(Rater.objects.filter(pk__in=raters).values_list("pk", "name"))
+    true, false = CATEGORIES.index("true"), CATEGORIES.index("false")
+    rates = (
+        RaterRates(names[pk], int(found.answered[n]), found.right(n, true), found.right(n, false))
+        for n, pk in enumerate(raters)
+    )
+    return tuple(sorted(rates, key=lambda row: row.rater))
