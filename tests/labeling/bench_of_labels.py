@@ -13,7 +13,7 @@ from labeling.models.rubric import Criterion, Rubric
 from labeling.services.consensus import consensus_refresh
 from tests.factories import make_chat, make_criterion, make_set
 
-NAMES = ("Amira", "Bo", "Cleo", "Dan", "Eve")
+NAMES = ("Amira", "Basil", "Cleo", "Dan", "Eve")
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Item:
 
 
 def labelled_item(*values: bool | None, key: str = "polite", **more: Any) -> Item:
-    """A chat with one label a value, by Amira, Bo, Cleo, …; set and criterion are made on first use."""
+    """A chat with one label a value, by Amira, Basil, Cleo, …; set and criterion are made on first use."""
     rubric, _ = Rubric.objects.get_or_create(name="Test rubric")
     criterion = Criterion.objects.filter(key=key).first() or make_criterion(
         key,
