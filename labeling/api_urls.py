@@ -1,10 +1,21 @@
-"""API routes of the rater's side, below /api/."""
+"""API routes of the labelling side, below /api/."""
 
 from django.urls import path
 
-from labeling.api import rater
+from labeling.api import adjudication, rater
 
 urlpatterns = [
+    path("adjudication/", adjudication.AdjudicationQueueApi.as_view(), name="api_adjudication_queue"),
+    path(
+        "adjudication/<int:chat_id>/<str:criterion_key>/",
+        adjudication.AdjudicateApi.as_view(),
+        name="api_adjudicate",
+    ),
+    path(
+        "sets/<int:set_id>/dawid-skene/<str:criterion_key>/",
+        adjudication.DawidSkeneApi.as_view(),
+        name="api_dawid_skene",
+    ),
     path("queue/", rater.QueueApi.as_view(), name="api_queue"),
     path("assignments/<int:assignment_id>/", rater.AssignmentApi.as_view(), name="api_assignment"),
     path(

@@ -31,6 +31,8 @@ class RaterLabel:
     evidence: list[dict[str, Any]]
     version: int
     outdated: bool
+    # False where another question was asked than the newest that was answered on this chat.
+    counts: bool
     given_at: datetime
 
     @property
@@ -76,18 +78,19 @@ def adjudication_item(*, chat: Chat, criterion: Criterion) -> AdjudicationItem:
     """The item, in a fixed number of queries."""
     version = criterion.versions.latest("number")
     submitted = Label.objects.filter(chat=chat, criterion=criterion, state=Label.State.SUBMITTED)
-    rows = list(submitted.select_related("rater", "version"))
-    counted = [row for row in rows if not row.post_reveal]
-    letters = _letters(chat, criterion, [row.rater_id for row in counted])
+    rows = list(submitted.select_related("rater", "version", "chat"))
+    blind = [row for row in rows if not row.post_reveal]
+    counted = set(Label.objects.counted().filter(chat=chat, criterion=criterion).values_list("pk", flat=True))
+    letters = _letters(chat, criterion, [row.rater_id for row in blind])
     decisions = Adjudication.objects.filter(chat=chat, criterion=criterion).order_by("-pk")
-    labels = [_label(row, letters[row.rater_id], version, chat) for row in counted]
+    labels = [_label(row, letters[row.rater_id], version, row.pk in counted) for row in blind]
     return AdjudicationItem(
         chat=chat,
         criterion=criterion,
         version=version,
         consensus=Consensus.objects.filter(chat=chat, criterion=criterion).first(),
         labels=sorted(labels, key=lambda label: (len(label.letter), label.letter)),
-        left_out=len(rows) - len(counted),
+        left_out=len(rows) - len(blind),
         notes=[_note(row, letters) for row in _notes(chat, criterion)],
         decision=next((row for row in decisions if row.replaced_at is None), None),
         history=[row for row in decisions if row.replaced_at is not None],
@@ -111,8 +114,8 @@ def _letter(number: int) -> str:
     return (_letter(rest - 1) if rest else "") + ascii_uppercase[last]
 
 
-def _label(row: Label, letter: str, newest: CriterionVersion, chat: Chat) -> RaterLabel:
-    contents = {int(message["n"]): str(message["content"]) for message in chat.messages}
+def _label(row: Label, letter: str, newest: CriterionVersion, counts: bool) -> RaterLabel:
+    contents = {int(message["n"]): str(message["content"]) for message in row.chat.messages}
     return RaterLabel(
         letter=letter,
         rater=row.rater.name,
@@ -121,6 +124,7 @@ def _label(row: Label, letter: str, newest: CriterionVersion, chat: Chat) -> Rat
         evidence=[_place(part, contents) for part in row.evidence],
         version=row.version.number,
         outdated=row.version_id != newest.pk,
+        counts=counts,
         given_at=row.given_at,
     )
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from labeling.core.consensus import ConsensusState, state_of
 from labeling.core.dawid_skene import DawidSkene, TooFewError, dawid_skene, numbered
-from labeling.models.chats import ChatSet, ChatSetMember
-from labeling.models.labels import Label
-from labeling.models.people import Rater
+from labeling.models.chats import Chat, ChatSet, ChatSetMember
+from labeling.models.labels import Consensus, Label
+from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 
 # Not applicable is an answer like the others, as in the majority.
@@ -74,6 +75,23 @@ def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSk
         iterations=found.iterations,
         converged=found.converged,
     )
+
+
+def likely_rows(*, model: DawidSkeneConsensus, criterion: Criterion, user: User) -> list[dict[str, Any]]:
+    """The estimates of the chats the user may see, by external id, each beside the consensus that counts."""
+    rows = Consensus.objects.filter(criterion=criterion, chat__in=Chat.objects.visible_to(user).values("pk"))
+    known = rows.order_by("chat__external_id").values_list("chat", "chat__external_id", "state", "by")
+    return [
+        {
+            "chat_id": name,
+            "dawid_skene": model.likely[chat].state,
+            "probability": model.likely[chat].probability,
+            "consensus": state,
+            "by": by,
+        }
+        for chat, name, state, by in known
+        if chat in model.likely
+    ]
 
 
 def _likely(found: DawidSkene) -> list[Likely]:

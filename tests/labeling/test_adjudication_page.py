@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -40,14 +39,14 @@ def url(item: Item, route: str = "adjudicate", query: str = "") -> str:
     return reverse(f"labeling:{route}", args=[item.chat.pk, item.criterion.key]) + query
 
 
-def post(client: Client, item: Item, value: str = "false", *, seen: Any = "", **more: Any) -> HttpResponse:
+def post(client: Client, item: Item, value: str = "false", *, seen: Any = "", **more: Any) -> Any:
     given = {"value": value, "reason": "The bot did not answer.", "seen": seen, **more}
     query = given.pop("query", "")
     return client.post(url(item, query=query), given)
 
 
-def text(response: HttpResponse) -> str:
-    return response.content.decode()
+def text(response: Any) -> str:
+    return str(response.content.decode())
 
 
 def letters(item: Item) -> dict[str, str]:
@@ -126,6 +125,16 @@ def test_drafts_and_labels_given_after_the_verdict_was_shown_are_left_out(lead: 
     page = text(lead.get(url(item)))
     assert "CANARY" not in page
     assert "1 label given after the judge’s view was shown is left out" in page
+
+
+def test_a_label_that_does_not_count_says_so(
+    lead: Client, item: Item, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a rater answered an earlier question than the others did."""
+    assert "not counted" not in text(lead.get(url(item)))
+    counted = Label.objects.exclude(rater__name="Amira")
+    monkeypatch.setattr("labeling.models.labels.LabelQuerySet.counted", lambda rows: counted)
+    assert text(lead.get(url(item))).count("not counted: an earlier question") == 1
 
 
 def test_notes_of_raters_are_shown_under_their_letters(lead: Client, item: Item) -> None:
