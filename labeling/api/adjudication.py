@@ -214,7 +214,9 @@ class AdjudicationQueueApi(LeadView):
         """Pairs of chat and criterion on which raters disagree, the most disputed first."""
         asked = AdjudicationFilterForm(request.query_params)
         if not asked.is_valid():
-            raise ValidationError({name: list(errors) for name, errors in asked.errors.items()})
+            raise ValidationError(
+                {name: [str(error) for error in errors] for name, errors in asked.errors.items()}
+            )
         pages = AdjudicationPages()
         found = queue_items(filters=asked.filters(), user=self.user)
         page = pages.paginate_queryset(found, request, view=self)
