@@ -74,7 +74,7 @@ export class Answers {
 
   // What was saved elsewhere is shown here, without a step to undo.
   take(key, answer) {
-    this.#given[key] = answer.answered === undefined ? given(answer) : answer;
+    this.#given[key] = answer.answered === false ? { ...EMPTY } : given(answer);
     this.#changed(key);
   }
 

@@ -85,7 +85,7 @@ export class Keys {
 }
 
 export function keyOf(event) {
-  const key = event.key.toLowerCase();
+  const key = (event.key ?? "").toLowerCase(); // NB: filling in a form fires key events without a key
   if (key.length === 1 && key > "~" && /^Key[A-Z]$/.test(event.code)) return event.code.slice(3).toLowerCase();
   return key;
 }

@@ -146,14 +146,13 @@ export class Saving {
     this.#inFlight = client_id;
     const url = `${this.#url}labels/${key}/`;
     const { value, rationale, evidence } = answer;
-    const body = { client_id, value, rationale, evidence, active_ms, version: this.#versions[key] };
-    if (Number.isInteger(revision)) body.revision = revision;
+    const body = { client_id, value, rationale, evidence, active_ms, revision, version: this.#versions[key] };
     this.#lost[key] ??= [];
     this.#lost[key].push(answer);
     const response = answer.answered
       ? await call("PUT", url, body)
-      : await call("DELETE", `${url}?client_id=${client_id}`);
-    if (response.status === 409) return this.#conflict(key, await response.json());
+      : await call("DELETE", `${url}?client_id=${client_id}&revision=${revision}`);
+    if (response.status === 409) return this.#conflict(key, client_id, await response.json());
     if (response.status === 404) return this.stop("This chat is no longer yours. What was not saved is kept in this browser.");
     if (!response.ok && response.status !== 400) throw new Error(`HTTP ${response.status}`);
     delete this.#lost[key];
@@ -161,8 +160,7 @@ export class Saving {
       this.#drop(key, client_id);
       return this.#on.refuse(reasons(await response.json()));
     }
-    // NB: withdrawing answers nothing, so the next answer goes without a revision.
-    const saved = response.status === 204 ? null : (await response.json()).revision;
+    const saved = response.status === 204 ? 0 : (await response.json()).revision; // withdrawn: there is none
     this.#drop(key, client_id, saved);
     this.#revisions[key] = saved;
     this.#savedAt = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
@@ -176,25 +174,26 @@ export class Saving {
     this.keep();
   }
 
-  #conflict(key, { code, detail, current }) {
-    if (code !== "stale") return this.stop(detail);
-    const waiting = this.kept.pending[key];
-    const same = (answer) => current && answer.answered && sameAnswer(answer, current);
-    const own = this.#lost[key].some(same); // our own answer whose reply got lost, or the very same one
-    delete this.#lost[key];
-    if (own || !current) {
-      waiting.revision = current?.revision ?? null;
-      waiting.client_id = uuid();
-      return this.keep();
+  #conflict(key, client_id, { code, detail, answer }) {
+    if (code === "incomplete") {
+      this.#drop(key, client_id);
+      return this.#on.refuse(detail);
     }
-    waiting.theirs = current;
+    if (code !== "stale") return this.stop(detail);
+    const theirs = answer ?? { answered: false, value: null, rationale: "", evidence: [], revision: 0 };
+    const own = this.#lost[key].some((sent) => sameAnswer(sent, theirs)); // its reply got lost
+    const waiting = this.kept.pending[key];
+    delete this.#lost[key];
+    if (own) Object.assign(waiting, { client_id: uuid(), revision: theirs.revision });
+    else waiting.theirs = theirs;
     this.keep();
-    return this.#on.clash(key);
+    return own || this.#on.clash(key);
   }
 }
 
-function sameAnswer(mine, { value, rationale, evidence }) {
+function sameAnswer(...both) {
   const place = ({ message, start, end }) => [message, start, end];
-  const shape = (answer) => JSON.stringify([answer.value, answer.rationale, answer.evidence.map(place)]);
-  return shape(mine) === shape({ value, rationale, evidence });
+  const shape = ({ answered = true, value, rationale, evidence }) =>
+    JSON.stringify(answered ? [value, rationale, evidence.map(place)] : []);
+  return shape(both[0]) === shape(both[1]);
 }
