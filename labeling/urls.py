@@ -1,12 +1,13 @@
-"""Pages of raters and of chat sets."""
+"""Pages of raters, of labelling jobs and of chat sets."""
 
 from django.urls import path
 
-from labeling.views import queue, rate, sets
+from labeling.views import jobs, queue, rate, sets
 
 app_name = "labeling"
 urlpatterns = [
     path("queue/", queue.queue, name="queue"),
+    path("jobs/", jobs.job_list, name="job_list"),
     path("jobs/<int:job_id>/next/", queue.next_chat, name="next"),
     path("rate/<int:assignment_id>/", rate.rate, name="rate"),
     path("sets/", sets.set_list, name="set_list"),

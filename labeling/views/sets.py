@@ -13,11 +13,11 @@ from labeling.access import permission_or_404
 from labeling.forms import JobForm
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
+from labeling.selectors.jobs import job_rows
 from labeling.selectors.sets import (
     TopicRow,
     chat_rows,
     demo_notices,
-    job_rows,
     set_members,
     set_rows,
     topic_rows,
