@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from labeling.api import rater
+from labeling.api import notes, rater
 
 urlpatterns = [
     path("queue/", rater.QueueApi.as_view(), name="api_queue"),
@@ -15,4 +15,11 @@ urlpatterns = [
     path("assignments/<int:assignment_id>/submit/", rater.SubmitApi.as_view(), name="api_submit"),
     path("assignments/<int:assignment_id>/extend/", rater.ExtendApi.as_view(), name="api_extend"),
     path("assignments/<int:assignment_id>/skip/", rater.SkipApi.as_view(), name="api_skip"),
+    path(
+        "assignments/<int:assignment_id>/notes/",
+        notes.AssignmentNotesApi.as_view(),
+        name="api_assignment_notes",
+    ),
+    path("notes/", notes.NotesApi.as_view(), name="api_notes"),
+    path("notes/<int:note_id>/settle/", notes.NoteSettleApi.as_view(), name="api_note_settle"),
 ]

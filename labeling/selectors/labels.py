@@ -176,6 +176,6 @@ def own_assignment(*, assignment_id: int, rater_id: int) -> Assignment | None:
     """The rater's own assignment with its job and chat; None for anybody else's."""
     return (
         Assignment.objects.filter(pk=assignment_id, rater=rater_id)
-        .select_related("job__chat_set", "chat__topic", "rater")
+        .select_related("job__chat_set__rubric", "chat__topic", "rater")
         .first()
     )

@@ -71,6 +71,7 @@ def _lease(now: datetime) -> dict[str, Any]:
         "state": Assignment.State.LEASED,
         "lease_token": uuid.uuid4(),
         "lease_expires_at": now + LEASE,
+        "taken_at": now,
     }
 
 
