@@ -19,7 +19,7 @@ from labeling.access import permission_or_404
 from labeling.models.labels import Assignment
 from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion
-from labeling.selectors.guidelines import guideline_in_force
+from labeling.selectors.guidelines import changes_since, guideline_for
 from labeling.selectors.labels import (
     Answer,
     answers_of,
@@ -55,7 +55,8 @@ def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "chat": assignment.chat,
         "job": assignment.job,
         "groups": _groups(criteria, answers),
-        "guideline": guideline_in_force(rubric_id=assignment.job.chat_set.rubric_id),
+        "guidance": guideline_for(assignment=assignment, criteria=criteria),
+        "changes": changes_since(assignment=assignment, criteria=criteria),
         "submitted": assignment.state == Assignment.State.SUBMITTED,
         "progress": progress,
         "number": chat_number(assignment=assignment, done=progress.done),

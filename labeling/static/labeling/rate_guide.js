@@ -19,6 +19,19 @@ export class Guide {
     });
   }
 
+  // The notice that texts are new: its first one is opened to be read.
+  notice(open) {
+    const bar = document.querySelector("#changes");
+    if (!bar) return;
+    const [read, hide] = bar.querySelectorAll("button");
+    hide.addEventListener("click", () => bar.remove());
+    read.addEventListener("click", () => {
+      if (read.dataset.first) open(read.dataset.first);
+      bar.remove();
+      if (this.#panel.hidden) this.toggle();
+    });
+  }
+
   // Shows what there is on the criterion that is open.
   follow(key) {
     for (const part of this.#panel.querySelectorAll("[data-guide]")) part.hidden = part.dataset.guide !== key;

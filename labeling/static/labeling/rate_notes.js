@@ -24,7 +24,7 @@ export class Notes {
     this.#form.querySelector("[value=cancel]").addEventListener("click", () => this.#dialog.close());
   }
 
-  // criterion: {key, name, text}, the one that is open, with its text as it stands
+  // criterion: {key, name, text, version}, the one that is open, with its text as it stands
   open(kind, criterion) {
     this.#criterion = criterion;
     this.#client = uuid();
@@ -46,7 +46,7 @@ export class Notes {
   async #send() {
     const kind = this.#form.elements.kind.value;
     const body = { kind, text: this.#words.value.trim(), client_id: this.#client };
-    if (kind === "unclear") body.criterion = this.#criterion.key;
+    if (kind === "unclear") Object.assign(body, { criterion: this.#criterion.key, version: this.#criterion.version });
     if (!body.text) return this.#complain("Say in a few words what it is.");
     const send = this.#form.querySelector("[type=submit]");
     send.disabled = true;

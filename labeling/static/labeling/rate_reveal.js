@@ -19,10 +19,10 @@ export function wireReveal({ button, url, item, say, shown }) {
     try {
       const response = await call("POST", url);
       if (!response.ok) throw new Error(`HTTP ${response.status}`);
-      const { verdicts, judge } = await response.json();
+      const { verdicts, judge, revealed_at } = await response.json();
       for (const verdict of verdicts) item(verdict.criterion)?.append(view(verdict, judge));
       button.hidden = true;
-      shown();
+      if (revealed_at) shown();
       say(verdicts.length ? "The judge’s view is shown at each criterion" : "The judge has no verdict on this chat");
     } catch {
       button.disabled = false;
@@ -39,7 +39,7 @@ function view({ value, state, rationale }, judge) {
   const read = !state || state === "read";
   chip.className = read ? "j" : "tag";
   chip.textContent = read ? ANSWERS[value] : (STATES[state] ?? state);
-  head.append(`Judge ${judge ?? ""} `, chip);
+  head.append(`Judge ${judge} `, chip);
   const why = document.createElement("p");
   why.className = "why-judge";
   why.dir = "auto";

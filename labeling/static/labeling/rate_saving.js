@@ -25,7 +25,7 @@ export class Saving {
 
   // store: names this rater's work on this chat, in this database
   // revisions: {key: the revision this page knows}; 0 for none
-  // on: {state(text, kind), stop(message), refuse(message), saved(key, answer, revision), clash(key), time(key)}
+  // on: {state(text, kind), stop(message), refuse(message), saved(key, answer, reply), clash(key), time(key)}
   constructor({ store, url, versions, revisions, on, signal }) {
     this.#store = `lace-rate-${store}`;
     this.#url = url;
@@ -160,9 +160,9 @@ export class Saving {
       this.#drop(key, client_id);
       return this.#on.refuse(reasons(await response.json()));
     }
-    const saved = response.status === 204 ? 0 : (await response.json()).revision; // withdrawn: there is none
-    this.#drop(key, client_id, saved);
-    this.#revisions[key] = saved;
+    const saved = response.status === 204 ? { revision: 0 } : await response.json(); // withdrawn: there is none
+    this.#drop(key, client_id, saved.revision);
+    this.#revisions[key] = saved.revision;
     this.#savedAt = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
     this.#on.saved(key, answer, saved);
   }

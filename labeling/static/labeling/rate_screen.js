@@ -73,7 +73,9 @@ export class Screen {
     for (const key of this.answers.keys) this.#render(key);
     this.open(this.answers.incomplete[0] ?? this.answers.keys[0], { focus: false });
     this.saving.show();
+    for (const key of this.saving.clashing) this.#showClash(key);
     if (this.saving.unsent) this.saving.flush();
+    this.guide.notice((key) => this.open(key));
     offerBack({ signal: this.#end.signal });
     const { reveal } = this.#page.urls;
     if (reveal) {
@@ -97,9 +99,10 @@ export class Screen {
       state: (text, kind) => this.#showSaving(text, kind),
       stop: (message) => this.#showStop(message),
       refuse: (message) => this.say(`Not saved: ${message}`),
-      saved: (key, answer, revision) => {
+      saved: (key, answer, { revision, post_reveal }) => {
         this.lease?.renewed();
         this.tabs.saved(key, answer, revision);
+        if (post_reveal) this.#views.get(key).uncounted();
       },
       clash: (key) => this.#showClash(key),
       time: (key) => this.clock.take(key),
@@ -305,8 +308,8 @@ export class Screen {
   // ---------- notes ----------
 
   note(kind) {
-    const { name, text } = this.view();
-    this.notes.open(kind, { key: this.opened, name, text });
+    const { name, text, version } = this.view();
+    this.notes.open(kind, { key: this.opened, name, text, version });
   }
 
   // ---------- finishing ----------

@@ -16,8 +16,9 @@ export class CriterionView {
   #screen;
   #byArrow = false; // arrows inside a radio group choose without leaving the question
 
-  constructor({ key, allow_na }, screen) {
+  constructor({ key, version, allow_na }, screen) {
     this.key = key;
+    this.version = version;
     this.allowNa = allow_na;
     this.item = document.querySelector(`[data-criterion="${key}"]`);
     this.row = $(".crit", this.item);
@@ -111,6 +112,11 @@ export class CriterionView {
   reveal() {
     this.focus();
     this.form.scrollIntoView({ block: this.form.offsetHeight > innerHeight * 0.6 ? "start" : "nearest" });
+  }
+
+  // Changed after the judge's view was shown.
+  uncounted() {
+    $(".uncounted", this.form).hidden = false;
   }
 
   clash(view) {
