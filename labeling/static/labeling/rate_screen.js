@@ -80,7 +80,10 @@ export class Screen {
     const { reveal } = this.#page.urls;
     if (reveal) {
       const item = (key) => this.#views.get(key)?.item;
-      const shown = () => ($("#why").textContent = "Changes are kept, and not counted");
+      const shown = () => {
+        this.#page.revealed = true;
+        this.#renderTotals();
+      };
       wireReveal({ button: $("#reveal"), url: reveal, item, say: (text) => this.say(text), shown });
     }
   }
