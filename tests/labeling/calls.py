@@ -1,14 +1,35 @@
-"""Calls of the rater's API, as a signed-in browser makes them."""
+"""Calls of the rater's API, as a signed-in browser makes them; one by one or many at once."""
 
 import json
 import uuid
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any, TypeVar
 
+from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
 from labeling.models.labels import Assignment
 from labeling.models.people import User
+
+T = TypeVar("T")
+
+
+def at_once(work: Callable[[int], T], *, times: int) -> list[T]:
+    """Run the work in that many threads, each with its own database connection, all starting together."""
+    start = Barrier(times)
+
+    def one(number: int) -> T:
+        start.wait()
+        try:
+            return work(number)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(times) as pool:
+        return list(pool.map(one, range(times)))
 
 
 def signed_in(user: User) -> Client:
