@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import urlencode
 
 from django.db.models import Max
+from django.urls import reverse
 
 from labeling.models.labels import Assignment
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
@@ -47,10 +49,17 @@ class Change:
     `old` and `new` are version numbers; `old` 0 = there was none.
     """
 
+    rubric_id: int
     criterion: str
     name: str
     old: int
     new: int
+
+    @property
+    def url(self) -> str:
+        """The page where the rater reads what changed."""
+        page = reverse("labeling:read_guideline", args=[self.rubric_id])
+        return f"{page}?{urlencode({'criterion': self.criterion, 'was': self.old})}"
 
 
 def guideline_in_force(*, rubric_id: int) -> RubricGuideline | None:
@@ -122,7 +131,7 @@ def _guideline_change(rubric_id: int, since: datetime) -> Change | None:
     old_number, old_text = before[-1] if before else (0, "")
     if not rows or rows[-1][2] == old_text:
         return None
-    return Change(criterion="", name="Guideline", old=old_number, new=rows[-1][0])
+    return Change(rubric_id, criterion="", name="Guideline", old=old_number, new=rows[-1][0])
 
 
 def _criterion_change(criterion: Criterion, since: datetime) -> Change | None:
@@ -130,7 +139,9 @@ def _criterion_change(criterion: Criterion, since: datetime) -> Change | None:
     new = newest_version(criterion)
     if not old or _shown(old[-1]) == _shown(new):
         return None
-    return Change(criterion=criterion.key, name=criterion.name, old=old[-1].number, new=new.number)
+    return Change(
+        criterion.rubric_id, criterion=criterion.key, name=criterion.name, old=old[-1].number, new=new.number
+    )
 
 
 def _shown(version: CriterionVersion) -> tuple[object, ...]:
