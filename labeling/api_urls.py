@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from labeling.api import adjudication, rater
+from labeling.api import adjudication, notes, rater
 
 urlpatterns = [
     path("adjudication/", adjudication.AdjudicationQueueApi.as_view(), name="api_adjudication_queue"),
@@ -24,5 +24,13 @@ urlpatterns = [
         name="api_label",
     ),
     path("assignments/<int:assignment_id>/submit/", rater.SubmitApi.as_view(), name="api_submit"),
+    path("assignments/<int:assignment_id>/extend/", rater.ExtendApi.as_view(), name="api_extend"),
     path("assignments/<int:assignment_id>/skip/", rater.SkipApi.as_view(), name="api_skip"),
+    path(
+        "assignments/<int:assignment_id>/notes/",
+        notes.AssignmentNotesApi.as_view(),
+        name="api_assignment_notes",
+    ),
+    path("notes/", notes.NotesApi.as_view(), name="api_notes"),
+    path("notes/<int:note_id>/settle/", notes.NoteSettleApi.as_view(), name="api_note_settle"),
 ]

@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from labeling.views import adjudicate, jobs, queue, rate, sets
+from labeling.views import (
+    adjudicate,
+    criterion_texts,
+    guidelines,
+    jobs,
+    notes,
+    queue,
+    rate,
+    sets,
+    workspace,
+)
 
 app_name = "labeling"
 urlpatterns = [
@@ -25,4 +35,23 @@ urlpatterns = [
     path("rate/<int:assignment_id>/", rate.rate, name="rate"),
     path("sets/", sets.set_list, name="set_list"),
     path("sets/<int:set_id>/", sets.set_detail, name="set_detail"),
+    path("guidelines/", guidelines.guideline_list, name="guideline_list"),
+    path("guidelines/preview/", guidelines.guideline_preview, name="guideline_preview"),
+    path("guidelines/<int:rubric_id>/", guidelines.guideline_detail, name="guideline_detail"),
+    path("guidelines/<int:rubric_id>/edit/", guidelines.guideline_edit, name="guideline_edit"),
+    path("guidelines/<int:rubric_id>/read/", guidelines.read_guideline, name="read_guideline"),
+    path("guidelines/criteria/<str:key>/", criterion_texts.criterion_text, name="criterion_text"),
+    path(
+        "guidelines/criteria/<str:key>/edit/", criterion_texts.criterion_text_edit, name="criterion_text_edit"
+    ),
+    path(
+        "guidelines/criteria/<str:key>/preview/",
+        criterion_texts.criterion_text_preview,
+        name="criterion_text_preview",
+    ),
+    path("notes/", notes.note_list, name="note_list"),
+    path("notes/<int:note_id>/", notes.note_detail, name="note_detail"),
+    path("notes/<int:note_id>/settle/", notes.note_settled, name="note_settle"),
+    path("workspace/", workspace.workspace_settings, name="workspace"),
+    path("workspace/log/", workspace.workspace_log, name="workspace_log"),
 ]

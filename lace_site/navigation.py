@@ -32,6 +32,14 @@ def _beginnings(entries: Entries) -> tuple[str, ...]:
 LABELLING: Entries = (
     ("Jobs", "labeling:job_list", "labeling.manage_labeling", "labeling:job"),
     ("Adjudicate", "labeling:adjudication_queue", "labeling.manage_labeling", "labeling:adjudic"),
+    ("Notes", "labeling:note_list", "labeling.edit_prompts", "labeling:note"),
+    (
+        "Guidelines",
+        "labeling:guideline_list",
+        "labeling.edit_prompts",
+        ("labeling:guideline", "labeling:criterion_text"),
+    ),
+    ("Settings", "labeling:workspace", "labeling.manage_labeling", "labeling:workspace"),
 )
 ENTRIES: Entries = (
     ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 
+from labeling.core.rubric import version_hash
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
@@ -40,15 +41,14 @@ def make_criterion(
     criterion = Criterion.objects.create(
         key=key, rubric=rubric, dimension=row, tier=tier, position=next(_numbers), articles="listed"
     )
-    text = question or f"Is {key} so?"
+    asked: dict[str, Any] = {
+        "question": question or f"Is {key} so?",
+        "definition": f"True when {key}.",
+        "passes_when": passes_when,
+        "allow_na": allow_na,
+    }
     CriterionVersion.objects.create(
-        criterion=criterion,
-        number=1,
-        question=text,
-        definition=f"True when {key}.",
-        passes_when=passes_when,
-        allow_na=allow_na,
-        content_hash=hashlib.sha256(f"{text}{passes_when}{allow_na}".encode()).hexdigest(),
+        criterion=criterion, number=1, content_hash=version_hash(**asked), **asked
     )
     return criterion
 

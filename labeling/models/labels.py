@@ -4,7 +4,7 @@ from typing import Self
 
 from django.contrib.auth.models import Group
 from django.db import models
-from django.db.models import Q
+from django.db.models import Count, OuterRef, Q, Subquery
 
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.people import Rater, User
@@ -86,6 +86,8 @@ class Assignment(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
     lease_token = models.UUIDField(null=True, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
+    # When its rater got it: what is written later is news to them.
+    taken_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
     revealed_at = models.DateTimeField(null=True, blank=True)
     # The guideline the rater had before them when they submitted.
@@ -124,8 +126,18 @@ class LabelQuerySet(models.QuerySet["Label"]):
     """Table-wide filters of labels."""
 
     def counted(self) -> Self:
-        """Those that consensus and agreement are made of: submitted, and not after the verdict was shown."""
-        return self.filter(state=Label.State.SUBMITTED, post_reveal=False)
+        """Those that consensus and agreement are made of: submitted, and not after the verdict was shown.
+
+        Where a chat's labels answer different questions of one criterion, only those to the newest of them.
+        """
+        given = Q(state=Label.State.SUBMITTED, post_reveal=False)
+        versions = CriterionVersion.objects.order_by().values("criterion")
+        # Few criteria are ever asked anew: only their labels have to be looked at with their neighbours.
+        asked_anew = versions.annotate(questions=Count("content_hash", distinct=True)).filter(questions__gt=1)
+        same_cell = Label.objects.filter(given, chat=OuterRef("chat"), criterion=OuterRef("criterion"))
+        newest = same_cell.order_by("-version__number").values("version__content_hash")[:1]
+        older = Q(criterion__in=asked_anew.values("criterion")) & ~Q(version__content_hash=Subquery(newest))
+        return self.filter(given).exclude(older)
 
 
 class Label(models.Model):

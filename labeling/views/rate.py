@@ -1,6 +1,8 @@
 """The rating screen: one chat, the job's criteria, the rater's own answers and nothing else."""
 
 import hmac
+from dataclasses import asdict
+from datetime import datetime
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, cast
@@ -9,6 +11,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 
@@ -16,9 +19,19 @@ from labeling.access import permission_or_404
 from labeling.models.labels import Assignment
 from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion
-from labeling.selectors.labels import Answer, answers_of, criteria_of, newest_version, own_assignment
+from labeling.selectors.guidelines import changes_since, guideline_for
+from labeling.selectors.labels import (
+    Answer,
+    answers_of,
+    criteria_of,
+    may_reveal,
+    newest_version,
+    own_assignment,
+    rules_of,
+)
 from labeling.selectors.queue import job_progress
-from labeling.services.labelling import Conflict, SkipReason
+from labeling.selectors.rating import chat_in_work, chat_number
+from labeling.services.leases import LEASE, Conflict, SkipReason
 from labeling.services.roles import rater_for
 
 
@@ -37,26 +50,42 @@ def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
         return redirect("labeling:queue")
     criteria = criteria_of(assignment.job)
     answers = answers_of(assignment=assignment, criteria=criteria)
+    progress = job_progress(job=assignment.job, rater=cast(Rater, assignment.rater))
     context = {
-        "assignment": assignment,
         "chat": assignment.chat,
         "job": assignment.job,
-        "groups": _groups(criteria),
+        "groups": _groups(criteria, answers),
+        "guidance": guideline_for(assignment=assignment, criteria=criteria),
+        "changes": changes_since(assignment=assignment, criteria=criteria),
         "submitted": assignment.state == Assignment.State.SUBMITTED,
-        "progress": job_progress(job=assignment.job, rater=cast(Rater, assignment.rater)),
+        "progress": progress,
+        "number": chat_number(assignment=assignment, done=progress.done),
+        "onwards": _onwards(assignment),
         "reasons": SkipReason.choices,
         "state": _state(assignment, criteria, answers),
     }
     return render(request, "labeling/rate.html", context)
 
 
-def _groups(criteria: list[Criterion]) -> list[dict[str, Any]]:
-    """The criteria by dimension, each with the text in force."""
+def _onwards(assignment: Assignment) -> str:
+    """Where a corrected chat leads: to the chat in work, else to the queue."""
+    following = chat_in_work(assignment=assignment)
+    return reverse("labeling:rate", args=[following.pk]) if following else ""
+
+
+def _groups(criteria: list[Criterion], answers: dict[str, Answer]) -> list[dict[str, Any]]:
+    """The criteria by dimension, each with the text in force, and the text that an answer was given under."""
     return [
         {
             "dimension": dimension,
             "criteria": [
-                {"key": row.key, "name": row.name, "version": newest_version(row)} for row in in_dimension
+                {
+                    "key": row.key,
+                    "name": row.name,
+                    "version": newest_version(row),
+                    "answer": answers.get(row.key),
+                }
+                for row in in_dimension
             ],
         }
         for dimension, in_dimension in groupby(criteria, key=lambda criterion: criterion.dimension)
@@ -64,23 +93,58 @@ def _groups(criteria: list[Criterion]) -> list[dict[str, Any]]:
 
 
 def _state(assignment: Assignment, criteria: list[Criterion], answers: dict[str, Answer]) -> dict[str, Any]:
-    """What the script starts from."""
-    versions = {row.key: newest_version(row) for row in criteria}
+    """What the script starts from; times in ms, since a browser's clock may be wrong."""
     return {
+        "id": assignment.pk,
         "store": _store(assignment),
         "submitted": assignment.state == Assignment.State.SUBMITTED,
-        "urls": {
-            "assignment": reverse("api_assignment", args=[assignment.pk]),
-            "submit": reverse("api_submit", args=[assignment.pk]),
-            "skip": reverse("api_skip", args=[assignment.pk]),
-            "queue": reverse("labeling:queue"),
-        },
-        "criteria": [
-            {"key": key, "version": version.number, "allow_na": version.allow_na}
-            for key, version in versions.items()
-        ],
+        "revealed": assignment.revealed_at is not None,
+        "urls": _urls(assignment),
+        "criteria": [_criterion(row, answers) for row in criteria],
         "answers": {key: _answer(answer) for key, answer in answers.items()},
+        "texts": {message["n"]: message["content"] for message in assignment.chat.messages},
+        "rules": asdict(rules_of()),
+        "active_ms": assignment.active_ms,
+        "now": _ms(timezone.now()),
+        "lease": _lease(assignment),
     }
+
+
+def _urls(assignment: Assignment) -> dict[str, str]:
+    api = reverse("api_assignment", args=[assignment.pk])
+    urls = {
+        "assignment": api,
+        "submit": reverse("api_submit", args=[assignment.pk]),
+        "skip": reverse("api_skip", args=[assignment.pk]),
+        "extend": reverse("api_extend", args=[assignment.pk]),
+        "notes": f"{api}notes/",
+        "ahead": f"/api/jobs/{assignment.job_id}/next/",
+    }
+    if may_reveal(assignment=assignment):
+        urls["reveal"] = f"{api}reveal/"
+    return urls
+
+
+def _criterion(criterion: Criterion, answers: dict[str, Answer]) -> dict[str, Any]:
+    version, answer = newest_version(criterion), answers.get(criterion.key)
+    return {
+        "key": criterion.key,
+        "version": version.number,
+        "allow_na": version.allow_na,
+        "revision": answer.revision if answer else 0,
+    }
+
+
+def _lease(assignment: Assignment) -> dict[str, int] | None:
+    """How long the chat is held, and for how long a saved answer holds it."""
+    if assignment.lease_expires_at is None:
+        return None
+    left = _ms(assignment.lease_expires_at) - _ms(timezone.now())
+    return {"left": max(left, 0), "length": int(LEASE.total_seconds() * 1000)}
+
+
+def _ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
 
 
 def _store(assignment: Assignment) -> str:

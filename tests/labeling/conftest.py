@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page
 from pytest_django.live_server_helper import LiveServer
 
 from tests.labeling.desk import Desk, make_desk, user_of
-from tests.labeling.screen import KEYS, sign_in
+from tests.labeling.screen import KEYS, no_chat_ahead, ready, sign_in
 
 
 @pytest.fixture
@@ -30,7 +30,8 @@ def screen(
     sign_in(context, live_server, user_of(desk.rater))
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: problems.append(str(error)))
+    no_chat_ahead(page)
     page.goto(live_server.url + reverse("labeling:rate", args=[desk.taken().pk]))
-    expect(page.locator("#save")).to_have_text("Saves as you answer")
+    ready(page)
     yield page
     assert problems == []

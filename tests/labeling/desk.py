@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.utils import timezone
 
@@ -36,6 +37,18 @@ class Desk:
         assignment = assignment_next(rater=rater or self.rater, job=self.job)
         assert assignment is not None
         return assignment
+
+    def opened(self, **given: Any) -> LabelingJob:
+        """Another job at the desk, one label a chat unless said otherwise."""
+        plain: dict[str, Any] = {
+            "chat_set": self.chat_set,
+            "name": "November",
+            "criteria": self.criteria,
+            "raters": self.raters,
+            "overlap": 1,
+            "by": None,
+        }
+        return job_open(**plain | given)
 
 
 def make_desk(

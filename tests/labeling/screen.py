@@ -22,6 +22,16 @@ def sign_in(context: BrowserContext, live_server: LiveServer, user: User) -> Non
     context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_server.url}])
 
 
+def no_chat_ahead(page: Page) -> None:
+    """The next chat is loaded only when it is wanted, as where no other chat is free."""
+    page.route("**/api/jobs/*/next/", lambda route: route.fulfill(json={"assignment": None, "url": ""}))
+
+
+def ready(page: Page) -> None:
+    """The script of a chat without answers runs."""
+    expect(page.locator("#save")).to_have_text("Saves as you answer")
+
+
 def saved(page: Page) -> None:
     expect(page.locator("#save")).to_have_text(re.compile(r"^Saved \d\d:\d\d$"))
 

@@ -67,7 +67,7 @@ def test_a_rater_is_told_topic_and_id_of_a_chat_and_not_its_title(desk: Desk, ra
     assert "<strong>chat 2, Order cancel</strong>" in queue
     assert '<th scope="row" class="mono">chat-1</th><td>Order cancel</td>' in queue
     rate = rater.get(reverse("labeling:rate", args=[leased.pk])).content.decode()
-    assert '<h1>Order cancel <span class="dim xs">chat chat-2, 2 turns' in rate
+    assert '>Order cancel <span class="dim xs">chat chat-2, 2 turns' in rate
     assert "The wrong order cancelled" not in queue + rate
     for row in (submitted, leased):
         chat = rater.get(reverse("api_assignment", args=[row.pk])).json()["chat"]

@@ -1,55 +1,121 @@
-// The chat's turns on the rating screen: picking them as evidence, searching in them.
+// The chat's turns on the rating screen: scrolling, folding, picking whole turns or words of them by key.
 
-const pane = document.querySelector("#main");
-const bar = document.querySelector("#picking");
-const turns = [...pane.querySelectorAll(".turn")].map((element) => ({ element, n: Number(element.id.slice(1)), box: null, text: "" }));
+import { Words } from "./rate_spans.js";
 
 // Scrolls the chat by most of a screen: the pane, or on a phone the page.
 export function scrollChat(direction) {
+  const pane = document.querySelector("#main");
   const target = pane.scrollHeight > pane.clientHeight ? pane : document.scrollingElement;
   target.scrollBy({ top: direction * target.clientHeight * 0.8 });
 }
 
+// Unfolds every tool and system turn, or folds them all when they are open.
+export function foldTurns() {
+  const folded = [...document.querySelectorAll("#main details")];
+  const open = folded.some((turn) => !turn.open);
+  for (const turn of folded) turn.open = open;
+  labelFold();
+}
+
+export function labelFold() {
+  const button = document.querySelector("#fold");
+  const folded = [...document.querySelectorAll("#main details")];
+  button.hidden = !folded.length;
+  const closed = folded.some((turn) => !turn.open);
+  button.querySelector("span").textContent = closed ? "Unfold tool turns" : "Fold tool turns";
+}
+
 export class Picking {
   active = false;
-  #toggle;
+  words = null; // set while words of a turn are chosen
+  #pane = document.querySelector("#main");
+  #bar = document.querySelector("#picking");
+  #help = this.#bar.querySelector("span");
+  #turns;
+  #here = null; // the box that had the focus last
+  #on;
 
-  // toggle(n, on): a turn was picked or dropped
-  constructor(toggle) {
-    this.#toggle = toggle;
+  // on: {toggle(n, on), turn(n): its text, words(): the chosen ones are wanted}
+  constructor(on) {
+    this.#on = on;
+    this.#turns = [...this.#pane.querySelectorAll(".turn")].map((element) => ({ element, n: Number(element.id.slice(1)), box: null }));
   }
 
   mark(evidence) {
-    const chosen = new Set(evidence.map((part) => part.message));
-    for (const { element, n, box } of turns) {
-      element.classList.toggle("picked", chosen.has(n));
-      if (box) box.checked = chosen.has(n);
+    const touched = new Set(evidence.map((part) => part.message));
+    const whole = new Set(evidence.filter((part) => part.start === undefined).map((part) => part.message));
+    for (const { element, n, box } of this.#turns) {
+      element.classList.toggle("picked", touched.has(n));
+      if (box) box.checked = whole.has(n);
     }
   }
 
   start(evidence) {
-    if (!turns.length) return;
+    if (!this.#turns.length) return;
     this.active = true;
-    for (const turn of turns) turn.box ??= this.#box(turn);
+    for (const turn of this.#turns) turn.box ??= this.#box(turn);
     this.mark(evidence);
-    pane.classList.add("picking");
-    bar.hidden = false;
-    const inSight = turns.find(({ element }) => element.getBoundingClientRect().top > 0);
-    this.#go(turns.find(({ box }) => box.checked) ?? inSight ?? turns[0]);
+    this.#pane.classList.add("picking");
+    this.#bar.hidden = false;
+    this.#say(this.#bar.dataset.turns);
+    const inSight = this.#turns.find(({ element }) => element.getBoundingClientRect().top > 0);
+    this.#go(this.#turns.find(({ box }) => box.checked) ?? inSight ?? this.#turns[0]);
   }
 
   end() {
     this.active = false;
-    pane.classList.remove("picking");
-    bar.hidden = true;
+    this.#leaveWords();
+    this.#pane.classList.remove("picking");
+    this.#bar.hidden = true;
   }
 
   step(by) {
-    const at = turns.findIndex(({ box }) => box === document.activeElement);
-    this.#go(turns[Math.min(Math.max(at + by, 0), turns.length - 1)]);
+    this.#go(this.#turns[Math.min(Math.max(this.#at + by, 0), this.#turns.length - 1)]);
+  }
+
+  // From turns to the words of one, and back.
+  enter() {
+    const { n, element } = this.#turns[this.#at] ?? {};
+    if (!element) return;
+    const words = new Words(this.#on.turn(n));
+    if (words.empty) return;
+    this.words = words;
+    this.#pane.focus({ preventScroll: true });
+    this.#read();
+  }
+
+  move(by, grow) {
+    this.words.move(by, grow);
+    this.#read();
+  }
+
+  leave() {
+    const box = this.#here;
+    this.#leaveWords();
+    box?.focus({ preventScroll: true });
+  }
+
+  get #at() {
+    return this.#turns.findIndex(({ box }) => box === document.activeElement);
+  }
+
+  #leaveWords() {
+    if (!this.words) return;
+    this.words = null;
+    getSelection().removeAllRanges();
+    this.#say(this.#bar.dataset.turns);
+  }
+
+  #read() {
+    this.#say(`${this.#bar.dataset.words} “${getSelection().toString().slice(0, 80)}”`);
+  }
+
+  #say(text) {
+    this.#help.textContent = text;
   }
 
   #go({ box, element }) {
+    this.#here = box;
     box.focus({ preventScroll: true });
     element.scrollIntoView({ block: "nearest" });
   }
@@ -59,50 +125,10 @@ export class Picking {
     label.className = "pick";
     const box = document.createElement("input");
     box.type = "checkbox";
-    box.addEventListener("change", () => this.#toggle(n, box.checked));
+    box.addEventListener("change", () => this.#on.toggle(n, box.checked));
+    box.addEventListener("focus", () => (this.#here = box));
     label.append(box, `Turn ${n} is evidence`);
     element.append(label);
     return box;
   }
-}
-
-// leave(): the rater is done searching
-export function wireSearch(leave) {
-  const form = document.querySelector(".search");
-  const field = form.querySelector("input");
-  let hits = [];
-  let at = -1;
-
-  function search() {
-    const wanted = field.value.trim().toLowerCase();
-    for (const turn of turns) turn.text ||= turn.element.querySelector(".body").textContent.toLowerCase();
-    hits = wanted ? turns.filter((turn) => turn.text.includes(wanted)) : [];
-    for (const turn of turns) turn.element.classList.toggle("hit", hits.includes(turn));
-    document.querySelector("#found").textContent = wanted ? `${hits.length} turn${hits.length === 1 ? "" : "s"}` : "";
-    at = -1;
-    next();
-  }
-
-  function next() {
-    for (const { element } of turns) element.classList.remove("here");
-    if (!hits.length) return;
-    at = (at + 1) % hits.length;
-    const { element } = hits[at];
-    element.classList.add("here");
-    element.querySelector("details")?.setAttribute("open", "");
-    element.scrollIntoView({ block: "center" });
-  }
-
-  form.hidden = false;
-  form.addEventListener("submit", (event) => event.preventDefault());
-  field.addEventListener("input", search);
-  field.addEventListener("keydown", (event) => {
-    if (event.isComposing) return;
-    if (event.key === "Enter") next();
-    if (event.key !== "Escape") return;
-    event.preventDefault();
-    field.value = "";
-    search();
-    leave();
-  });
 }

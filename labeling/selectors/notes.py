@@ -1,0 +1,92 @@
+"""Notes of raters: a rater's own on a chat, and those that an author or a lead has to look at."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Count, QuerySet
+
+from labeling.models.chats import Chat
+from labeling.models.labels import Assignment, RaterNote
+from labeling.models.people import User
+from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.selectors.versions import TextChange, criterion_diff
+
+
+def own_notes(*, assignment: Assignment) -> list[RaterNote]:
+    """What the assignment's rater noted on its chat, oldest first; nobody else's."""
+    rows = RaterNote.objects.filter(rater=assignment.rater_id, chat=assignment.chat_id)
+    return list(rows.select_related("criterion", "version").order_by("pk"))
+
+
+def notes_for(*, user: User | AnonymousUser) -> QuerySet[RaterNote]:
+    """The notes this user may read, newest first: all for a lead; for an author the unclear criteria.
+
+    A chat that is holdout in any set is holdout for authors, and so is what raters write about it.
+    """
+    rows = RaterNote.objects.order_by("-pk")
+    if not user.has_perm("labeling.manage_labeling"):
+        rows = rows.filter(kind=RaterNote.Kind.UNCLEAR)
+    return rows.filter(chat__in=Chat.objects.visible_to(user).values("pk"))
+
+
+@dataclass(frozen=True, slots=True)
+class NoteFilter:
+    """What of the notes to show; '' = any. `state` is open or settled."""
+
+    kind: str = ""
+    criterion: str = ""
+    state: str = "open"
+
+    def of(self, notes: QuerySet[RaterNote]) -> QuerySet[RaterNote]:
+        """Those of the notes that fit, newest first; unclear criteria one after the other."""
+        given = {"kind": self.kind, "criterion__key": self.criterion}
+        rows = notes.filter(**{name: value for name, value in given.items() if value})
+        if self.kind == RaterNote.Kind.UNCLEAR:
+            rows = rows.order_by("criterion__position", "criterion", "-pk")
+        return rows.filter(settled_at__isnull=self.state == "open") if self.state else rows
+
+
+def note_counts(notes: QuerySet[RaterNote]) -> Mapping[str, int]:
+    """How many of the notes are open, by kind."""
+    rows = notes.filter(settled_at=None).order_by().values("kind").annotate(n=Count("pk"))
+    return {row["kind"]: row["n"] for row in rows}
+
+
+def unclear_counts(notes: QuerySet[RaterNote]) -> Mapping[int, int]:
+    """How many of the notes are open and call a criterion unclear, by criterion id."""
+    rows = notes.filter(settled_at=None, kind=RaterNote.Kind.UNCLEAR).order_by()
+    return {row["criterion"]: row["n"] for row in rows.values("criterion").annotate(n=Count("pk"))}
+
+
+def newest_texts(notes: Collection[RaterNote]) -> Mapping[int, CriterionVersion]:
+    """The version in force of every criterion that the notes name, by criterion id; one query."""
+    named = {note.criterion_id for note in notes if note.criterion_id}
+    rows = CriterionVersion.objects.filter(criterion__in=named).order_by("number")
+    return {row.criterion_id: row for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """A note for a page; `changes` is what became of the text it is about, empty where that still stands."""
+
+    note: RaterNote
+    current: CriterionVersion | None
+    changes: tuple[TextChange, ...]
+
+
+def note_rows(notes: Sequence[RaterNote]) -> list[NoteRow]:
+    """The notes with the texts in force beside those that stood; one query."""
+    newest = newest_texts(notes)
+    return [_note_row(note, newest.get(note.criterion_id or 0)) for note in notes]
+
+
+def _note_row(note: RaterNote, current: CriterionVersion | None) -> NoteRow:
+    then = note.version
+    return NoteRow(note, current, tuple(criterion_diff(then, current)) if then and current else ())
+
+
+def criteria_with_notes(notes: QuerySet[RaterNote]) -> list[Criterion]:
+    """The criteria that any of the notes names, in the rubric's order."""
+    named = notes.order_by().filter(criterion__isnull=False).values("criterion")
+    return list(Criterion.objects.filter(pk__in=named).order_by("rubric", "dimension__position", "position"))

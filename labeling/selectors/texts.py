@@ -1,0 +1,78 @@
+"""Texts for raters at a glance: every rubric for its authors, one rubric for its raters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+
+from labeling.models.labels import LabelingJob
+from labeling.models.people import Rater, User
+from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
+from labeling.selectors.guidelines import CriterionText, criterion_text
+from labeling.selectors.labels import newest_version
+from labeling.selectors.notes import notes_for, unclear_counts
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionTexts:
+    """A criterion of the overview: its text in force and its open notes "criterion unclear"."""
+
+    criterion: Criterion
+    version: CriterionVersion
+    unclear: int
+
+
+@dataclass(frozen=True, slots=True)
+class RubricTexts:
+    """A rubric of the overview; `guideline` None where nobody wrote one."""
+
+    rubric: Rubric
+    guideline: RubricGuideline | None
+    criteria: tuple[CriterionTexts, ...]
+
+
+def rubric_texts(*, user: User | AnonymousUser) -> list[RubricTexts]:
+    """Every rubric with its active criteria; a fixed number of queries."""
+    unclear = unclear_counts(notes_for(user=user))
+    rubrics = Rubric.objects.order_by("name").prefetch_related(
+        Prefetch("guidelines", RubricGuideline.objects.select_related("created_by").order_by("number")),
+        Prefetch("criteria", _active()),
+    )
+    return [
+        RubricTexts(
+            rubric=rubric,
+            guideline=next(reversed(rubric.guidelines.all()), None),
+            criteria=tuple(
+                CriterionTexts(row, newest_version(row), unclear.get(row.pk, 0))
+                for row in rubric.criteria.all()
+            ),
+        )
+        for rubric in rubrics
+    ]
+
+
+def _active() -> QuerySet[Criterion]:
+    return (
+        Criterion.objects.filter(state=Criterion.State.ACTIVE)
+        .select_related("dimension")
+        .order_by("dimension__position", "dimension_id", "position", "id")
+        .prefetch_related(Prefetch("versions", CriterionVersion.objects.order_by("number")))
+    )
+
+
+def rubric_of_rater(*, rubric_id: int, rater: Rater) -> Rubric | None:
+    """The rubric, where the rater has, or had, a labelling job in it."""
+    jobs = LabelingJob.objects.filter(chat_set__rubric=OuterRef("pk"))
+    own = Q(raters=rater)
+    if rater.user_id:
+        own |= Q(group__user=rater.user_id)
+    return Rubric.objects.filter(Exists(jobs.filter(own)), pk=rubric_id).first()
+
+
+def texts_for_rater(*, rubric: Rubric) -> Sequence[tuple[str, list[CriterionText]]]:
+    """What raters may read of each active criterion, by dimension."""
+    found: dict[str, list[CriterionText]] = {}
+    for row in _active().filter(rubric=rubric):
+        found.setdefault(row.dimension.name, []).append(criterion_text(row))
+    return list(found.items())

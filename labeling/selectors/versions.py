@@ -1,0 +1,65 @@
+"""Versions of texts for raters, and what changed between two of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from labeling.core.diff import Part, word_diff
+from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
+
+Version = TypeVar("Version", RubricGuideline, CriterionVersion)
+
+# The texts of a criterion version, in the order in which a rater reads them.
+TEXTS = {
+    "question": "Question",
+    "definition": "Definition",
+    "guideline": "Guideline",
+    "true_example": "Example of True",
+    "false_example": "Example of False",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """One text of two versions, as a diff."""
+
+    name: str
+    parts: tuple[Part, ...]
+
+
+def guideline_versions(*, rubric: Rubric) -> list[RubricGuideline]:
+    """Every version of a rubric's guideline, newest first."""
+    return list(rubric.guidelines.select_related("created_by").order_by("-number"))
+
+
+def criterion_versions(*, criterion: Criterion) -> list[CriterionVersion]:
+    """Every version of a criterion, newest first."""
+    return list(criterion.versions.select_related("created_by").order_by("-number"))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Generic[Version]):
+    """Two versions to compare."""
+
+    old: Version
+    new: Version
+
+
+def two_of(versions: Iterable[Version], *, old: str, new: str) -> Pair[Version] | None:
+    """The versions of these numbers; None where one of them is not there."""
+    by_number = {str(row.number): row for row in versions}
+    return Pair(by_number[old], by_number[new]) if old in by_number and new in by_number else None
+
+
+def guideline_diff(old: RubricGuideline | None, new: RubricGuideline) -> tuple[Part, ...]:
+    """What changed between two versions of a guideline."""
+    return word_diff(old.text if old else "", new.text)
+
+
+def criterion_diff(old: CriterionVersion, new: CriterionVersion) -> list[TextChange]:
+    """The texts that differ between two versions of a criterion."""
+    return [
+        TextChange(words, word_diff(getattr(old, name), getattr(new, name)))
+        for name, words in TEXTS.items()
+        if getattr(old, name) != getattr(new, name)
+    ]

@@ -1,0 +1,34 @@
+"""The workspace's settings, changed by leads."""
+
+from collections.abc import Mapping
+
+from django.db import transaction
+
+from labeling.models.people import User, Workspace
+from labeling.services.audit import audit
+
+RULES = ("reveal_after_submit", "evidence_on_false", "comment_required")
+
+
+def rules_now() -> dict[str, bool]:
+    """The rules in force."""
+    row = Workspace.current()
+    return {name: getattr(row, name) for name in RULES}
+
+
+@transaction.atomic
+def workspace_change(*, rules: Mapping[str, bool], by: User) -> Workspace:
+    """Set these rules; what differs goes into one audit event, each with its old and its new value."""
+    Workspace.current()
+    row = Workspace.objects.select_for_update().get()
+    changed = {
+        name: {"old": getattr(row, name), "new": rules[name]}
+        for name in RULES
+        if name in rules and getattr(row, name) != rules[name]
+    }
+    if changed:
+        for name, value in changed.items():
+            setattr(row, name, value["new"])
+        row.save(update_fields=list(changed))
+        audit(actor=by, verb="settings changed", obj=row, **changed)
+    return row

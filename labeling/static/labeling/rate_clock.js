@@ -1,0 +1,91 @@
+// The active time on a chat, by criterion: it rests while the page is hidden or nobody is there.
+
+const IDLE = 60_000; // ms without a sign of life after which the clock stands still
+const HOUR = 3_600_000;
+const HIDDEN = "lace-clock"; // the rater's choice not to see it
+
+export class Clock {
+  #before;
+  #active;
+  #key = "";
+  #sign = performance.now();
+  #counted = performance.now();
+  #away = document.hidden;
+  #taken = 0;
+  #button = document.querySelector("#clock");
+
+  // before: ms the server knows of; active: {key: ms not sent yet}, kept by the caller; signal: ends it
+  constructor({ before, active, signal }) {
+    this.#before = before;
+    this.#active = active;
+    for (const kind of ["keydown", "pointerdown", "pointermove", "wheel", "scroll"]) {
+      addEventListener(kind, () => this.#alive(), { passive: true, capture: true, signal });
+    }
+    document.addEventListener("visibilitychange", () => this.#turned(), { signal });
+    const beat = setInterval(() => this.#show(), 1000);
+    signal.addEventListener("abort", () => clearInterval(beat));
+    this.#button.addEventListener("click", () => this.#toggle());
+    this.#show();
+  }
+
+  // From now on the time counts for this criterion.
+  open(key) {
+    this.#count();
+    this.#key = key;
+  }
+
+  // The criterion's time since it was last taken, in ms.
+  take(key) {
+    this.#count();
+    const taken = Math.min(Math.round(this.#active[key] ?? 0), HOUR);
+    delete this.#active[key];
+    this.#taken += taken;
+    return taken;
+  }
+
+  #alive() {
+    this.#count();
+    this.#sign = performance.now();
+  }
+
+  #turned() {
+    this.#count();
+    this.#away = document.hidden;
+    this.#sign = performance.now();
+  }
+
+  #count() {
+    const now = performance.now();
+    const until = Math.min(now, this.#sign + IDLE);
+    if (this.#key && !this.#away && until > this.#counted) {
+      this.#active[this.#key] = (this.#active[this.#key] ?? 0) + until - this.#counted;
+    }
+    this.#counted = now;
+  }
+
+  #show() {
+    this.#count();
+    const unsent = Object.values(this.#active).reduce((sum, ms) => sum + ms, 0);
+    const seconds = Math.floor((this.#before + this.#taken + unsent) / 1000);
+    const words = hidden() ? "Show time" : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+    if (this.#button.textContent !== words) this.#button.textContent = words;
+  }
+
+  #toggle() {
+    try {
+      if (hidden()) localStorage.removeItem(HIDDEN);
+      else localStorage.setItem(HIDDEN, "1");
+    } catch {
+      // storage switched off: the time stays in sight
+    }
+    this.#show();
+  }
+}
+
+function hidden() {
+  try {
+    return localStorage.getItem(HIDDEN) !== null;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,95 @@
+// Which key does what: a choice of three sets, kept in this browser; keys of one's own are not offered.
+
+const CHOICE = "lace-keys";
+const COMMON = {
+  next: ["j", "arrowdown"],
+  previous: ["k", "arrowup"],
+  down: ["pagedown"],
+  up: ["pageup"],
+  evidence: ["e"],
+  comment: ["c"],
+  unclear: ["i"],
+  guideline: ["g"],
+  fold: ["o"],
+  undo: ["u"],
+  flag: ["!"],
+  skip: ["s"],
+  again: ["b"],
+  search: ["/"],
+  help: ["?"],
+};
+export const SETS = {
+  standard: { name: "Letters and digits", keys: { ...COMMON, true: ["t", "1"], false: ["f", "2"], na: ["n", "3"] } },
+  digits: { name: "Digits only for answers", keys: { ...COMMON, true: ["1"], false: ["2"], na: ["3"] } },
+  left: {
+    name: "Left hand",
+    keys: {
+      ...COMMON,
+      ...{ true: ["q", "1"], false: ["w", "2"], na: ["r", "3"] },
+      ...{ next: ["d", "arrowdown"], previous: ["a", "arrowup"], undo: ["z"], fold: ["v"], unclear: ["x"] },
+    },
+  },
+};
+const WORDS = { arrowdown: "↓", arrowup: "↑", pagedown: "Page ↓", pageup: "Page ↑" };
+
+export class Keys {
+  #name = "standard";
+  #commands = new Map();
+
+  constructor() {
+    try {
+      this.use(localStorage.getItem(CHOICE));
+    } catch {
+      this.use("standard"); // storage switched off
+    }
+  }
+
+  get name() {
+    return this.#name;
+  }
+
+  // An unknown name is the standard set.
+  use(name) {
+    this.#name = Object.hasOwn(SETS, name ?? "") ? name : "standard";
+    const { keys } = SETS[this.#name];
+    this.#commands = new Map(Object.entries(keys).flatMap(([command, pressed]) => pressed.map((key) => [key, command])));
+    try {
+      localStorage.setItem(CHOICE, this.#name);
+    } catch {
+      // kept for this page only
+    }
+  }
+
+  // The command of a key, if any. A keyboard for another script is read by the place of its keys.
+  command(event) {
+    return this.#commands.get(keyOf(event));
+  }
+
+  // Writes the keys of the set into every hint on the page.
+  label() {
+    const { keys } = SETS[this.#name];
+    for (const hint of document.querySelectorAll("kbd[data-key]")) hint.textContent = words(keys[hint.dataset.key][0]);
+    for (const list of document.querySelectorAll("dt[data-keys]")) {
+      const hints = list.dataset.keys.split(" ").flatMap((command) => keys[command]);
+      list.replaceChildren(...hints.flatMap((key) => [Object.assign(document.createElement("kbd"), { textContent: words(key) }), " "]));
+    }
+  }
+
+  wire(select) {
+    select.replaceChildren(...Object.entries(SETS).map(([value, { name }]) => new Option(name, value, false, value === this.#name)));
+    select.addEventListener("change", () => {
+      this.use(select.value);
+      this.label();
+    });
+  }
+}
+
+export function keyOf(event) {
+  const key = (event.key ?? "").toLowerCase(); // NB: filling in a form fires key events without a key
+  if (key.length === 1 && key > "~" && /^Key[A-Z]$/.test(event.code)) return event.code.slice(3).toLowerCase();
+  return key;
+}
+
+function words(key) {
+  return WORDS[key] ?? key;
+}

@@ -1,0 +1,49 @@
+// After submitting: what the judge said, beside the rater's own answer. From then on changes don't count.
+
+import { call } from "./rate_api.js";
+
+const STATES = {
+  unparsed: "Unparsed",
+  refused: "Refused",
+  cut_off: "Cut off",
+  too_long: "Too long",
+  failed: "Failed",
+  none: "No verdict",
+};
+const ANSWERS = { true: "True", false: "False", null: "Not applicable" };
+
+// button: what the rater presses; item(key): a criterion's place on the page; say(text): tells the rater
+export function wireReveal({ button, url, item, say, shown }) {
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      const response = await call("POST", url);
+      if (!response.ok) throw new Error(`HTTP ${response.status}`);
+      const { verdicts, judge, revealed_at } = await response.json();
+      for (const verdict of verdicts) item(verdict.criterion)?.append(view(verdict, judge));
+      button.hidden = true;
+      if (revealed_at) shown();
+      say(verdicts.length ? "The judge’s view is shown at each criterion" : "The judge has no verdict on this chat");
+    } catch {
+      button.disabled = false;
+      say("The judge’s view can’t be shown now. Try again.");
+    }
+  });
+}
+
+function view({ value, state, rationale }, judge) {
+  const box = document.createElement("div");
+  box.className = "judged";
+  const head = document.createElement("p");
+  const chip = document.createElement("b");
+  const read = !state || state === "read";
+  chip.className = read ? "j" : "tag";
+  chip.textContent = read ? ANSWERS[value] : (STATES[state] ?? state);
+  head.append(`Judge ${judge} `, chip);
+  const why = document.createElement("p");
+  why.className = "why-judge";
+  why.dir = "auto";
+  why.textContent = rationale ?? "";
+  box.append(head, why);
+  return box;
+}

@@ -1,0 +1,103 @@
+// Choosing words of a turn as evidence: by dragging, or word by word with keys. Chosen evidence is tinted.
+
+import { TurnText } from "./rate_text.js";
+
+const byName = new Map(); // highlights that are set, by name
+
+// Tints places in the chat without touching its markup; older browsers show the marked turn only.
+export function tint(name, ranges) {
+  if (!globalThis.CSS?.highlights) return;
+  byName.set(name, ranges);
+  CSS.highlights.set(name, new Highlight(...ranges));
+}
+
+export function clearTints() {
+  for (const name of byName.keys()) CSS.highlights.delete(name);
+  byName.clear();
+}
+
+export class Spans {
+  #turns;
+
+  // texts: {n: content of message n}
+  constructor(texts) {
+    const turns = [...document.querySelectorAll("#main .turn")];
+    this.#turns = new Map(turns.map((element) => [element, new TurnText(element, texts[Number(element.id.slice(1))] ?? "")]));
+  }
+
+  turn(n) {
+    return [...this.#turns.values()].find((turn) => turn.n === n);
+  }
+
+  // What is selected in the chat: a part, "several" when it reaches over turns, null when nothing is.
+  selected() {
+    const selection = getSelection();
+    if (!selection.rangeCount || selection.isCollapsed) return null;
+    const range = selection.getRangeAt(0);
+    const at = (node) => (node instanceof Element ? node : node.parentElement)?.closest("#main .turn");
+    const [first, last] = [at(range.startContainer), at(range.endContainer)];
+    if (!first) return null;
+    // A double click on the last word may end at the very start of the next turn.
+    if (last !== first && !(range.endOffset === 0 && first.contains(range.commonAncestorContainer))) {
+      const tail = last?.contains(range.endContainer) && range.endOffset === 0 && first.nextElementSibling === last;
+      if (!tail) return "several";
+    }
+    return this.#turns.get(first).part(range);
+  }
+
+  show(evidence) {
+    const parts = evidence.filter((part) => part.quote);
+    tint("evidence", parts.map((part) => this.turn(part.message)?.range(part)).filter(Boolean));
+  }
+
+  // The quoted words as they stand in the chat, hidden characters marked.
+  quote(part) {
+    const range = this.turn(part.message)?.range(part);
+    const quote = document.createElement("q");
+    quote.dir = "auto";
+    if (!range) quote.textContent = part.quote;
+    else quote.append(...plain(range.cloneContents()));
+    return quote;
+  }
+}
+
+function plain(node) {
+  const kept = [];
+  for (const child of node.childNodes) {
+    if (child.nodeType === Node.TEXT_NODE || child.classList?.contains("hid")) kept.push(child.cloneNode(true));
+    else kept.push(...plain(child), " ");
+  }
+  return kept;
+}
+
+// Words of one turn, chosen by key: a selection that moves and grows by whole words.
+export class Words {
+  #words;
+  #first = 0;
+  #last = 0;
+
+  constructor(turn) {
+    turn.element.querySelector("details")?.setAttribute("open", "");
+    this.#words = turn.words();
+    this.#select();
+  }
+
+  get empty() {
+    return !this.#words.length;
+  }
+
+  // by: +1 or −1 words; grow keeps the beginning
+  move(by, grow) {
+    const most = this.#words.length - 1;
+    if (grow) this.#last = Math.min(Math.max(this.#last + by, this.#first), most);
+    else this.#first = this.#last = Math.min(Math.max((by > 0 ? this.#last : this.#first) + by, 0), most);
+    this.#select();
+  }
+
+  #select() {
+    if (this.empty) return;
+    const [from, to] = [this.#words[this.#first], this.#words[this.#last]];
+    getSelection().setBaseAndExtent(from.node, from.start, to.node, to.end);
+    to.node.parentElement.scrollIntoView({ block: "nearest" });
+  }
+}

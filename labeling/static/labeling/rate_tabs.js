@@ -1,0 +1,42 @@
+// Two tabs on the same chat: each says that it is there, what it saved, and when the chat is finished.
+
+export class Tabs {
+  #channel;
+  #others = new Set();
+  #me = crypto.getRandomValues(new Uint32Array(2)).join("-");
+
+  // on: {others(count), saved(key, answer, revision), gone(word)}
+  constructor({ store, on, signal }) {
+    if (!globalThis.BroadcastChannel) return;
+    this.#channel = new BroadcastChannel(`lace-rate-${store}`);
+    this.#channel.addEventListener("message", ({ data }) => this.#hear(data, on));
+    const leave = () => this.#say({ kind: "bye" });
+    addEventListener("pagehide", leave, { signal });
+    signal.addEventListener("abort", () => {
+      leave();
+      this.#channel.close();
+    });
+    this.#say({ kind: "hello" });
+  }
+
+  saved(key, answer, revision) {
+    this.#say({ kind: "saved", key, answer, revision });
+  }
+
+  gone(word) {
+    this.#say({ kind: "gone", word });
+  }
+
+  #say(message) {
+    this.#channel?.postMessage({ ...message, from: this.#me });
+  }
+
+  #hear(message, on) {
+    if (message.kind === "saved") return on.saved(message.key, message.answer, message.revision);
+    if (message.kind === "gone") return on.gone(message.word);
+    if (message.kind === "hello") this.#say({ kind: "here" });
+    if (message.kind === "bye") this.#others.delete(message.from);
+    else this.#others.add(message.from);
+    return on.others(this.#others.size);
+  }
+}

@@ -1,0 +1,104 @@
+// Where words on screen stand in a message: its text as it was sent, counted in code points.
+
+const FAR = 400; // a short piece is not looked for further on than this
+const SHORT = 8;
+
+// UTF-16 units ↔ code points of one text
+const points = (text, units) => [...text.slice(0, units)].length;
+function units(text, wanted) {
+  let at = 0;
+  for (let n = 0; n < wanted && at < text.length; n++) at += text.codePointAt(at) > 0xffff ? 2 : 1;
+  return at;
+}
+
+// The text nodes below an element, without the marks that stand for hidden characters.
+export function textNodes(root) {
+  const keep = (node) => (node.parentElement.closest(".hid") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, keep);
+  const found = [];
+  while (walker.nextNode()) found.push(walker.currentNode);
+  return found;
+}
+
+// One turn: what Markdown made of the text, laid beside the text itself.
+export class TurnText {
+  #runs = null;
+
+  // element: the turn; text: its content as stored
+  constructor(element, text) {
+    this.element = element;
+    this.n = Number(element.id.slice(1));
+    this.text = text;
+  }
+
+  get body() {
+    return this.element.querySelector(".md, pre");
+  }
+
+  // Pieces that read the same on screen and in the text: {node, at, from, length}, in order.
+  get runs() {
+    return (this.#runs ??= this.#aligned());
+  }
+
+  #aligned() {
+    const runs = [];
+    let reached = 0;
+    const place = (node, at, piece) => {
+      const from = this.text.indexOf(piece, reached);
+      if (from < 0 || (piece.length < SHORT && from - reached > FAR)) return false;
+      runs.push({ node, at, from, length: piece.length });
+      reached = from + piece.length;
+      return true;
+    };
+    for (const node of textNodes(this.body)) {
+      if (!node.data.trim() || place(node, 0, node.data)) continue;
+      for (const { index, 0: word } of node.data.matchAll(/\S+/g)) place(node, index, word);
+    }
+    return runs;
+  }
+
+  // A selection inside this turn as evidence; null when it holds no word of the text.
+  part(range) {
+    let [start, end] = [Infinity, -1];
+    for (const { node, at, from, length } of this.runs) {
+      if (!range.intersectsNode(node)) continue;
+      const first = Math.max(node === range.startContainer ? range.startOffset : 0, at);
+      const last = Math.min(node === range.endContainer ? range.endOffset : node.data.length, at + length);
+      if (first >= last) continue;
+      start = Math.min(start, from + first - at);
+      end = Math.max(end, from + last - at);
+    }
+    if (end < 0) return null;
+    const chosen = this.text.slice(start, end);
+    const quote = chosen.trim();
+    if (!quote) return null;
+    start = points(this.text, start + chosen.indexOf(quote));
+    return { message: this.n, start, end: start + [...quote].length, quote };
+  }
+
+  // The place on screen of a part; null where nothing of it is shown.
+  range(part) {
+    return this.#between(units(this.text, part.start), units(this.text, part.end));
+  }
+
+  #between(start, end) {
+    const inside = this.runs.filter(({ from, length }) => from < end && from + length > start);
+    if (!inside.length) return null;
+    const [first, last] = [inside[0], inside.at(-1)];
+    const range = document.createRange();
+    range.setStart(first.node, first.at + Math.max(0, start - first.from));
+    range.setEnd(last.node, last.at + Math.min(last.length, end - last.from));
+    return range;
+  }
+
+  // The places of the words on screen, for choosing them by key.
+  words() {
+    return this.runs.flatMap(({ node, at, length }) =>
+      [...node.data.slice(at, at + length).matchAll(/\S+/g)].map(({ index, 0: word }) => ({
+        node,
+        start: at + index,
+        end: at + index + word.length,
+      })),
+    );
+  }
+}

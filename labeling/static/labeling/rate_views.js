@@ -1,0 +1,147 @@
+// One criterion on the rating screen: its line, its form, its evidence.
+
+import { WORDS } from "./rate_answers.js";
+
+const $ = (selector, root) => root.querySelector(selector);
+const LACKS = { answer: "open", evidence: "evidence missing", comment: "comment missing" };
+
+function element(name, className, text) {
+  const made = document.createElement(name);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+export class CriterionView {
+  #screen;
+  #byArrow = false; // arrows inside a radio group choose without leaving the question
+
+  constructor({ key, version, allow_na }, screen) {
+    this.key = key;
+    this.version = version;
+    this.allowNa = allow_na;
+    this.item = document.querySelector(`[data-criterion="${key}"]`);
+    this.row = $(".crit", this.item);
+    this.form = $("form", this.item);
+    this.#screen = screen;
+    this.#wire();
+  }
+
+  get name() {
+    return $(".name", this.row).textContent;
+  }
+
+  // The question and its definition as they stand on the screen.
+  get text() {
+    return `${$("legend", this.form).textContent} ${$(".def", this.form).textContent}`;
+  }
+
+  get comment() {
+    return $("textarea", this.form).value;
+  }
+
+  #wire() {
+    const { form } = this;
+    const screen = this.#screen;
+    const comment = $("textarea", form);
+    this.row.addEventListener("click", () => screen.open(this.key));
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("keydown", (event) => (this.#byArrow = /^Arrow(Left|Right)$/.test(event.key)));
+    form.addEventListener("pointerdown", () => (this.#byArrow = false));
+    form.addEventListener("change", (event) => {
+      if (event.target.name === "answer") screen.answer(JSON.parse(event.target.value), { stay: this.#byArrow });
+    });
+    comment.addEventListener("input", () => screen.typed());
+    comment.addEventListener("blur", () => screen.commitComment());
+    comment.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.isComposing) return;
+      screen.commitComment();
+      this.focus();
+    });
+    $(".pick-turns", form).addEventListener("click", () => (screen.picking.active ? screen.endPicking() : screen.addEvidence()));
+    $(".unclear", form).addEventListener("click", () => screen.note("unclear"));
+    $(".to-guide", form)?.addEventListener("click", () => screen.guide.toggle());
+  }
+
+  show(answer, lack, { typing }) {
+    const { row, form } = this;
+    const word = $(".ans", row);
+    word.textContent = lack ? [answer.answered && WORDS[answer.value], LACKS[lack]].filter(Boolean).join(", ") : WORDS[answer.value];
+    word.classList.toggle("none", Boolean(lack));
+    $(".name", row).classList.toggle("done", !lack);
+    $(".name", row).classList.toggle("strong", Boolean(lack));
+    for (const radio of form.querySelectorAll("input[type=radio]")) {
+      radio.checked = answer.answered && radio.value === String(answer.value);
+    }
+    const comment = $("textarea", form);
+    if (comment !== document.activeElement || !typing) comment.value = answer.rationale;
+    $(".evidence", form).replaceChildren(...answer.evidence.map((part) => this.#evidence(part, answer)));
+  }
+
+  #evidence(part, answer) {
+    const row = element("li", "ev", "");
+    const turn = element("a", "t", `turn ${part.message}`);
+    turn.href = `#m${part.message}`;
+    const what = part.quote ? this.#screen.spans.quote(part) : element("span", "", "whole turn");
+    const remove = element("button", "", "Remove");
+    remove.type = "button";
+    remove.setAttribute("aria-label", `Remove turn ${part.message}${part.quote ? `: ${part.quote}` : ""}`);
+    remove.addEventListener("click", () => {
+      this.#screen.setEvidence(answer.evidence.filter((other) => other !== part));
+      this.focus();
+    });
+    row.append(turn, what, remove);
+    return row;
+  }
+
+  toggle(here) {
+    this.form.hidden = !here;
+    this.row.hidden = here;
+    this.row.setAttribute("aria-expanded", String(here));
+  }
+
+  focus() {
+    ($("input:checked", this.form) ?? $("input", this.form)).focus({ preventScroll: true });
+  }
+
+  focusComment() {
+    $("textarea", this.form).focus();
+  }
+
+  // Focus and into sight; a long form from its beginning.
+  reveal() {
+    this.focus();
+    this.form.scrollIntoView({ block: this.form.offsetHeight > innerHeight * 0.6 ? "start" : "nearest" });
+  }
+
+  // Changed after the judge's view was shown.
+  uncounted() {
+    $(".uncounted", this.form).hidden = false;
+  }
+
+  clash(view) {
+    $(".clash", this.item)?.remove();
+    this.item.prepend(view);
+    view.scrollIntoView({ block: "nearest" });
+  }
+}
+
+// Two tabs, two answers: both are shown, and the rater says which one counts.
+export function clashView({ theirs, answer, name, settle }) {
+  const box = element("div", "call warn clash", "");
+  box.setAttribute("role", "alert");
+  const word = ({ value, answered = true }) => (answered ? WORDS[value] : "open");
+  box.append(element("p", "", `${name}: another tab saved “${word(theirs)}”, here it is “${word(answer)}”.`));
+  const actions = element("div", "actions", "");
+  for (const [mine, text] of [[true, `Keep ${word(answer)}`], [false, `Take ${word(theirs)}`]]) {
+    const button = element("button", "btn", text);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      box.remove();
+      settle(mine);
+    });
+    actions.append(button);
+  }
+  box.append(actions);
+  return box;
+}

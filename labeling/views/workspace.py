@@ -1,0 +1,37 @@
+"""The workspace's settings and the log of what leads and authors did."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from labeling.access import permission_or_404
+from labeling.forms import SettingsForm
+from labeling.models.people import User
+from labeling.selectors.audit import audit_page
+from labeling.services.workspace import rules_now, workspace_change
+
+NEWEST = 10
+
+
+@permission_or_404("labeling.manage_labeling")
+@require_http_methods(["GET", "POST"])
+def workspace_settings(request: HttpRequest) -> HttpResponse:
+    """The rules of labelling, each with what it does; the last events below."""
+    form = SettingsForm(request.POST or None, initial=rules_now())
+    if request.method == "POST" and form.is_valid():
+        workspace_change(rules=form.cleaned_data, by=cast(User, request.user))
+        messages.success(request, "The settings are saved. They hold from the next answer on.")
+        return redirect("labeling:workspace")
+    return render(request, "labeling/workspace.html", {"form": form, "rows": audit_page().rows[:NEWEST]})
+
+
+@permission_or_404("labeling.manage_labeling")
+@require_safe
+def workspace_log(request: HttpRequest) -> HttpResponse:
+    """Every event, newest first; `?before=ID` goes on with older ones."""
+    before = request.GET.get("before", "")
+    page = audit_page(before=int(before) if before.isdecimal() and len(before) < 19 else None)
+    return render(request, "labeling/workspace_log.html", {"page": page, "later": bool(before)})
