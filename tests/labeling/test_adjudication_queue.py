@@ -163,43 +163,25 @@ def test_an_empty_queue_says_so(lead: Client) -> None:
 
 def many(item: Item, *, to: int) -> None:
     """More chats like the item's, every second one tied, in bulk; each with labels of three raters."""
-    start = Chat.objects.count()
+    start, chat = Chat.objects.count(), item.chat
+    common = {"topic_id": chat.topic_id, "messages": chat.messages, "message_count": 2, "char_count": 40}
     chats = Chat.objects.bulk_create(
-        Chat(
-            external_id=f"more-{n}",
-            topic_id=item.chat.topic_id,
-            messages=item.chat.messages,
-            content_hash=str(n),
-            message_count=2,
-            char_count=40,
-        )
-        for n in range(start, to)
+        Chat(external_id=f"more-{n}", content_hash=str(n), **common) for n in range(start, to)
     )
     ChatSetMember.objects.bulk_create(
         ChatSetMember(chat_set=item.chat_set, chat=chat, position=n, split=Split.DEV)
         for n, chat in enumerate(chats, start + 1)
     )
     Consensus.objects.bulk_create(
-        Consensus(
-            chat=chat,
-            criterion=item.criterion,
-            state="unresolved" if n % 2 else "true",
-            n_true=1 if n % 2 else 2,
-            n_false=1,
-        )
+        Consensus(chat=chat, criterion=item.criterion, state="unresolved", n_true=1, n_false=1)
+        if n % 2
+        else Consensus(chat=chat, criterion=item.criterion, state="true", n_true=2, n_false=1)
         for n, chat in enumerate(chats)
     )
-    version, now = item.criterion.versions.get(), timezone.now()
+    given = {"criterion": item.criterion, "version": item.criterion.versions.get(), "state": "submitted"}
+    now = timezone.now()
     Label.objects.bulk_create(
-        Label(
-            chat=chat,
-            criterion=item.criterion,
-            rater=rater,
-            version=version,
-            value=n % 7 != place,
-            state="submitted",
-            given_at=now,
-        )
+        Label(chat=chat, rater=rater, value=n % 7 != place, given_at=now, **given)
         for place, rater in enumerate(Rater.objects.all())
         for n, chat in enumerate(chats)
     )
