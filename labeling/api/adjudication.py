@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, ConflictResponse, ManagesLabeling
 from labeling.core.problems import FieldProblem
-from labeling.forms import AdjudicationFilterForm
+from labeling.forms.adjudication import AdjudicationFilterForm
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Adjudication
 from labeling.models.people import User

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from labeling.access import permission_or_404
 from labeling.core.consensus import state_of
 from labeling.core.problems import FieldProblem
-from labeling.forms import AdjudicationFilterForm, DecisionForm
+from labeling.forms.adjudication import AdjudicationFilterForm, DecisionForm
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
 from labeling.models.people import User

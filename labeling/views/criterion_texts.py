@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from labeling.access import permission_or_404
 from labeling.core.problems import FieldProblem
-from labeling.forms import CriterionTextForm
+from labeling.forms.texts import CriterionTextForm
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.selectors.notes import notes_for, unclear_counts

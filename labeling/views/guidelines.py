@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from labeling.access import permission_or_404
 from labeling.core.problems import FieldProblem
-from labeling.forms import GuidelineForm
+from labeling.forms.texts import GuidelineForm
 from labeling.models.people import User
 from labeling.models.rubric import Rubric, RubricGuideline
 from labeling.selectors.guidelines import guideline_in_force

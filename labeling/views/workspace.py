@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from labeling.access import permission_or_404
-from labeling.forms import SettingsForm
+from labeling.forms.workspace import SettingsForm
 from labeling.models.people import User
 from labeling.selectors.audit import audit_page
 from labeling.services.workspace import rules_now, workspace_change
