@@ -29,6 +29,7 @@ def desk(transactional_db: None) -> Desk:
     return make_desk(chats=CHATS, raters=1, keys=[f"rule_{n}" for n in range(CRITERIA)])
 
 
+@pytest.mark.timeout(600)
 def test_forty_chats_with_ten_criteria_need_no_mouse(
     page: Page, context: BrowserContext, live_server: LiveServer, desk: Desk
 ) -> None:
