@@ -179,6 +179,18 @@ def check_held(row: Assignment) -> None:
 
 
 @transaction.atomic
+def lease_extend(*, assignment: Assignment, rater: Rater) -> Assignment:
+    """Hold the chat for another hour. Raises Conflict where it is lost, given back, submitted or closed."""
+    row = assignment_locked(assignment=assignment, rater=rater)
+    check_held(row)
+    if row.state == Assignment.State.SUBMITTED:
+        raise Conflict("submitted")
+    row.lease_expires_at = timezone.now() + LEASE
+    row.save(update_fields=["lease_expires_at"])
+    return row
+
+
+@transaction.atomic
 def assignment_skip(*, assignment: Assignment, rater: Rater, reason: str) -> Assignment:
     """Give the chat back: its slot opens for another rater, drafts stay. A second time changes nothing.
 
@@ -195,19 +207,4 @@ def assignment_skip(*, assignment: Assignment, rater: Rater, reason: str) -> Ass
     row.save(update_fields=["state", "skip_reason", "lease_token", "lease_expires_at"])
     if row.kind == Assignment.Kind.NORMAL:
         _again(row)
-    return row
-
-
-@transaction.atomic
-def lease_extend(*, assignment: Assignment, rater: Rater) -> Assignment:
-    """Hold the chat for another hour from now, also after the lease ran out if nobody took the chat.
-
-    A submitted chat needs no lease and stays as it is. Raises Conflict where the chat was lost or skipped, or
-    the job is closed.
-    """
-    row = assignment_locked(assignment=assignment, rater=rater)
-    check_held(row)
-    if row.state == Assignment.State.LEASED:
-        row.lease_expires_at = timezone.now() + LEASE
-        row.save(update_fields=["lease_expires_at"])
     return row

@@ -1,7 +1,6 @@
 """Which chat a rater gets next: one ahead, groups, gold chats, calibration rounds, extended leases."""
 
 import uuid
-from collections.abc import Iterator
 
 import pytest
 from django.contrib.auth.models import Group
@@ -12,7 +11,7 @@ from django.utils import timezone
 
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Adjudication, Assignment, LabelingJob
-from labeling.models.people import AuditEvent, Rater, Role, User
+from labeling.models.people import AuditEvent, Role, User
 from labeling.selectors.queue import job_progress, queue_for
 from labeling.services.jobs import job_close, job_start
 from labeling.services.labelling import (
@@ -25,7 +24,7 @@ from labeling.services.labelling import (
 from labeling.services.leases import lease_extend
 from labeling.services.roles import rater_for
 from tests.factories import make_chat, make_rater, make_set, make_user
-from tests.labeling.desk import Desk, answer_all, expire, make_desk
+from tests.labeling.desk import Desk, answer_all, expire, gold_set_of, make_desk, work_through
 
 pytestmark = pytest.mark.django_db
 
@@ -34,14 +33,6 @@ def submit(assignment: Assignment) -> Assignment:
     assert assignment.rater is not None
     answer_all(assignment)
     return assignment_submit(assignment=assignment, rater=assignment.rater)
-
-
-def work_through(job: LabelingJob, rater: Rater) -> Iterator[Assignment]:
-    """Every chat the rater gets until nothing is left; submitted, without a label."""
-    while assignment := assignment_next(rater=rater, job=job):
-        rows = Assignment.objects.filter(pk=assignment.pk)
-        rows.update(state="submitted", lease_token=None, lease_expires_at=None)
-        yield assignment
 
 
 # ---------- one ahead ----------
@@ -106,20 +97,21 @@ def test_an_extended_lease_lasts_an_hour_from_then() -> None:
     assert mine.lease_expires_at > timezone.now()
 
 
-def test_a_lost_a_skipped_and_a_closed_chat_cannot_be_extended_and_a_submitted_one_needs_no_lease() -> None:
+def test_a_submitted_a_lost_and_a_closed_chat_cannot_be_extended() -> None:
     desk = make_desk(chats=2)
     done = submit(desk.taken())
-    assert lease_extend(assignment=done, rater=desk.rater).lease_expires_at is None
     lost = desk.taken()
     expire(lost)
     assert desk.taken(desk.raters[1]).chat_id == lost.chat_id
-    with pytest.raises(Conflict) as refused:
-        lease_extend(assignment=lost, rater=desk.rater)
-    assert refused.value.code == "lease_lost"
+
+    def refused(assignment: Assignment) -> str:
+        with pytest.raises(Conflict) as conflict:
+            lease_extend(assignment=assignment, rater=desk.rater)
+        return conflict.value.code
+
+    assert (refused(done), refused(lost)) == ("submitted", "lease_lost")
     job_close(job=desk.job, by=None)
-    with pytest.raises(Conflict) as refused:
-        lease_extend(assignment=done, rater=desk.rater)
-    assert refused.value.code == "job_closed"
+    assert refused(done) == "job_closed"
 
 
 # ---------- groups ----------
@@ -153,23 +145,6 @@ def test_more_labels_a_chat_than_named_raters_and_members_who_may_label_are_refu
 
 
 # ---------- gold chats ----------
-
-
-def gold_set_of(desk: Desk, *, chats: int, name: str = "known") -> ChatSet:
-    """A gold set whose chats have one known answer each."""
-    rows = [make_chat(f"{name}-{n}") for n in range(chats)]
-    for chat in rows:
-        Adjudication.objects.create(
-            chat=chat,
-            criterion=desk.criteria[0],
-            value=True,
-            reason="Plain to see.",
-            by_name="Ines",
-            created_at=timezone.now(),
-        )
-    gold = make_set(desk.rubric, *rows, name=name)
-    ChatSet.objects.filter(pk=gold.pk).update(kind="gold")
-    return gold
 
 
 def test_about_the_rate_of_each_raters_chats_is_gold_whatever_their_share_of_the_work() -> None:

@@ -1,14 +1,11 @@
 """From chat to chat: the next one is fetched ahead and stands there at once; the last one can be corrected."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
-from django.urls import reverse
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from labeling.models.labels import Assignment, Label
-from labeling.services.labelling import assignment_next
 from tests.labeling.desk import Desk
 from tests.labeling.screen import MOUSE_EVENTS, answers, question, ready, saved
 
@@ -16,19 +13,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture
-def ahead(screen: Page, desk: Desk) -> Iterator[Page]:
-    """The chat after the one in work is leased when the screen asks for it."""
-
-    def lease(route: Route) -> None:
-        found = assignment_next(rater=desk.rater, job=desk.job, ahead=True)
-        url = reverse("labeling:rate", args=[found.pk]) if found else ""
-        route.fulfill(json={"assignment": found and found.pk, "url": url})
-
-    screen.route("**/api/jobs/*/next/", lease)
+def ahead(screen: Page) -> Page:
+    """The screen may fetch the chat after the one in work."""
+    screen.unroute("**/api/jobs/*/next/")
     screen.reload()
     ready(screen)
     screen.evaluate("window.samePage = true")
-    yield screen
+    return screen
 
 
 def finish(page: Page) -> None:

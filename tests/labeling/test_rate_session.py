@@ -35,7 +35,6 @@ def test_forty_chats_with_ten_criteria_need_no_mouse(
 ) -> None:
     sign_in(context, live_server, user_of(desk.rater))
     page.add_init_script(COUNT_MOUSE)
-    no_chat_ahead(page)
     page.goto(live_server.url + reverse("labeling:queue"))
     page.get_by_role("button", name="Start chat 1").press("Enter")
     for number in range(1, CHATS + 1):

@@ -42,7 +42,7 @@ def most_at_once(job: LabelingJob) -> int:
     """The most rows of a chat that are in work or submitted."""
     taken = Count("pk", filter=Q(state__in=["leased", "submitted"]))
     rows = Assignment.objects.filter(job=job).values("chat").annotate(taken=taken)
-    return max(row["taken"] for row in rows)
+    return max(int(row["taken"]) for row in rows)
 
 
 def submitted(assignment: Assignment, rater: Rater) -> bool:
