@@ -1,4 +1,4 @@
-"""From chat to chat: the next one is fetched ahead and stands there at once; the last one can be corrected."""
+"""From chat to chat: the next one is fetched ahead and stands there at once; the last can be corrected."""
 
 import json
 
@@ -98,7 +98,10 @@ def test_the_last_chat_of_a_job_leads_to_the_queue(ahead: Page) -> None:
 def test_keys_answer_once_after_many_chats_in_one_page(ahead: Page) -> None:
     """Nothing of an earlier chat listens on: no key counts twice, no mouse was needed."""
     ahead.evaluate(
-        "kinds => { window.mouse = 0; kinds.forEach(kind => addEventListener(kind, () => window.mouse++, true)); }",
+        """kinds => {
+            window.mouse = 0;
+            kinds.forEach(kind => addEventListener(kind, () => window.mouse++, true));
+        }""",
         MOUSE_EVENTS,
     )
     finish(ahead)
