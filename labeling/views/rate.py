@@ -117,8 +117,8 @@ def _urls(assignment: Assignment) -> dict[str, str]:
         "submit": reverse("api_submit", args=[assignment.pk]),
         "skip": reverse("api_skip", args=[assignment.pk]),
         "extend": reverse("api_extend", args=[assignment.pk]),
-        "notes": f"{api}notes/",
-        "ahead": f"/api/jobs/{assignment.job_id}/next/",
+        "notes": reverse("api_assignment_notes", args=[assignment.pk]),
+        "ahead": reverse("api_job_next", args=[assignment.job_id]),
     }
     if may_reveal(assignment=assignment):
         urls["reveal"] = f"{api}reveal/"

@@ -12,7 +12,9 @@ from tests.labeling.screen import ready, saved
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-HOSTILE = "🛒 Pay **now** at once\u202e: [our shop](https://example.org/pay) &amp; <b>wait</b>\n\n- one\n- two 👍🏽"
+HOSTILE = (
+    "🛒 Pay **now** at once\u202e: [our shop](https://example.org/pay) &amp; <b>wait</b>\n\n- one\n- two 👍🏽"
+)
 SELECT = """([n, text]) => {
     const turn = document.querySelector(`#m${n} .md, #m${n} pre`);
     const walker = document.createTreeWalker(turn, NodeFilter.SHOW_TEXT);

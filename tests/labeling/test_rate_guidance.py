@@ -1,4 +1,4 @@
-"""What the rating screen tells a rater: the guideline, new texts, what a submit still needs, how long is left."""
+"""What the rating screen tells: the guideline, new texts, what a submit still needs, how long is left."""
 
 from datetime import timedelta
 

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from labeling.models.labels import Assignment, Label
 from labeling.services.labelling import label_save
@@ -29,9 +29,7 @@ def save_elsewhere(desk: Desk, *, value: bool) -> None:
     """By another computer, of which this browser hears nothing."""
     assignment = Assignment.objects.get(state="leased")
     polite = desk.criteria[0]
-    label_save(
-        assignment=assignment, rater=desk.rater, criterion=polite, value=value, client_id=uuid.uuid4()
-    )
+    label_save(assignment=assignment, rater=desk.rater, criterion=polite, value=value, client_id=uuid.uuid4())
 
 
 def test_both_tabs_are_told_and_what_one_saves_shows_in_the_other(screen: Page, second: Page) -> None:
@@ -94,13 +92,14 @@ def test_a_clash_survives_a_reload_and_keeps_the_chat_from_being_submitted(
 
 
 def test_an_own_answer_whose_reply_got_lost_is_no_clash(screen: Page, problems: list[str]) -> None:
-    lost = []
+    lost: list[APIResponse] = []
 
-    def lose_first(route):  # type: ignore[no-untyped-def]
+    def lose_first(route: Route) -> None:
         if lost:
-            return route.continue_()
+            route.continue_()
+            return
         lost.append(route.fetch())
-        return route.abort()
+        route.abort()
 
     screen.route("**/labels/polite/", lose_first)
     screen.keyboard.press("t")

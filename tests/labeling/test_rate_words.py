@@ -1,7 +1,7 @@
 """What a rater can say beside the labels, and what the judge said: notes, key sets, the reveal."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from labeling.models.labels import Assignment, Label, LabelRevision, RaterNote
 from labeling.models.people import Workspace
@@ -46,14 +46,15 @@ def test_an_unclear_criterion_is_reported_with_the_text_as_it_stood(screen: Page
 
 
 def test_a_note_whose_reply_got_lost_is_there_once(screen: Page, problems: list[str]) -> None:
-    tries = []
+    tries: list[Request] = []
 
-    def lose_first(route):  # type: ignore[no-untyped-def]
+    def lose_first(route: Route) -> None:
         tries.append(route.request)
         if len(tries) > 1:
-            return route.continue_()
+            route.continue_()
+            return
         route.fetch()
-        return route.abort()
+        route.abort()
 
     screen.route("**/notes/", lose_first)
     screen.keyboard.press("!")
@@ -97,8 +98,8 @@ def test_no_key_means_two_things_and_only_the_listed_sets_exist(screen: Page) ->
     expect(screen.get_by_label("Key set")).to_have_value("standard")
     sets = screen.evaluate(
         """async () => {
-            const url = [...document.querySelectorAll("link[rel=modulepreload]")].find((link) => link.href.endsWith("rate_keys.js")).href;
-            return Object.values((await import(url)).SETS).map(({ keys }) => Object.values(keys).flat());
+            const { href } = document.querySelector("link[href$='rate_keys.js']");
+            return Object.values((await import(href)).SETS).map(({ keys }) => Object.values(keys).flat());
         }"""
     )
     for keys in sets:

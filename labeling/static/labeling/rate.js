@@ -75,7 +75,7 @@ document.addEventListener("keydown", (event) => {
   if (!command) return;
   event.preventDefault();
   const held = event.repeat && !screen.picking.words && !REPEATABLE.has(keys.command(event));
-  if (!held) command(); // a held key answers once
+  if (!held && !screen.leaving) command(); // a held key answers once
 });
 
 // A selection in the chat offers itself as evidence, for those without a keyboard.

@@ -21,11 +21,11 @@ const TYPING_PAUSE = 800; // ms without a key before a comment is saved
 
 export class Screen {
   opened = "";
+  leaving = false; // the chat is being submitted: keys wait for the next one
   #page = JSON.parse($("#rate-state").textContent);
   #end = new AbortController();
   #views = new Map();
   #typing = 0;
-  #leaving = false;
   #saidTimer = 0;
 
   // replaced(): the page of the next chat stands in place of this one
@@ -318,7 +318,7 @@ export class Screen {
   // ---------- finishing ----------
 
   async submit() {
-    if (this.stopped || this.#leaving) return;
+    if (this.stopped || this.leaving) return;
     this.commitComment();
     const [next] = this.submitted ? [] : this.answers.incomplete;
     if (next) {
@@ -326,7 +326,7 @@ export class Screen {
       this.say($("#why").textContent);
       return;
     }
-    this.#leaving = true;
+    this.leaving = true;
     try {
       await this.saving.flush();
       if (this.stopped) return;
@@ -336,7 +336,7 @@ export class Screen {
     } catch {
       this.say("Not submitted: the server can’t be reached. Try again.");
     } finally {
-      this.#leaving = false;
+      this.leaving = false;
     }
   }
 

@@ -1,0 +1,216 @@
+"""The rating screen in a real browser: key to saved, submit to the next chat, a long chat, and its weight."""
+
+import gzip
+import json
+import os
+import re
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from statistics import quantiles
+
+from django.contrib.staticfiles import finders
+from django.db import connections
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Browser, Error, Page, sync_playwright
+
+from bench import Figure
+from bench._files import chat_lines, rubric, write_lines
+from bench._workers import free_port
+from labeling.models.chats import Chat, ChatSet
+from labeling.models.labels import Assignment, LabelingJob
+from labeling.models.people import Rater, Role, User
+from labeling.models.rubric import Rubric
+from labeling.services.chats import chats_import
+from labeling.services.jobs import job_open
+from labeling.services.labelling import assignment_next
+from labeling.services.roles import rater_for
+from labeling.services.rubric import rubric_import
+from lace_site.management.commands.serve import start, stop, web_command
+
+CHATS, CRITERIA, LONG_CHAT = 20, 10, 200
+SAVED_MS, NEXT_MS, OPEN_S, WEIGHT_KB = 150.0, 300.0, 1.0, 150.0
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BETWEEN_KEYS = 0.05  # seconds
+PATIENCE = 30
+
+# Notes the time of each key, of each answer that is saved, and of the frame in which another chat is ready.
+WATCH = """
+const now = () => performance.timeOrigin + performance.now();
+const add = (name, ms) => {
+    sessionStorage.setItem(name, JSON.stringify([...JSON.parse(sessionStorage.getItem(name) ?? "[]"), ms]));
+};
+let pressed = 0;
+addEventListener("keydown", (event) => {
+    pressed = now();
+    if (!event.ctrlKey || event.key !== "Enter") return;
+    const chat = document.querySelector("h1").dataset.chat;
+    sessionStorage.setItem("left", JSON.stringify({ at: pressed, chat }));
+}, true);
+const send = window.fetch;
+window.fetch = async (...request) => {
+    const response = await send(...request);
+    if (String(request[0]).includes("/labels/")) add("saved", now() - pressed);
+    return response;
+};
+const look = () => {
+    const left = JSON.parse(sessionStorage.getItem("left"));
+    const chat = document.querySelector("h1")?.dataset.chat;
+    if (left && chat && chat !== left.chat && document.querySelector("#save")?.textContent) {
+        sessionStorage.removeItem("left");
+        add("next", now() - left.at);
+    }
+    requestAnimationFrame(look);
+};
+look();
+"""
+
+
+def figures() -> Iterator[Figure]:
+    """One rater, one server as in production with SQLite, one browser."""
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright leaves an event loop in this thread
+    job, rater = filled_workspace()
+    with served() as url, browser() as chromium:
+        page = signed_in(chromium, url, rater)
+        weights = weight(page)
+        saved, following = sitting(page)
+        opened = long_chat(page, url, job, rater)
+    yield Figure("key to saved, p95", p95(saved), SAVED_MS, "ms")
+    yield Figure("submit to the next chat on screen, p95", p95(following), NEXT_MS, "ms")
+    yield Figure(f"a chat of {LONG_CHAT} turns, opened", opened, OPEN_S, "s")
+    yield Figure("script and style of the screen, gzip", sum(weights), WEIGHT_KB, "KB")
+
+
+def p95(values: list[float]) -> float:
+    """The 95th percentile."""
+    return quantiles(values, n=20, method="inclusive")[-1]
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """The web server in processes of its own."""
+    connections.close_all()
+    port = free_port()
+    child = start(web_command(port=port, reload=False))
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+                break
+            time.sleep(0.1)
+        yield url
+    finally:
+        stop([child])
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """The system's Chromium."""
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+def signed_in(chromium: Browser, url: str, rater: Rater) -> Page:
+    """A page of the rater's."""
+    client = Client(SERVER_NAME="localhost")
+    assert rater.user is not None
+    client.force_login(rater.user)
+    context = chromium.new_context(viewport={"width": 1280, "height": 720})
+    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": url}])
+    page = context.new_page()
+    page.add_init_script(WATCH)
+    page.goto(url + reverse("labeling:queue"))
+    return page
+
+
+def weight(page: Page) -> list[float]:
+    """KB of each script and style that the rating screen loads, compressed; collected while it is used."""
+    found: set[str] = set()
+    sizes: list[float] = []
+
+    def add(address: str) -> None:
+        match = re.search(r"/static/([^?]+\.(?:js|css))", address)
+        if match and match[1] not in found:
+            found.add(match[1])
+            sizes.append(len(gzip.compress(Path(str(finders.find(match[1]))).read_bytes())) / 1024)
+
+    page.on("response", lambda response: add(response.url))
+    return sizes
+
+
+def sitting(page: Page) -> tuple[list[float], list[float]]:
+    """All chats but the last one by key; ms from each key to its answer saved, and from chat to chat."""
+    page.locator(".head form button").press("Enter")
+    for number in range(1, CHATS):
+        until(page, "document.querySelector('#why')?.textContent.startsWith('0 of')")
+        for n in range(CRITERIA):
+            page.keyboard.press("tf"[(n + number) % 2])
+            before = (number - 1) * CRITERIA + n
+            until(page, f"JSON.parse(sessionStorage.getItem('saved') ?? '[]').length > {before}")
+            time.sleep(BETWEEN_KEYS)
+        page.wait_for_load_state("networkidle")
+        page.keyboard.press("Control+Enter")
+        until(page, f"JSON.parse(sessionStorage.getItem('next') ?? '[]').length >= {number}")
+    read = page.evaluate("[sessionStorage.getItem('saved'), sessionStorage.getItem('next')]")
+    return json.loads(read[0]), json.loads(read[1])
+
+
+def until(page: Page, condition: str) -> None:
+    """Wait until it holds. NB: `wait_for_function` would need `eval`, which the page's CSP forbids."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with suppress(Error):  # the page is just changing
+            if page.evaluate(condition):
+                return
+        time.sleep(0.01)
+    raise RuntimeError(f"not within {PATIENCE} s: {condition}")
+
+
+def long_chat(page: Page, url: str, job: LabelingJob, rater: Rater) -> float:
+    """Seconds from the address to a chat of many turns that takes keys; the best of three."""
+    assignment = assignment_next(rater=rater, job=job)
+    assert assignment is not None
+    turns = [
+        {"n": n, "role": ("user", "assistant")[n % 2], "content": f"Turn {n} has **words**. " * 8}
+        for n in range(1, LONG_CHAT + 1)
+    ]
+    Chat.objects.filter(pk=assignment.chat_id).update(messages=turns, message_count=LONG_CHAT)
+    times = []
+    for _ in range(3):
+        page.goto(url + reverse("labeling:rate", args=[assignment.pk]))
+        until(page, "document.querySelector('#save').textContent")
+        times.append(page.evaluate("performance.now()") / 1000)
+    return float(min(times))
+
+
+def filled_workspace() -> tuple[LabelingJob, Rater]:
+    """A job of one rater: chats of ten turns, ten criteria."""
+    keys = [f"rule_{n}" for n in range(CRITERIA)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "rubric.json").write_text(json.dumps(rubric(keys)), encoding="utf-8")
+        rubric_import(path=folder / "rubric.json", articles_set=lambda criterion, keys: False)
+        chats = write_lines(folder / "chats.jsonl", chat_lines(CHATS, prefix="chat-", seed=5))
+        chats_import(path=chats, set_name="bench")
+    user = User.objects.create_user("bench")
+    user.groups.set(user.groups.model.objects.filter(name=Role.RATER))
+    rater = rater_for(user=user)
+    criteria = list(Rubric.objects.get(name="Benchmark").criteria.all())
+    job = job_open(
+        chat_set=ChatSet.objects.get(name="bench"),
+        name="bench",
+        criteria=criteria,
+        raters=[rater],
+        overlap=1,
+        by=None,
+    )
+    assert Assignment.objects.filter(job=job).count() == CHATS
+    return job, rater
