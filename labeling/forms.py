@@ -1,5 +1,6 @@
 """Forms of the labelling pages."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
@@ -56,3 +57,17 @@ class JobForm(forms.Form):
         raters = cast(RaterChoice, self.fields["raters"])
         raters.queryset = labellers()
         self.fields["overlap"].initial = min(2, max(1, raters.queryset.count()))
+
+
+class TokenForm(forms.Form):
+    """Make an API token."""
+
+    DAYS = ((7, "a week"), (30, "30 days"), (90, "90 days"), (365, "a year"), (0, "until it is revoked"))
+
+    name = forms.CharField(max_length=120, label="Name", help_text="The program that will use it.")
+    expires = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=90, label="Good for")
+    scopes = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, label="May")
+
+    def __init__(self, *args: Any, scopes: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast(forms.MultipleChoiceField, self.fields["scopes"]).choices = list(scopes.items())

@@ -1,8 +1,8 @@
-"""Pages of raters and of chat sets."""
+"""Pages of raters, of chat sets, and of API tokens."""
 
 from django.urls import path
 
-from labeling.views import queue, rate, sets
+from labeling.views import queue, rate, sets, tokens
 
 app_name = "labeling"
 urlpatterns = [
@@ -11,4 +11,6 @@ urlpatterns = [
     path("rate/<int:assignment_id>/", rate.rate, name="rate"),
     path("sets/", sets.set_list, name="set_list"),
     path("sets/<int:set_id>/", sets.set_detail, name="set_detail"),
+    path("tokens/", tokens.token_list, name="token_list"),
+    path("tokens/<int:token_id>/revoke/", tokens.token_revoke, name="token_revoke"),
 ]
