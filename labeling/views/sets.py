@@ -13,6 +13,7 @@ from labeling.access import permission_or_404
 from labeling.forms import JobForm
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
+from labeling.selectors.exports import LABELLING
 from labeling.selectors.sets import (
     TopicRow,
     chat_rows,
@@ -84,6 +85,7 @@ def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
         "topic": topic,
         "split": split,
         "splits": Split.values,
+        "exports": list(LABELLING),
         "notices": demo_notices(chat_set=chat_set),
         "hides_holdout": not request.user.has_perm("labeling.see_holdout"),
     }
