@@ -66,7 +66,7 @@ class TokenForm(forms.Form):
 
     name = forms.CharField(max_length=120, label="Name", help_text="The program that will use it.")
     expires = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=90, label="Good for")
-    scopes = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, label="May")
+    scopes = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, label="Rights")
 
     def __init__(self, *args: Any, scopes: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,12 +1,14 @@
 """import_labels --format: exports of Label Studio and Argilla become labels like any others."""
 
 import json
+import re
 import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from labeling.core.foreign.records import read_objects
 from labeling.core.problems import ImportProblem
@@ -369,3 +371,26 @@ def test_a_large_export_is_read_in_little_memory(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert path.stat().st_size > 30_000_000 > 10 * peak
+
+
+# ---------- the guide ----------
+
+
+def test_the_examples_of_the_guide_can_be_imported(tmp_path: Path, db: None) -> None:
+    guide = (settings.BASE_DIR / "docs" / "files.md").read_text(encoding="utf-8")
+    part = guide.partition("## Labels from other tools")[2].partition("\n## ")[0]
+    mapping, label_studio, argilla = re.findall(r"```json\n(.*?)```", part, re.DOTALL)
+    keys = criterion(), criterion("stated_wrong_rule", allow_na=True)
+    run("import_rubric", write_json(tmp_path / "rubric.json", rubric(*keys)))
+    run("import_chats", write_jsonl(tmp_path / "c.jsonl", chat("r-001"), chat("r-002")))
+    (tmp_path / "map.json").write_text(mapping, encoding="utf-8")
+    argilla_map = json.loads(mapping) | {"chat_id": "id"}
+    write_json(tmp_path / "argilla_map.json", argilla_map)
+    for tool, text, map_file, created in (
+        ("label-studio", label_studio, "map.json", 2),
+        ("argilla", argilla, "argilla_map.json", 2),
+    ):
+        (tmp_path / "export.json").write_text(text, encoding="utf-8")
+        options = ["--format", tool, "--map", tmp_path / map_file]
+        answer = run("import_labels", tmp_path / "export.json", *options).document
+        assert answer["created"] == created, tool
