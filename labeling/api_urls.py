@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from labeling.api import adjudication, jobs, notes, rater
+from labeling.api import adjudication, exports, jobs, notes, rater
 
 urlpatterns = [
     path("adjudication/", adjudication.AdjudicationQueueApi.as_view(), name="api_adjudication_queue"),
@@ -38,4 +38,7 @@ urlpatterns = [
     ),
     path("notes/", notes.NotesApi.as_view(), name="api_notes"),
     path("notes/<int:note_id>/settle/", notes.NoteSettleApi.as_view(), name="api_note_settle"),
+    path("sets/", exports.SetList.as_view(), name="api_sets"),
+    path("sets/<int:set_id>/export/<str:what>.<str:kind>", exports.Export.as_view(), name="api_export"),
+    path("labels/", exports.LabelList.as_view(), name="api_labels"),
 ]

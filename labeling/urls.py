@@ -1,4 +1,4 @@
-"""Pages of raters, of labelling jobs, of adjudication and of chat sets."""
+"""Pages of raters, of labelling jobs, of adjudication, of chat sets, and of API tokens."""
 
 from django.urls import path
 
@@ -11,6 +11,7 @@ from labeling.views import (
     queue,
     rate,
     sets,
+    tokens,
     workspace,
 )
 
@@ -59,4 +60,6 @@ urlpatterns = [
     path("notes/<int:note_id>/settle/", notes.note_settled, name="note_settle"),
     path("workspace/", workspace.workspace_settings, name="workspace"),
     path("workspace/log/", workspace.workspace_log, name="workspace_log"),
+    path("tokens/", tokens.token_list, name="token_list"),
+    path("tokens/<int:token_id>/revoke/", tokens.token_revoke, name="token_revoke"),
 ]

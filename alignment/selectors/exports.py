@@ -1,20 +1,15 @@
-"""Chats, labels, adjudications and verdicts of a set as lines of the files they can be imported from."""
+"""Chats and verdicts of a set as lines of the files they can be imported from."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.selectors.steps import final_rationales
 from labeling.core.importing import in_batches, iso
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
-from labeling.models.labels import Adjudication, Label
-from labeling.selectors.chats import criteria_of_set
+from labeling.selectors.exports import CHATS_AT_ONCE, Line, filled, places_of
 
-CHATS_AT_ONCE = 200
-
-Line = dict[str, Any]
-Order = dict[int, int]
+VERDICT_COLUMNS = ("chat_id", "criterion", "judge", "value", "p_true", "state", "rationale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,63 +35,7 @@ def _chat_line(chat: Chat, split: str) -> Line:
         {name: message[name] for name in ("role", "content", "created_at") if name in message}
         for message in chat.messages
     ]
-    return line | _filled(experiment=chat.experiment, variant=chat.variant, metadata=chat.metadata)
-
-
-def label_lines(chat_set: ChatSet) -> Iterator[Line]:
-    """The submitted labels in force on the set's chats and its rubric's criteria, drafts left out."""
-    criteria, order = _criteria(chat_set)
-    for chats in _chats(chat_set):
-        labels = Label.objects.filter(
-            chat_id__in=chats, criterion_id__in=criteria, state=Label.State.SUBMITTED
-        ).select_related("rater", "version")
-        places = {pk: place for place, pk in enumerate(chats)}
-        for label in sorted(
-            labels, key=lambda row: (places[row.chat_id], order[row.criterion_id], row.rater.name)
-        ):
-            yield {
-                "chat_id": chats[label.chat_id],
-                "criterion": criteria[label.criterion_id],
-                **_label_line(label),
-            }
-
-
-def _label_line(label: Label) -> Line:
-    parts = [
-        {"message": part["n"], "start": part["start"], "end": part["end"], "quote": part["quote"]}
-        for part in label.evidence
-        if "start" in part
-    ]
-    return {
-        "rater": label.rater.name,
-        "value": label.value,
-        **_filled(
-            rationale=label.rationale,
-            turns=[part["n"] for part in label.evidence if "start" not in part],
-            evidence=parts,
-        ),
-        "kind": label.rater.kind,
-        **_filled(post_reveal=label.post_reveal),
-        "version": label.version.number,
-        "created_at": iso(label.given_at),
-    }
-
-
-def adjudication_lines(chat_set: ChatSet) -> Iterator[Line]:
-    """The decisions in force on the set's chats and its rubric's criteria."""
-    criteria, order = _criteria(chat_set)
-    for chats in _chats(chat_set):
-        rows = Adjudication.objects.filter(chat_id__in=chats, criterion_id__in=criteria, replaced_at=None)
-        places = {pk: place for place, pk in enumerate(chats)}
-        for row in sorted(rows, key=lambda row: (places[row.chat_id], order[row.criterion_id])):
-            yield {
-                "chat_id": chats[row.chat_id],
-                "criterion": criteria[row.criterion_id],
-                "adjudicated_by": row.by_name,
-                "value": row.value,
-                "reason": row.reason,
-                "created_at": iso(row.created_at),
-            }
+    return line | filled(experiment=chat.experiment, variant=chat.variant, metadata=chat.metadata)
 
 
 def runs_to_export(chat_set: ChatSet) -> tuple[list[ExportRun], list[Run]]:
@@ -124,7 +63,7 @@ def verdict_lines(exported: ExportRun) -> Iterator[Line]:
     rows = RunChat.objects.filter(run=exported.run).order_by("id").values_list("chat_id", "chat__external_id")
     for batch in in_batches(rows.iterator(CHATS_AT_ONCE), CHATS_AT_ONCE):
         chats = dict(batch)
-        places = {pk: place for place, pk in enumerate(chats)}
+        places = places_of(chats)
         verdicts = list(
             Verdict.objects.filter(run=exported.run, chat_id__in=chats).select_related("criterion")
         )
@@ -145,23 +84,4 @@ def _verdict_line(row: Verdict, rationales: dict[int, str]) -> Line:
         line["p_true"] = row.p_true
     if row.state != Verdict.State.READ:
         line["state"] = row.state
-    return line | _filled(rationale=row.rationale or rationales.get(row.pk, ""))
-
-
-def _criteria(chat_set: ChatSet) -> tuple[dict[int, str], Order]:
-    """Keys and places of the criteria of the set's rubric, by id."""
-    keys = {row.pk: row.key for row in criteria_of_set(chat_set)}
-    return keys, {pk: place for place, pk in enumerate(keys)}
-
-
-def _chats(chat_set: ChatSet) -> Iterator[dict[int, str]]:
-    """External ids by id, some chats of the set at a time, in order."""
-    rows = ChatSetMember.objects.filter(chat_set=chat_set).order_by("position")
-    columns = rows.values_list("chat_id", "chat__external_id")
-    for batch in in_batches(columns.iterator(CHATS_AT_ONCE), CHATS_AT_ONCE):
-        yield dict(batch)
-
-
-def _filled(**fields: Any) -> Line:
-    """Only the fields that say something: an absent one means the same in a file."""
-    return {name: value for name, value in fields.items() if value}
+    return line | filled(rationale=row.rationale or rationales.get(row.pk, ""))

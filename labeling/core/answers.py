@@ -6,11 +6,12 @@ from typing import Any
 
 from labeling.core.importing import KEY_LIMIT, NAME_LIMIT, Fields, Ignored, whole_number
 
+MOST_MS = 2**31 - 1  # milliseconds that the database holds
 RATER_KINDS = ("person", "automatic", "demo")
 LABEL_FIELDS = frozenset(
     (
         *("chat_id", "criterion", "rater", "value", "rationale", "turns", "evidence"),
-        *("kind", "post_reveal", "version", "created_at"),
+        *("kind", "post_reveal", "version", "created_at", "active_ms"),
     )
 )
 EVIDENCE_FIELDS = frozenset(("message", "start", "end", "quote"))
@@ -19,7 +20,7 @@ ADJUDICATION_FIELDS = frozenset(("chat_id", "criterion", "adjudicated_by", "valu
 
 @dataclass(frozen=True, slots=True)
 class LabelLine:
-    """A rater's answer, None = not applicable. `kind` "" and `version`, `created_at` None = not said."""
+    """A rater's answer, None = not applicable. `kind` "" and None in the fields behind it = not said."""
 
     chat_id: str
     criterion: str
@@ -32,6 +33,7 @@ class LabelLine:
     post_reveal: bool
     version: int | None
     created_at: datetime | None
+    active_ms: int | None
 
     @property
     def cell(self) -> tuple[str, str, str]:
@@ -82,6 +84,7 @@ def label_line_of(fields: Fields, ignored: Ignored | None = None) -> LabelLine:
         post_reveal=fields.boolean("post_reveal") if fields.given("post_reveal") else False,
         version=fields.whole("version", low=1) if fields.given("version") else None,
         created_at=fields.moment("created_at"),
+        active_ms=_active_ms(fields) if fields.given("active_ms") else None,
     )
 
 
@@ -107,6 +110,12 @@ def adjudication_line_of(fields: Fields, ignored: Ignored | None = None) -> Adju
         reason=fields.text("reason", blank=False),
         created_at=fields.moment("created_at"),
     )
+
+
+def _active_ms(fields: Fields) -> int:
+    if (found := fields.whole("active_ms")) > MOST_MS:
+        raise fields.refuse("active_ms", f"must be at most {MOST_MS:,}")
+    return found
 
 
 def _turns(fields: Fields) -> tuple[int, ...]:

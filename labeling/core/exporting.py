@@ -1,8 +1,11 @@
 """Writing files that are there whole or not at all."""
 
+import csv
+import io
+import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -10,6 +13,7 @@ from typing import Any, TextIO
 from labeling.core.problems import InputProblem, OutsideFailure
 
 # JSON takes these as they are, but many readers take them for line ends.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "'")
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -23,6 +27,45 @@ def json_line(data: Mapping[str, Any]) -> str:
     '{"chat_id": "ä", "value": null}'
     """
     return json.dumps(data, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS)
+
+
+def csv_lines(lines: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
+    """
+    A table for spreadsheets as text with line ends: a header, then each object; no cell is a formula.
+
+    Parameters
+    ----------
+    lines : objects whose fields are among `columns`; an absent field is an empty cell.
+    columns : the header.
+
+    Examples
+    --------
+    >>> list(csv_lines([{"rater": "=A1", "value": None}], ["rater", "value"]))
+    ['rater,value\\r\\n', "'=A1,not_applicable\\r\\n"]
+    """
+    buffer = io.StringIO()
+    table = csv.writer(buffer)
+    for row in itertools.chain([list(columns)], (_cells(line, columns) for line in lines)):
+        table.writerow(row)
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def _cells(line: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+    return [
+        "not_applicable" if name == "value" and line[name] is None else _cell(line.get(name))
+        for name in columns
+    ]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    # NB: an apostrophe of its own gets one too, so that taking off the first gives the text back.
+    return f"'{value}" if value.startswith(_FORMULA) else value
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Accounts, raters and the workspace."""
 
 import secrets
+from typing import Any
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
@@ -17,6 +18,9 @@ class Role(models.TextChoices):
 class User(AbstractUser):
     """An account. Apart from Rater: labels may come from people who never sign in."""
 
+    # Code names that the token of this request is good for; None: no token, all that the user may.
+    scopes: frozenset[str] | None = None
+
     class Meta:
         permissions = [
             ("label_chats", "Can label the chats of own assignments"),
@@ -26,6 +30,12 @@ class User(AbstractUser):
             ("manage_labeling", "Can open labelling jobs and adjudicate"),
             ("start_runs", "Can start runs"),
         ]
+
+    def has_perm(self, perm: str, obj: Any = None) -> bool:
+        """Whether the user may, and in a request with a token, whether the token is good for it."""
+        if self.scopes is not None and perm.removeprefix("labeling.") not in self.scopes:
+            return False
+        return super().has_perm(perm, obj)
 
 
 class Rater(models.Model):

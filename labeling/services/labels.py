@@ -2,11 +2,11 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from django.db import connection, models, transaction
 from django.db.models import Max
@@ -43,6 +43,7 @@ _ANSWER = (
     "revision",
     "source",
     "given_at",
+    "active_ms",
 )
 
 # Field of a revision → field of its label.
@@ -63,9 +64,10 @@ Cell = tuple[int, int, int]  # chat, criterion, rater
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A line with its names resolved; `version` is None where the line said none."""
+    """A line with its names resolved; `version` and `active_ms` are None where the line said none."""
 
     line: int
+    names: tuple[str, str, str]
     cell: Cell
     value: bool | None
     rationale: str
@@ -74,6 +76,7 @@ class _Answer:
     newest: VersionRef
     post_reveal: bool
     given_at: datetime
+    active_ms: int | None
 
     def is_of(self, label: Label) -> bool:
         """Whether the label holds this very answer."""
@@ -87,7 +90,43 @@ class _Answer:
         )
 
 
-@transaction.atomic
+class LabelSource(Protocol):
+    """A file that labels come from; it is read a second time only to say what is wrong with it."""
+
+    unit: str  # what is numbered: "line" or "record"
+    ignored: Ignored
+
+    def lines(self) -> Iterator[tuple[int, LabelLine]]:
+        """Numbers and labels; several labels may bear one number."""
+
+    def problem(self, number: int, field: str, message: str) -> ImportProblem:
+        """What is wrong at a number."""
+
+    def notes(self) -> tuple[str, ...]:
+        """What else there is to say when all is read."""
+
+
+class LabelsFile:
+    """JSON Lines of labels."""
+
+    unit = "line"
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.ignored = path, Ignored()
+
+    def lines(self) -> Iterator[tuple[int, LabelLine]]:
+        """Line numbers and labels."""
+        return read_records(self.path, lambda fields: label_line_of(fields, self.ignored))
+
+    def problem(self, number: int, field: str, message: str) -> ImportProblem:
+        """What is wrong on a line."""
+        return ImportProblem(str(self.path), number, field, message)
+
+    def notes(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+
 def labels_import(
     *, path: Path, source: Label.Source = Label.Source.IMPORT, rater_kind: Rater.Kind = Rater.Kind.PERSON
 ) -> ImportResult:
@@ -102,23 +141,37 @@ def labels_import(
 
     Raises ImportProblem: nothing is written then.
     """
-    importer = _LabelsImport(path, source, rater_kind)
-    lines = read_records(path, lambda fields: label_line_of(fields, importer.ignored))
-    for chunk in in_batches(lines, LINES_AT_ONCE):
+    return labels_take(file=LabelsFile(path), source=source, rater_kind=rater_kind)
+
+
+@transaction.atomic
+def labels_take(
+    *,
+    file: LabelSource,
+    source: Label.Source = Label.Source.IMPORT,
+    rater_kind: Rater.Kind = Rater.Kind.PERSON,
+) -> ImportResult:
+    """
+    Add the labels of a source, as `labels_import` does.
+
+    Raises ImportProblem: nothing is written then.
+    """
+    importer = _LabelsImport(file, source, rater_kind)
+    for chunk in in_batches(file.lines(), LINES_AT_ONCE):
         importer.store(chunk)
     consensus_refresh(criterion_ids=importer.criterion_ids, chat_ids=importer.chat_ids)
     return ImportResult(
         created=importer.counts["created"],
         unchanged=importer.counts["unchanged"],
         updated=importer.counts["updated"],
-        ignored=importer.ignored.counts,
+        ignored=file.ignored.counts,
+        notes=file.notes(),
     )
 
 
 class _LabelsImport:
-    def __init__(self, path: Path, source: Label.Source, rater_kind: Rater.Kind) -> None:
-        self.path, self.source = path, source
-        self.ignored = Ignored()
+    def __init__(self, file: LabelSource, source: Label.Source, rater_kind: Rater.Kind) -> None:
+        self.file, self.source = file, source
         self.counts: Counter[str] = Counter()
         self.chat_ids: set[int] = set()
         self.criterion_ids: set[int] = set()
@@ -139,13 +192,15 @@ class _LabelsImport:
         for answer in answers:
             label = known.get(answer.cell)
             if label is None:
-                new.append(self._label(answer, revision=1))
+                new.append(self._label(answer, revision=1, active_ms=0))
                 continue
             self._check_once(answer, label)
             if answer.is_of(label):
                 self.counts["unchanged"] += 1
             else:
-                revised[label.pk] = self._label(answer, revision=label.revision + 1)
+                revised[label.pk] = self._label(
+                    answer, revision=label.revision + 1, active_ms=label.active_ms
+                )
         self._create(new)
         self._revise(revised)
         self.counts.update(created=len(new), updated=len(revised))
@@ -163,9 +218,9 @@ class _LabelsImport:
             try:
                 answer = self._answer(number, line, chats, contents)
             except FieldProblem as problem:
-                raise ImportProblem(str(self.path), number, problem.field, problem.message) from None
+                raise self.file.problem(number, problem.field, problem.message) from None
             if answer.cell in answers:
-                raise self._twice(number, line)
+                raise self._twice(answer)
             answers[answer.cell] = answer
         return list(answers.values())
 
@@ -183,6 +238,7 @@ class _LabelsImport:
         pointed = bool(line.turns or line.evidence)
         return _Answer(
             line=number,
+            names=line.cell,
             cell=(chat.id, criterion.id, self.raters.named(line.rater, line.kind)),
             value=line.value,
             rationale=line.rationale,
@@ -191,6 +247,7 @@ class _LabelsImport:
             newest=criterion.newest,
             post_reveal=line.post_reveal,
             given_at=line.created_at or self.now,
+            active_ms=line.active_ms,
         )
 
     def _known(self, answers: Sequence[_Answer]) -> dict[Cell, Label]:
@@ -215,20 +272,16 @@ class _LabelsImport:
         """Refuse a second line on a label: one that an earlier chunk made, or spoke of."""
         byte, bit = divmod(label.pk, 8)
         if label.pk > self.before or self.spoken[byte] >> bit & 1:
-            line = next(
-                line for number, line in read_records(self.path, label_line_of) if number == answer.line
-            )
-            raise self._twice(answer.line, line)
+            raise self._twice(answer)
         self.spoken[byte] |= 1 << bit
 
-    def _twice(self, number: int, line: LabelLine) -> ImportProblem:
-        """The refusal, with the first of the two lines looked up in the file."""
-        lines = read_records(self.path, label_line_of)
-        first = next(earlier for earlier, other in lines if other.cell == line.cell)
-        message = f"the same chat, criterion and rater stand on line {first} already"
-        return ImportProblem(str(self.path), number, "rater", message)
+    def _twice(self, answer: _Answer) -> ImportProblem:
+        """The refusal, with the first of the two looked up in the file."""
+        first = next(number for number, line in self.file.lines() if line.cell == answer.names)
+        message = f"the same chat, criterion and rater stand on {self.file.unit} {first} already"
+        return self.file.problem(answer.line, "rater", message)
 
-    def _label(self, answer: _Answer, *, revision: int) -> Label:
+    def _label(self, answer: _Answer, *, revision: int, active_ms: int) -> Label:
         chat_id, criterion_id, rater_id = answer.cell
         return Label(
             chat_id=chat_id,
@@ -243,6 +296,7 @@ class _LabelsImport:
             revision=revision,
             source=self.source,
             given_at=answer.given_at,
+            active_ms=active_ms if answer.active_ms is None else answer.active_ms,
         )
 
     def _create(self, new: Sequence[Label]) -> None:

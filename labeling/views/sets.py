@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from labeling.access import permission_or_404
 from labeling.models.chats import ChatSet, Split
+from labeling.selectors.exports import LABELLING
 from labeling.selectors.jobs import job_rows
 from labeling.selectors.sets import (
     TopicRow,
@@ -52,6 +53,7 @@ def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
         "topic": topic,
         "split": split,
         "splits": Split.values,
+        "exports": list(LABELLING),
         "notices": demo_notices(chat_set=chat_set),
         "hides_holdout": not request.user.has_perm("labeling.see_holdout"),
     }

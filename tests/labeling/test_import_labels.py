@@ -254,3 +254,15 @@ def test_queries_grow_with_chunks_and_not_with_labels(path: Path, django_assert_
     write_jsonl(path, *(label(chat.external_id, rater=f"r{n}") for chat in chats for n in range(10)))
     with django_assert_max_num_queries(60):  # SQLite takes 999 values a statement
         assert counts(path) == (500, 0, 0)
+
+
+def test_working_time_is_kept_until_a_line_says_another(path: Path) -> None:
+    run("import_labels", write_jsonl(path, label(active_ms=1500)))
+    run("import_labels", write_jsonl(path, label(value=False)))
+    assert Label.objects.get().active_ms == 1500
+    run("import_labels", write_jsonl(path, label(value=True, active_ms=90)))
+    assert (Label.objects.get().active_ms, Label.objects.get().revision) == (90, 3)
+    for wrong, why in ((-1, "must be a whole number from 0 up"), (2**31, "must be at most 2,147,483,647")):
+        assert f"line 1, active_ms: {why}" in refused(
+            "import_labels", write_jsonl(path, label(active_ms=wrong))
+        )

@@ -1,6 +1,6 @@
-"""Writes chats, labels, adjudications or verdicts of a set in the formats they can be imported from."""
+"""Writes chats, verdicts, or what people said of a set's chats, in the formats they can be imported from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -8,33 +8,36 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from alignment.selectors.exports import (
+    VERDICT_COLUMNS,
     ExportRun,
-    Line,
-    adjudication_lines,
     chat_lines,
     export_runs,
-    label_lines,
     runs_to_export,
     verdict_lines,
 )
 from evaluation.models.runs import Run
-from labeling.core.exporting import json_line, replaced_file
+from labeling.core.exporting import csv_lines, json_line, replaced_file
 from labeling.core.problems import InputProblem, shown
 from labeling.management.base import WorkbenchCommand
 from labeling.models.chats import ChatSet
 from labeling.selectors.chats import chat_set_named
-
-LINES = {"chats": chat_lines, "labels": label_lines, "adjudications": adjudication_lines}
+from labeling.selectors.exports import LABELLING, Line
 
 
 class Command(WorkbenchCommand):
-    help = "Write a set's chats, labels, adjudications or verdicts as JSON Lines, to stdout or to a file."
+    help = "Write a set's chats, verdicts, or what people said of them, to stdout or to a file."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("what", choices=[*LINES, "verdicts"])
+        parser.add_argument("what", choices=["chats", *LABELLING, "verdicts"])
         parser.add_argument("--set", required=True, metavar="NAME")
         parser.add_argument(
             "--run", type=int, metavar="ID", help="verdicts of this run; default: each judge's newest"
+        )
+        parser.add_argument(
+            "--format",
+            choices=["jsonl", "csv"],
+            default="jsonl",
+            help="csv is for spreadsheets, not for chats",
         )
         parser.add_argument("-o", dest="file", type=Path, metavar="FILE", help="default: stdout")
 
@@ -45,20 +48,33 @@ class Command(WorkbenchCommand):
             raise InputProblem(f"--set: no set {shown(options['set'])}")
         if options["run"] is not None and what != "verdicts":
             raise InputProblem("--run is for verdicts")
-        lines = self._verdicts(chat_set, options["run"]) if what == "verdicts" else LINES[what](chat_set)
+        if options["format"] == "csv" and what == "chats":
+            raise InputProblem("--format csv is not for chats: a dialogue is no table")
+        lines, columns = self._lines(what, chat_set, options["run"])
+        texts = (
+            csv_lines(lines, columns)
+            if options["format"] == "csv"
+            else (json_line(row) + "\n" for row in lines)
+        )
         if path is None:
-            for line in lines:
-                self.stdout.write(json_line(line))
+            for text in texts:
+                self.stdout.write(text, ending="")
             return
-        count = 0
+        header = options["format"] == "csv"
         with replaced_file(path) as file:
-            for line in lines:
-                file.write(json_line(line) + "\n")
-                count += 1
+            count = sum(bool(file.write(text)) for text in texts) - header
         self.answer({"exported": count, "file": str(path)}, f"{count:,} {what} written to {path}")
 
-    def _verdicts(self, chat_set: ChatSet, run_id: int | None) -> Iterator[Line]:
-        return chain.from_iterable(verdict_lines(run) for run in self._runs(chat_set, run_id))
+    def _lines(
+        self, what: str, chat_set: ChatSet, run_id: int | None
+    ) -> tuple[Iterator[Line], Sequence[str]]:
+        if what == "chats":
+            return chat_lines(chat_set), ()
+        if what == "verdicts":
+            runs = self._runs(chat_set, run_id)
+            return chain.from_iterable(verdict_lines(run) for run in runs), VERDICT_COLUMNS
+        lines, columns = LABELLING[what]
+        return lines(chat_set, None), columns
 
     def _runs(self, chat_set: ChatSet, run_id: int | None) -> list[ExportRun]:
         if run_id is not None:

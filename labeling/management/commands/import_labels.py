@@ -5,15 +5,31 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from labeling.core.problems import InputProblem
 from labeling.management.base import WorkbenchCommand
+from labeling.services.foreign_labels import TOOLS, foreign_labels_import
 from labeling.services.labels import labels_import
 
 
 class Command(WorkbenchCommand):
-    help = "Add the labels of a JSON Lines file; a different answer in a later file makes a revision."
+    help = "Add the labels of a JSON Lines file or another tool's export; a different answer is a revision."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
+        parser.add_argument("--format", choices=list(TOOLS), help="the tool that wrote the file; needs --map")
+        parser.add_argument(
+            "--map",
+            type=Path,
+            metavar="FILE",
+            help="a JSON file: which question is which criterion, which choice is which answer, who is who",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.answer_import(labels_import(path=options["file"]), "labels")
+        tool, mapping = options["format"], options["map"]
+        if (tool is None) != (mapping is None):
+            raise InputProblem("--format and --map go together")
+        if tool is None:
+            result = labels_import(path=options["file"])
+        else:
+            result = foreign_labels_import(path=options["file"], tool=tool, mapping_path=mapping)
+        self.answer_import(result, "labels")

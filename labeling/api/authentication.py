@@ -1,0 +1,59 @@
+"""Who calls: a program with a token in the header `Authorization: Token …`."""
+
+from typing import Any
+
+from django.views.decorators.debug import sensitive_variables
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from labeling.models.people import ApiToken, User
+from labeling.services.tokens import TokenRefused, token_user
+
+SCHEME = "Token"
+
+
+class TokenAuthentication(BaseAuthentication):
+    """A token in the header, never in the address or the body: so no CSRF token is needed."""
+
+    @sensitive_variables()
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        """The token's user with the token's scopes; None where no token was sent; else 401."""
+        scheme, _, secret = get_authorization_header(request).decode("latin-1").partition(" ")
+        if scheme.lower() != SCHEME.lower():
+            return None
+        try:
+            return token_user(secret=secret.strip())
+        except TokenRefused:
+            # NB: without `from None` the refused token would stand in the traceback's frames.
+            raise AuthenticationFailed("The token is unknown, revoked or expired.") from None
+
+    def authenticate_header(self, request: Request) -> str | None:
+        """Programs are asked for a token (401); a browser without a session gets 403, as it knows."""
+        return f'{SCHEME} realm="api"' if get_authorization_header(request) else None
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # registers itself
+    """The scheme in the OpenAPI document."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        """How the token is sent."""
+        return {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Authorization",
+            "description": "`Token …`; tokens are made on the page API tokens.",
+        }
+
+
+def document_refusal(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Hook of the OpenAPI document: every operation may answer 401."""
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            refused = {"description": "The token is unknown, revoked or expired."}
+            operation["responses"].setdefault("401", refused)
+    return result

@@ -1,0 +1,1 @@
+"""Labels as other tools export them, read with a mapping file; plain Python."""

@@ -1,0 +1,138 @@
+"""From what one person answered about one chat in another tool to labels."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from labeling.core.answers import LabelLine
+from labeling.core.foreign.mapping import ForeignMap, UnknownChoices, answers_in, at_path
+from labeling.core.importing import KEY_LIMIT, NAME_LIMIT, Fields
+from labeling.core.problems import FieldProblem, shown
+
+HOUR_MS = 3_600_000  # the most that one answer can have taken; beyond, the page was left open
+EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
+# Where a tool keeps what was answered, by kind of question.
+_VALUES = ("choices", "rating", "number", "text")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was not taken over, and why; `met`: the criteria on which the file holds any choice."""
+
+    unknown: UnknownChoices = field(default_factory=UnknownChoices)
+    passed: Counter[str] = field(default_factory=Counter)
+    met: set[str] = field(default_factory=set)
+
+    def notes(self, mapping: ForeignMap) -> tuple[str, ...]:
+        """One line each."""
+        passed = [f"passed over: {count:,} {what}" for what, count in sorted(self.passed.items()) if count]
+        missed = [row for row in mapping.criteria if row.key not in self.met]
+        return (*passed, *(f"no record answers {row.question!r} ({row.key})" for row in missed))
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What one person answered about one chat: question → what the tool stored; time in seconds."""
+
+    rater: str
+    values: Mapping[str, Any]
+    at: datetime | None = None
+    seconds: float | None = None
+    path: str = ""
+
+
+def chat_id_of(record: Fields, path: str) -> str:
+    """The chat's id at a dotted path of a record; a number is taken as its digits."""
+    value = at_path(record.data, path)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise record.refuse(path, "is missing" if value is None else f"must be a chat id, not {shown(value)}")
+    if len(str(value)) > KEY_LIMIT:
+        raise record.refuse(path, f"is longer than {KEY_LIMIT} characters")
+    return str(value)
+
+
+def rater_name(names: Iterable[Any], mapping: ForeignMap, tool: str, refused: FieldProblem) -> str:
+    """
+    A rater's name: as the mapping says for one of the names the tool knows them by, else an e-mail address,
+    else tool and id. Somebody whom the tool does not name stands in the mapping under "", or is refused.
+    """
+    known = [str(name) for name in names if name not in (None, "")] or [""]
+    for name in known:
+        if name in mapping.raters:
+            return mapping.raters[name]
+    if known == [""]:
+        raise refused
+    address = next((name for name in known if "@" in name), f"{tool} {known[0]}")
+    if len(address) > NAME_LIMIT:
+        raise FieldProblem(refused.field, f"is longer than {NAME_LIMIT} characters")
+    return address
+
+
+def label_lines(
+    chat_id: str, given: Sequence[Given], mapping: ForeignMap, tally: Tally
+) -> Iterable[LabelLine]:
+    """The labels on a chat; of somebody who answered twice, the later answers."""
+    latest: dict[str, Given] = {}
+    for one in sorted(given, key=lambda one: one.at or EARLIEST):
+        tally.passed["earlier answers by the same rater on the same chat"] += one.rater in latest
+        latest[one.rater] = one
+    for one in latest.values():
+        yield from _lines_of(chat_id, one, mapping, tally)
+
+
+def _lines_of(chat_id: str, given: Given, mapping: ForeignMap, tally: Tally) -> Iterable[LabelLine]:
+    answers: dict[str, bool | None] = {}
+    comments: dict[str, str] = {}
+    for criterion in mapping.criteria:
+        choices = flat(given.values.get(criterion.question), given, criterion.question)
+        if choices:
+            tally.met.add(criterion.key)
+        if found := answers_in(criterion, choices, tally.unknown):
+            answers[criterion.key] = found.pop()
+        if criterion.comment:
+            texts = flat(given.values.get(criterion.comment), given, criterion.comment)
+            comments[criterion.key] = "\n".join(str(text) for text in texts)
+    for key, value in answers.items():
+        yield LabelLine(
+            chat_id=chat_id,
+            criterion=key,
+            rater=given.rater,
+            value=value,
+            rationale=comments.get(key, ""),
+            turns=(),
+            evidence=(),
+            kind="",
+            post_reveal=False,
+            version=None,
+            created_at=given.at,
+            active_ms=_active_ms(given.seconds, len(answers)),
+        )
+
+
+def flat(value: Any, given: Given, question: str) -> list[Any]:
+    """
+    Choices, ratings, numbers and texts in one list, however the tool wraps them.
+
+    Examples
+    --------
+    >>> flat([{"choices": ["kind"]}, "rude"], Given("ada", {}), "tone")
+    ['kind', 'rude']
+    """
+    if value is None:
+        return []
+    if isinstance(value, list):
+        return [one for part in value for one in flat(part, given, question)]
+    if isinstance(value, dict):
+        held = next((name for name in _VALUES if name in value), None)
+        if held is None:
+            place = f"{given.path}.{question}" if given.path else question
+            raise FieldProblem(place, f"holds no choice, rating, number or text: {shown(value)}")
+        return flat(value[held], given, question)
+    return [value]
+
+
+def _active_ms(seconds: float | None, answers: int) -> int | None:
+    """Each answer's equal share of the time that the person took for the chat."""
+    return None if seconds is None else min(round(seconds * 1000 / answers), HOUR_MS)

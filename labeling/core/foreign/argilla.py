@@ -1,0 +1,99 @@
+"""Argilla's exports: records with nested or flattened responses (2.x), or a list of them (1.x, server)."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from labeling.core.answers import LabelLine
+from labeling.core.foreign.answers import Given, Tally, chat_id_of, label_lines, rater_name
+from labeling.core.foreign.mapping import ForeignMap
+from labeling.core.importing import Fields
+
+CHAT_ID = "id"  # the record's own, where the mapping names no other place
+SUBMITTED = "submitted"
+_FLAT = ".responses"
+
+
+@dataclass(frozen=True, slots=True)
+class _Response:
+    """One person's answer to one question, or (1.x) to several at once."""
+
+    user: Any
+    status: str | None
+    values: dict[str, Any]
+    place: Fields
+    at: datetime | None = None
+
+
+@dataclass(slots=True)
+class _Person:
+    values: dict[str, Any] = field(default_factory=dict)
+    at: datetime | None = None
+
+
+def argilla_lines(record: Fields, mapping: ForeignMap, tally: Tally) -> Iterable[LabelLine]:
+    """
+    The labels of a record; only responses that are submitted, or whose state the export does not say.
+
+    Raises FieldProblem.
+    """
+    people: dict[str, _Person] = {}
+    responses = list(_responses(record))
+    tally.passed["records without a response"] += not responses
+    for response in responses:
+        if response.status not in (None, SUBMITTED):
+            tally.passed[f"responses that are {response.status}"] += 1
+            continue
+        nobody = response.place.refuse(
+            "user_id", 'names nobody; say in the mapping who that is: {"raters": {"": "NAME"}}'
+        )
+        person = people.setdefault(rater_name([response.user], mapping, "Argilla", nobody), _Person())
+        person.values |= response.values
+        person.at = response.at or person.at
+    given = [Given(rater, person.values, person.at) for rater, person in people.items()]
+    return label_lines(chat_id_of(record, mapping.chat_id or CHAT_ID), given, mapping, tally)
+
+
+def _responses(record: Fields) -> Iterator[_Response]:
+    responses = record.data.get("responses")
+    if isinstance(responses, list):
+        for n, row in enumerate(responses):
+            yield _whole(Fields(row, f"responses[{n}]"))
+    elif isinstance(responses, dict):
+        for question, rows in responses.items():
+            yield from _nested(question, rows)
+    elif responses is None:
+        yield from _flattened(record)
+    else:
+        record.mapping("responses")
+
+
+def _whole(row: Fields) -> _Response:
+    values = row.mapping("values") if row.given("values") else {}
+    held = {name: Fields(value, f"{row.path}.values.{name}") for name, value in values.items()}
+    return _Response(
+        user=row.data.get("user_id"),
+        status=row.text("status") if row.given("status") else None,
+        values={name: value.data.get("value") for name, value in held.items()},
+        place=row,
+        at=row.moment("updated_at") or row.moment("inserted_at"),
+    )
+
+
+def _nested(question: str, rows: Any) -> Iterator[_Response]:
+    for n, data in enumerate(Fields({question: rows}, "responses").items(question)):
+        row = Fields(data, f"responses.{question}[{n}]")
+        status = row.text("status") if row.given("status") else None
+        yield _Response(row.data.get("user_id"), status, {question: row.data.get("value")}, row)
+
+
+def _flattened(record: Fields) -> Iterator[_Response]:
+    """`QUESTION.responses`, `QUESTION.responses.users` and `QUESTION.responses.status`, side by side."""
+    for name in sorted(name for name in record.data if name.endswith(_FLAT) and record.given(name)):
+        values, users = record.items(name), record.items(f"{name}.users")
+        states = record.items(f"{name}.status") if record.given(f"{name}.status") else [None] * len(values)
+        if not len(values) == len(users) == len(states):
+            raise record.refuse(name, "has not as many values as users and states")
+        for value, user, status in zip(values, users, states, strict=True):
+            yield _Response(user, status, {name.removesuffix(_FLAT): value}, record)

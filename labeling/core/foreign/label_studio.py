@@ -1,0 +1,71 @@
+"""Label Studio's exports JSON (whole tasks) and JSON-MIN (a record for each annotation)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from labeling.core.answers import LabelLine
+from labeling.core.foreign.answers import Given, Tally, chat_id_of, label_lines, rater_name
+from labeling.core.foreign.mapping import ForeignMap
+from labeling.core.importing import Fields
+
+CHAT_ID = "chat_id"  # the field of the task's data, where the mapping names no other
+_MIN = ("annotation_id", "annotator")
+
+
+def label_studio_lines(record: Fields, mapping: ForeignMap, tally: Tally) -> Iterable[LabelLine]:
+    """
+    The labels of a task, or of an annotation where the export is JSON-MIN.
+
+    Skipped annotations (`was_cancelled`), drafts and predictions are counted, not taken.
+
+    Raises FieldProblem.
+    """
+    if any(name in record.data for name in _MIN):
+        given = [_given(record, record.data, "annotator", mapping)]
+        return label_lines(chat_id_of(record, mapping.chat_id or CHAT_ID), given, mapping, tally)
+    annotations = [Fields(row, f"annotations[{n}]") for n, row in enumerate(record.items("annotations"))]
+    data = Fields(record.mapping("data"), "data")
+    for name, what in (("predictions", "predictions of a model"), ("drafts", "drafts")):
+        tally.passed[what] += len(record.items(name)) if record.given(name) else 0
+    taken = [row for row in annotations if not _skipped(row, tally)]
+    given = [_given(row, _values(row), "completed_by", mapping) for row in taken]
+    return label_lines(chat_id_of(data, mapping.chat_id or CHAT_ID), given, mapping, tally)
+
+
+def _skipped(annotation: Fields, tally: Tally) -> bool:
+    skipped = annotation.given("was_cancelled") and annotation.boolean("was_cancelled")
+    tally.passed["skipped annotations"] += skipped
+    return skipped
+
+
+def _values(annotation: Fields) -> dict[str, list[Any]]:
+    """What was answered, by control (`from_name`); relations between regions have none."""
+    values: dict[str, list[Any]] = {}
+    for n, row in enumerate(annotation.items("result")):
+        result = Fields(row, f"{annotation.path}.result[{n}]")
+        if result.given("from_name"):
+            values.setdefault(result.text("from_name"), []).append(result.mapping("value"))
+    return values
+
+
+def _given(row: Fields, values: dict[str, Any], annotator: str, mapping: ForeignMap) -> Given:
+    seconds = row.data.get("lead_time")
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
+        raise row.refuse("lead_time", "must be a number of seconds")
+    return Given(
+        rater=_rater(row, annotator, mapping),
+        values=values,
+        at=row.moment("updated_at") or row.moment("created_at"),
+        seconds=None if seconds is None else max(0.0, float(seconds)),
+        path=row.path,
+    )
+
+
+def _rater(row: Fields, annotator: str, mapping: ForeignMap) -> str:
+    """An id, an address, or an object with both, as the versions of the tool write it."""
+    who = row.data.get(annotator)
+    names = [who.get("id"), who.get("email")] if isinstance(who, dict) else [who]
+    if any(isinstance(name, list | dict | bool) for name in names):
+        raise row.refuse(annotator, "must be an id, an address, or an object with id and email")
+    nobody = row.refuse(annotator, 'names nobody; say in the mapping who that is: {"raters": {"": "NAME"}}')
+    return rater_name(names, mapping, "Label Studio", nobody)

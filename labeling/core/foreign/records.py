@@ -1,0 +1,130 @@
+"""The objects of a large JSON file, one in memory at a time: an array of them, or JSON Lines."""
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from labeling.core.guarded_json import guarded_loads
+from labeling.core.importing import MAX_LINE, Fields, open_input
+from labeling.core.problems import FieldProblem, ImportProblem
+
+CHUNK = 1 << 16  # characters
+# A whole string, the beginning of one that goes on behind the chunk, or a bracket.
+_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|["\][{}]', re.DOTALL)
+_BLANK = re.compile(r"\s*+")
+
+
+def read_objects(path: Path) -> Iterator[tuple[int, Fields]]:
+    """
+    Numbers (from 1) and fields of the objects of a UTF-8 file; each is guarded as a line of JSON Lines is.
+
+    Raises
+    ------
+    ImportProblem
+        no such file, not UTF-8, neither an array of objects nor JSON Lines, broken off, an object over 16 MB,
+        or what `guarded_loads` refuses; with the number of the record.
+    """
+    number = 1
+    with open_input(path) as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as file:
+        texts = _texts(file)
+        while True:
+            try:
+                text = next(texts, None)
+                if text is None:
+                    return
+                fields = Fields(guarded_loads(text))
+            except UnicodeDecodeError:
+                raise record_problem(path, number, "", "is not UTF-8") from None
+            except FieldProblem as problem:
+                raise record_problem(path, number, problem.field, problem.message) from None
+            yield number, fields
+            number += 1
+
+
+def record_problem(path: Path, number: int, field: str, message: str) -> ImportProblem:
+    """
+    What is wrong with a record of a file.
+
+    Examples
+    --------
+    >>> print(record_problem(Path("a.json"), 3, "annotations[0].id", "is missing"))
+    a.json record 3, annotations[0].id: is missing
+    """
+    return ImportProblem(f"{path} record {number}", None, field, message)
+
+
+def _texts(file: TextIO) -> Iterator[str]:
+    """The text of each object."""
+    window = _Window(file)
+    is_array = window.take("[")
+    first = True
+    while not (window.take("]") if is_array else window.at_end()):
+        if is_array and not first and not window.take(",") and not window.at_end():
+            raise FieldProblem("", "must be followed by a comma or by the end of the list")
+        first = False
+        yield window.object()
+    if not window.at_end():
+        raise FieldProblem("", "something stands behind the end of the list")
+
+
+class _Window:
+    """The part of the file that is in memory, from where nothing has been given out yet."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file, self.text, self.at = file, "", 0
+
+    def more(self) -> bool:
+        """Read on, as much again as there is; False at the end of the file."""
+        chunk = self.file.read(max(CHUNK, len(self.text) - self.at))
+        self.text, self.at = self.text[self.at :] + chunk, 0
+        if len(self.text) > 2 * MAX_LINE:
+            raise _too_long()
+        return bool(chunk)
+
+    def at_end(self) -> bool:
+        """Whether nothing but white space is left."""
+        while True:
+            match = _BLANK.match(self.text, self.at)
+            self.at = match.end() if match else self.at
+            if self.at < len(self.text):
+                return False
+            if not self.more():
+                return True
+
+    def take(self, mark: str) -> bool:
+        """Step over a mark, if it is what comes next."""
+        if self.at_end() or self.text[self.at] != mark:
+            return False
+        self.at += 1
+        return True
+
+    def object(self) -> str:
+        """The text of the object that comes next."""
+        if self.at_end():
+            raise FieldProblem("", "the file breaks off before the end of the list")
+        if self.text[self.at] != "{":
+            raise FieldProblem("", "must be an object: a list of objects is expected, or one object a line")
+        depth, scanned = 0, 0  # characters behind self.at
+        while True:
+            for piece in _PIECE.finditer(self.text, self.at + scanned):
+                if piece[0] == '"':
+                    break  # the string goes on behind the chunk
+                scanned = piece.end() - self.at
+                depth += (piece[0] in "[{") - (piece[0] in "]}")
+                if depth == 0:
+                    return self._given(scanned)
+            if not self.more():
+                raise FieldProblem("", "the file breaks off inside this record")
+
+    def _given(self, length: int) -> str:
+        if length > MAX_LINE:
+            raise _too_long()
+        text = self.text[self.at : self.at + length]
+        self.at += length
+        return text
+
+
+def _too_long() -> FieldProblem:
+    return FieldProblem("", f"the record is longer than {MAX_LINE // 1024**2} MB")

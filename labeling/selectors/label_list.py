@@ -1,0 +1,54 @@
+"""Submitted labels for leads, narrowed by what the files call things."""
+
+from typing import TypeVar
+
+from django.db.models import QuerySet
+
+from labeling.core.problems import FieldProblem, shown
+from labeling.models.chats import Chat, ChatSetMember
+from labeling.models.labels import Label
+from labeling.models.people import Rater, User
+from labeling.models.rubric import Criterion
+from labeling.selectors.chats import chat_set_named
+
+Row = TypeVar("Row")
+
+
+def labels_for(*, user: User, filters: dict[str, str]) -> QuerySet[Label]:
+    """
+    The submitted labels on chats that the user may see, with what a line of a file names.
+
+    Parameters
+    ----------
+    filters : any of set (name), criterion (key) and rater (name).
+
+    Raises FieldProblem for a name that there is not.
+    """
+    labels: QuerySet[Label] = Label.objects.filter(
+        state=Label.State.SUBMITTED, chat__in=Chat.objects.visible_to(user).values("pk")
+    )
+    if "set" in filters:
+        labels = _of_set(labels, filters["set"])
+    if "criterion" in filters:
+        criterion = Criterion.objects.filter(key=filters["criterion"]).first()
+        labels = labels.filter(criterion=_found(criterion, "criterion", filters["criterion"]))
+    if "rater" in filters:
+        rater = Rater.objects.filter(name=filters["rater"]).first()
+        labels = labels.filter(rater=_found(rater, "rater", filters["rater"]))
+    rows = labels.select_related("chat", "criterion", "rater", "version")
+    return rows.only(
+        *("value", "rationale", "evidence", "post_reveal", "given_at", "active_ms", "chat__external_id"),
+        *("criterion__key", "rater__name", "rater__kind", "version__number"),
+    )
+
+
+def _of_set(labels: QuerySet[Label], name: str) -> QuerySet[Label]:
+    chat_set = _found(chat_set_named(name), "set", name)
+    members = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
+    return labels.filter(chat__in=members, criterion__rubric=chat_set.rubric_id)
+
+
+def _found(row: Row | None, field: str, name: str) -> Row:
+    if row is None:
+        raise FieldProblem(field, f"there is no {field} {shown(name)}")
+    return row

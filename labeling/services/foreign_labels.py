@@ -1,0 +1,68 @@
+"""Labels from other tools' exports, through the same import as our own files."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from labeling.core.answers import LabelLine
+from labeling.core.foreign.answers import Tally
+from labeling.core.foreign.argilla import argilla_lines
+from labeling.core.foreign.label_studio import label_studio_lines
+from labeling.core.foreign.mapping import ForeignMap, read_mapping
+from labeling.core.foreign.records import read_objects, record_problem
+from labeling.core.importing import Fields, Ignored, ImportResult
+from labeling.core.problems import FieldProblem, ImportProblem
+from labeling.services.answers import criteria_by_key
+from labeling.services.labels import labels_take
+
+Reader = Callable[[Fields, ForeignMap, Tally], Iterable[LabelLine]]
+TOOLS: Mapping[str, Reader] = {"label-studio": label_studio_lines, "argilla": argilla_lines}
+
+
+class _ForeignFile:
+    """An export of another tool as labels."""
+
+    unit = "record"
+
+    def __init__(self, path: Path, reader: Reader, mapping: ForeignMap) -> None:
+        self.path, self.reader, self.mapping = path, reader, mapping
+        self.ignored, self.tally = Ignored(), Tally()
+
+    def lines(self) -> Iterator[tuple[int, LabelLine]]:
+        """Record numbers and labels; choices that the mapping does not know are refused all at once."""
+        self.tally = tally = Tally()
+        for number, record in read_objects(self.path):
+            try:
+                for line in self.reader(record, self.mapping, tally):
+                    yield number, line
+            except FieldProblem as problem:
+                raise self.problem(number, problem.field, problem.message) from None
+        if refusal := tally.unknown.refusal():
+            raise ImportProblem(str(self.path), None, "", refusal)
+
+    def problem(self, number: int, field: str, message: str) -> ImportProblem:
+        """What is wrong with a record."""
+        return record_problem(self.path, number, field, message)
+
+    def notes(self) -> tuple[str, ...]:
+        """What was passed over."""
+        return self.tally.notes(self.mapping)
+
+
+def foreign_labels_import(*, path: Path, tool: str, mapping_path: Path) -> ImportResult:
+    """
+    Add the labels of another tool's export, or revise those that it answers differently.
+
+    Parameters
+    ----------
+    path : a JSON array of records, or JSON Lines.
+    tool : one of TOOLS.
+    mapping_path : which question is which criterion, and what its choices mean.
+
+    Raises ImportProblem: nothing is written then.
+    """
+    mapping = read_mapping(mapping_path)
+    known = criteria_by_key()
+    for criterion in mapping.criteria:
+        if criterion.key not in known:
+            raise ImportProblem(str(mapping_path), None, f"criteria.{criterion.key}", "no such criterion")
+    return labels_take(file=_ForeignFile(path, TOOLS[tool], mapping))

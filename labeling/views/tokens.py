@@ -1,0 +1,58 @@
+"""The user's own API tokens."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST
+
+from labeling.core.problems import FieldProblem
+from labeling.forms.tokens import TokenForm
+from labeling.models.people import User
+from labeling.selectors.tokens import own_scopes, own_token, token_rows
+from labeling.services.tokens import NewToken, token_create
+from labeling.services.tokens import token_revoke as revoke
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@sensitive_variables("made")
+def token_list(request: HttpRequest) -> HttpResponse:
+    """The tokens, and the form that makes one; a new token is shown in this very answer and never again.
+
+    NB: no redirect after the POST: what it would carry the token in (session, cookie, address) is stored.
+    """
+    user = cast(User, request.user)
+    form = TokenForm(request.POST or None, scopes=own_scopes(user=user))
+    made = _made(form, user) if request.method == "POST" and form.is_valid() else None
+    if made is not None:
+        form = TokenForm(scopes=own_scopes(user=user))
+    return render(
+        request, "labeling/token_list.html", {"tokens": token_rows(user=user), "form": form, "made": made}
+    )
+
+
+@require_POST
+def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
+    """End one of the user's tokens."""
+    user = cast(User, request.user)
+    token = own_token(user=user, token_id=token_id)
+    if token is None:
+        raise Http404
+    revoke(token=token, by=user)
+    messages.success(request, f"{token.name} is revoked. Programs that use it are refused from now on.")
+    return redirect("labeling:token_list")
+
+
+def _made(form: TokenForm, user: User) -> NewToken | None:
+    given = form.cleaned_data
+    try:
+        return token_create(
+            user=user, name=given["name"], scopes=given["scopes"], days=given["expires"] or None
+        )
+    except FieldProblem as problem:
+        form.add_error(problem.field, f"{problem.message[:1].upper()}{problem.message[1:]}.")
+        return None

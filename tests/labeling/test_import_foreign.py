@@ -1,0 +1,396 @@
+"""import_labels --format: exports of Label Studio and Argilla become labels like any others."""
+
+import json
+import re
+import tracemalloc
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from labeling.core.foreign.records import read_objects
+from labeling.core.problems import ImportProblem
+from labeling.models.labels import Consensus, Label, LabelRevision
+from labeling.models.people import Rater
+from labeling.models.rubric import Criterion
+from tests.files import chat, criterion, refused, rubric, run, write_json, write_jsonl
+from tests.labeling.foreign_exports import (
+    ARGILLA_FLAT,
+    ARGILLA_LIST,
+    ARGILLA_NESTED,
+    LABEL_STUDIO,
+    LABEL_STUDIO_MIN,
+    MAPPING,
+    annotation,
+    control,
+    minimal,
+    nested,
+    record,
+    task,
+    tone,
+)
+
+AT = datetime(2026, 3, 1, 10, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, db: None) -> Path:
+    """A workspace with three chats and two criteria, and the mapping."""
+    criteria = criterion(allow_na=True), criterion("refunded", allow_na=True)
+    run("import_rubric", write_json(tmp_path / "rubric.json", rubric(*criteria)))
+    run("import_chats", write_jsonl(tmp_path / "c.jsonl", chat("c1"), chat("c2"), chat("c3")), "--set", "s")
+    write_json(tmp_path / "map.json", MAPPING)
+    return tmp_path
+
+
+def imported(folder: Path, tool: str, records: Any, **mapping: Any) -> Any:
+    return run("import_labels", *arguments(folder, tool, records, **mapping))
+
+
+def wrong(folder: Path, tool: str, records: Any, **mapping: Any) -> str:
+    """The refusal, without the folder; nothing was written."""
+    message = refused("import_labels", *arguments(folder, tool, records, **mapping))
+    assert not Label.objects.exists()
+    assert not Rater.objects.exists()
+    return message.replace(f"{folder}/", "")
+
+
+def arguments(folder: Path, tool: str, records: Any, **mapping: Any) -> list[Any]:
+    write_json(folder / "map.json", MAPPING | mapping)
+    path = write_json(folder / "export.json", records)
+    return [path, "--format", tool, "--map", folder / "map.json"]
+
+
+def stored() -> set[tuple[str, str, str, bool | None, str]]:
+    rows = Label.objects.values_list(
+        "chat__external_id", "criterion__key", "rater__name", "value", "rationale"
+    )
+    return {(*row,) for row in rows}
+
+
+# ---------- Label Studio ----------
+
+
+def test_label_studio_tasks_become_labels_of_every_annotator(folder: Path) -> None:
+    answer = imported(folder, "label-studio", LABEL_STUDIO)
+    assert answer.document == {"created": 4, "unchanged": 0, "updated": 0}
+    assert stored() == {
+        ("c1", "polite", "Ada", True, ""),
+        ("c1", "refunded", "Ada", True, ""),
+        ("c1", "polite", "Ben", False, "Sighs."),
+        ("c2", "polite", "Ada", None, ""),
+    }
+    assert "passed over: 1 skipped annotations" in answer.notes
+
+
+def test_a_comment_of_a_text_area_is_the_rationale(folder: Path) -> None:
+    why = {"type": "textarea", "from_name": "why", "to_name": "chat", "value": {"text": ["Sighs.", "Twice."]}}
+    imported(folder, "label-studio", [task("c1", annotation(7, tone("Rude"), why))])
+    assert stored() == {("c1", "polite", "Ada", False, "Sighs.\nTwice.")}
+
+
+def test_times_are_kept_and_the_working_time_is_shared_by_the_answers(folder: Path) -> None:
+    imported(folder, "label-studio", LABEL_STUDIO)
+    rows = Label.objects.filter(rater__name="Ada").order_by("chat__external_id", "criterion__key")
+    assert [(row.given_at, row.active_ms) for row in rows] == [(AT, 15_000), (AT, 15_000), (AT, 3_600_000)]
+
+
+def test_label_studios_small_export_needs_the_same_mapping(folder: Path) -> None:
+    imported(folder, "label-studio", LABEL_STUDIO_MIN)
+    assert stored() == {
+        ("c1", "polite", "Ada", True, "Warm."),
+        ("c1", "refunded", "Ada", True, ""),
+        ("c1", "polite", "Ben", False, ""),
+    }
+    assert Label.objects.get(rater__name="Ben").active_ms == 12_500
+
+
+def test_of_an_annotator_who_worked_twice_on_a_task_the_later_answers_count(folder: Path) -> None:
+    later = annotation(7, tone("Rude"), updated_at="2026-04-01T00:00:00Z")
+    answer = imported(folder, "label-studio", [task("c1", later, annotation(7, tone("Polite")))])
+    assert stored() == {("c1", "polite", "Ada", False, "")}
+    assert "passed over: 1 earlier answers by the same rater on the same chat" in answer.notes
+
+
+def test_predictions_and_drafts_are_nobodys_labels(folder: Path) -> None:
+    guess = {"result": [tone("Rude")], "model_version": "m"}
+    answer = imported(folder, "label-studio", [task("c1", predictions=[guess], drafts=[guess, guess])])
+    assert not Label.objects.exists()
+    assert "passed over: 1 predictions of a model" in answer.notes
+    assert "passed over: 2 drafts" in answer.notes
+    assert "no record answers 'tone' (polite)" in answer.notes
+
+
+def test_whoever_the_mapping_does_not_name_keeps_address_or_number(folder: Path) -> None:
+    people = [annotation(by, tone("Polite")) for by in (8, {"id": 9, "email": "cleo@example.org"})]
+    imported(folder, "label-studio", [task("c1", *people)])
+    assert set(Rater.objects.values_list("name", flat=True)) == {"Label Studio 8", "cleo@example.org"}
+
+
+def test_an_annotator_without_a_name_must_be_named_by_the_mapping(folder: Path) -> None:
+    records = [task("c1", annotation(None, tone("Polite")))]
+    assert "export.json record 1, annotations[0].completed_by: names nobody" in wrong(
+        folder, "label-studio", records
+    )
+    imported(folder, "label-studio", records, raters={"": "Somebody"})
+    assert stored() == {("c1", "polite", "Somebody", True, "")}
+
+
+# ---------- Argilla ----------
+
+
+def test_argillas_nested_records_become_labels(folder: Path) -> None:
+    answer = imported(folder, "argilla", ARGILLA_NESTED)
+    assert stored() == {
+        ("c1", "polite", "Ada", True, "Warm."),
+        ("c1", "polite", "Argilla b", False, ""),
+        ("c2", "refunded", "Ada", True, ""),
+    }
+    assert "passed over: 1 responses that are discarded" in answer.notes
+
+
+def test_of_argillas_flattened_records_only_what_is_submitted_counts(folder: Path) -> None:
+    answer = imported(folder, "argilla", ARGILLA_FLAT)
+    assert stored() == {("c1", "polite", "Ada", True, "Warm.")}
+    for what in ("1 responses that are draft", "1 responses that are discarded", "1 records without a"):
+        assert f"passed over: {what}" in answer.notes
+
+
+def test_argillas_lists_of_responses_need_the_place_of_the_chats_id(folder: Path) -> None:
+    assert "record 1, chat_id: no chat 'uuid-1'" in wrong(folder, "argilla", ARGILLA_LIST)
+    imported(folder, "argilla", ARGILLA_LIST, chat_id="external_id")
+    assert stored() == {("c1", "polite", "Ada", True, "Warm."), ("c1", "refunded", "Ada", True, "")}
+    assert set(Label.objects.values_list("given_at", flat=True)) == {AT}
+
+
+def test_a_chats_id_may_stand_deep_in_the_metadata(folder: Path) -> None:
+    records = [record("c1", id="other", responses={"tone": [nested(["Polite"])]})]
+    imported(folder, "argilla", records, chat_id="metadata.chat.key")
+    assert stored() == {("c1", "polite", "Ada", True, "")}
+
+
+# ---------- as every import ----------
+
+
+@pytest.mark.parametrize(
+    ("tool", "records"),
+    [
+        ("label-studio", LABEL_STUDIO),
+        ("label-studio", LABEL_STUDIO_MIN),
+        ("argilla", ARGILLA_NESTED),
+        ("argilla", ARGILLA_FLAT),
+    ],
+)
+def test_the_same_export_again_changes_nothing(folder: Path, tool: str, records: Any) -> None:
+    first = imported(folder, tool, records).document
+    before = list(Label.objects.order_by("pk").values())
+    assert imported(folder, tool, records).document == {
+        "created": 0,
+        "unchanged": first["created"],
+        "updated": 0,
+    }
+    assert list(Label.objects.order_by("pk").values()) == before
+
+
+def test_a_changed_answer_is_a_revision_with_history_and_consensus(folder: Path) -> None:
+    imported(folder, "label-studio", [task("c1", annotation(7, tone("Polite")))])
+    seq = Criterion.objects.get(key="polite").labels_seq
+    answer = imported(folder, "label-studio", [task("c1", annotation(7, tone("Rude")))])
+    assert answer.document == {"created": 0, "unchanged": 0, "updated": 1}
+    label = Label.objects.get()
+    assert (label.revision, label.value, label.source, label.version.number) == (2, False, "import", 1)
+    assert list(LabelRevision.objects.order_by("number").values_list("value", flat=True)) == [True, False]
+    assert Consensus.objects.get().state == "false"
+    assert Criterion.objects.get(key="polite").labels_seq > seq
+
+
+def test_json_lines_and_one_line_arrays_are_read_too(folder: Path) -> None:
+    lines = write_jsonl(folder / "lines.jsonl", *LABEL_STUDIO)
+    flat = folder / "flat.json"
+    flat.write_text(json.dumps(LABEL_STUDIO), encoding="utf-8")
+    options = ["--format", "label-studio", "--map", folder / "map.json"]
+    assert run("import_labels", lines, *options).document["created"] == 4
+    assert run("import_labels", flat, *options).document["unchanged"] == 4
+
+
+# ---------- what is refused ----------
+
+
+def test_every_unknown_choice_is_named_at_once(folder: Path) -> None:
+    records = [
+        task("c1", annotation(7, tone("Meh"), control("stars", "rating", 6)), annotation(8, tone("Meh"))),
+        task("c2", annotation(7, tone("Skip"))),
+        task("c3", annotation(7, tone("polite"))),
+    ]
+    assert wrong(folder, "label-studio", records) == (
+        "export.json: choices that the mapping does not name: "
+        "polite: 'Meh' (2×), polite: 'polite' (1×), refunded: 6 (1×)"
+    )
+
+
+def test_true_is_not_one_and_a_choice_left_out_on_purpose_is_no_label(folder: Path) -> None:
+    records = [record("c1", responses={"stars": [nested(True)], "tone": [nested("Skip")]})]
+    criteria = {"polite": MAPPING["criteria"]["polite"], "refunded": {"question": "stars", "true": [1]}}  # type: ignore[index]
+    assert "refunded: True" in wrong(folder, "argilla", records, criteria=criteria)
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        (
+            [task("c1"), task("c9", annotation(7, tone("Polite")))],
+            "export.json record 2, chat_id: no chat 'c9'",
+        ),
+        ([task("c1", annotation(7, result=3))], "record 1, annotations[0].result: must be a list, not 3"),
+        ([task("c1", annotation(7, lead_time="x"))], "annotations[0].lead_time: must be a number of seconds"),
+        ([task("c1", annotation(7, updated_at="soon"))], "updated_at: must be an ISO 8601 time"),
+        ([task("c1", annotation([7]))], "completed_by: must be an id, an address"),
+        ([{"id": 1, "data": {}}], "record 1, annotations: is missing"),
+        ([task("c1") | {"data": {}}], "record 1, data.chat_id: is missing"),
+        (
+            [task("c1", annotation(7, tone("Polite"), tone("Rude")))],
+            "record 1, tone: ['Polite', 'Rude'] says more than one answer on polite",
+        ),
+        (
+            [task("c1", annotation(7, control("tone", "taxonomy", [["a"]])))],
+            "annotations[0].tone: holds no choice, rating, number or text",
+        ),
+        (
+            [minimal("c1", 7, tone="Polite"), minimal("c1", 7, tone="Rude")],
+            "record 2, rater: the same chat, criterion and rater stand on record 1 already",
+        ),
+        ([3], "record 1: must be an object: a list of objects is expected"),
+    ],
+)
+def test_a_wrong_record_is_refused_with_its_number_and_nothing_is_written(
+    folder: Path, records: Any, message: str
+) -> None:
+    assert message in wrong(folder, "label-studio", records)
+
+
+@pytest.mark.parametrize(
+    ("responses", "message"),
+    [
+        (3, "responses: must be an object, not 3"),
+        ({"tone": 3}, "responses.tone: must be a list, not 3"),
+        ([{"user_id": "a", "values": {"tone": "Polite"}}], "responses[0].values.tone: must be an object"),
+        ({"tone": [{"value": "Polite"}]}, "responses.tone[0].user_id: names nobody"),
+    ],
+)
+def test_a_wrong_response_is_refused(folder: Path, responses: Any, message: str) -> None:
+    assert message in wrong(folder, "argilla", [record("c1", responses=responses)])
+
+
+def test_flattened_lists_must_be_of_one_length(folder: Path) -> None:
+    flat = {"id": "c1", "tone.responses": ["Polite"], "tone.responses.users": []}
+    assert "tone.responses: has not as many values as users" in wrong(folder, "argilla", [flat])
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"criteria": {}}, "criteria: names no criterion"),
+        ({"criteria": {"nope": {"question": "q", "true": ["a"]}}}, "criteria.nope: no such criterion"),
+        ({"criteria": {"polite": {"question": "q"}}}, "criteria.polite.true: no choice is named"),
+        (
+            {"criteria": {"polite": {"question": "q", "true": ["a"], "false": ["a"]}}},
+            "criteria.polite.false: 'a' stands under two answers",
+        ),
+        (
+            {"criteria": {"polite": {"question": "q", "true": ["a"], "no_answer": ["a"]}}},
+            "criteria.polite.no_answer: 'a' stands under an answer too",
+        ),
+        (
+            {"criteria": {"polite": {"question": "q", "ture": ["a"]}}},
+            "criteria.polite.ture: no such field; there are comment, false, no_answer",
+        ),
+        (
+            {"criteria": {"polite": {"question": "q", "true": [[]]}}},
+            "criteria.polite.true: must be a list of",
+        ),
+        ({"raters": {"7": 3}}, "raters.7: must be text, not 3"),
+    ],
+)
+def test_a_wrong_mapping_is_refused(folder: Path, mapping: Any, message: str) -> None:
+    assert message in wrong(folder, "label-studio", LABEL_STUDIO, **mapping)
+
+
+def test_the_tool_and_the_mapping_go_together(folder: Path) -> None:
+    assert "--format and --map go together" in refused("import_labels", folder / "x", "--format", "argilla")
+    assert "invalid choice" in refused("import_labels", folder / "x", "--format", "doccano")
+
+
+# ---------- large and broken files ----------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[{"a": 1}, {"b": [', "record 2: the file breaks off inside this record"),
+        ('[{"a": 1}', "record 2: the file breaks off before the end of the list"),
+        ('[{"a": 1} {"a": 2}]', "record 2: must be followed by a comma"),
+        ('[{"a": 1}] x', "record 2: something stands behind the end of the list"),
+        ('[{"a": "x}, {"b": 1}]', "breaks off inside this record"),
+        ('[{"a": 1, "a": 2}]', "record 1, a: stands twice in one object"),
+        ('[{"a": NaN}]', "record 1: NaN is not JSON"),
+        ('[{"a": ' + "[" * 40 + "]" * 40 + "}]", "record 1: nested deeper than 32 levels"),
+        ("7", "record 1: must be an object"),
+    ],
+)
+def test_a_broken_file_is_refused_with_the_record(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ImportProblem) as caught:
+        list(read_objects(path))
+    assert message in str(caught.value)
+
+
+def test_brackets_and_quotes_inside_texts_are_texts(tmp_path: Path) -> None:
+    hard = {"a": '}]"\\', "b": "\\", "c": "[{" * 70_000, "ü": "😀"}
+    path = tmp_path / "x.json"
+    path.write_text("\ufeff" + json.dumps([hard, hard], ensure_ascii=False), encoding="utf-8")
+    assert [(number, fields.data) for number, fields in read_objects(path)] == [(1, hard), (2, hard)]
+    path.write_text("  []\n", encoding="utf-8")
+    assert list(read_objects(path)) == []
+    path.write_bytes(b'[{"a": "\xff"}]')
+    with pytest.raises(ImportProblem, match="record 1: is not UTF-8"):
+        list(read_objects(path))
+
+
+def test_a_large_export_is_read_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    with path.open("w", encoding="utf-8") as file:
+        file.write("[" + json.dumps({"text": "x" * 10_000}))
+        for _ in range(3_000):
+            file.write("," + json.dumps({"text": "x" * 10_000}))
+        file.write("]")
+    tracemalloc.start()
+    assert sum(1 for _ in read_objects(path)) == 3_001
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert path.stat().st_size > 30_000_000 > 10 * peak
+
+
+# ---------- the guide ----------
+
+
+def test_the_examples_of_the_guide_can_be_imported(tmp_path: Path, db: None) -> None:
+    guide = (settings.BASE_DIR / "docs" / "files.md").read_text(encoding="utf-8")
+    part = guide.partition("## Labels from other tools")[2].partition("\n## ")[0]
+    mapping, label_studio, argilla = re.findall(r"```json\n(.*?)```", part, re.DOTALL)
+    keys = criterion(), criterion("stated_wrong_rule", allow_na=True)
+    run("import_rubric", write_json(tmp_path / "rubric.json", rubric(*keys)))
+    run("import_chats", write_jsonl(tmp_path / "c.jsonl", chat("r-001"), chat("r-002")))
+    (tmp_path / "map.json").write_text(mapping, encoding="utf-8")
+    argilla_map = json.loads(mapping) | {"chat_id": "id"}
+    write_json(tmp_path / "argilla_map.json", argilla_map)
+    for tool, text, map_file, created in (
+        ("label-studio", label_studio, "map.json", 2),
+        ("argilla", argilla, "argilla_map.json", 2),
+    ):
+        (tmp_path / "export.json").write_text(text, encoding="utf-8")
+        options = ["--format", tool, "--map", tmp_path / map_file]
+        answer = run("import_labels", tmp_path / "export.json", *options).document
+        assert answer["created"] == created, tool
