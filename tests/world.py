@@ -1,9 +1,12 @@
 """A workspace with something behind every route, and the five people who try them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import Group
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -38,6 +41,14 @@ class World:
         if person != "anonymous":
             client.force_login(self.users[person])
         return client
+
+
+@contextmanager
+def rolled_back() -> Iterator[None]:
+    """What is done in here has not happened."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def make_world() -> World:
@@ -165,7 +176,7 @@ def give_away_people(desk: Desk, *, other: Rater, lead: User) -> None:
         chat.experiment, chat.variant = f"{CANARY}-experiment", f"{CANARY}-variant"
         chat.save()
     _gold(desk)
-    User.objects.filter(pk=other.user_id).update(first_name=f"{CANARY}-name", email=f"{CANARY}@example.org")
+    User.objects.filter(rater=other).update(first_name=f"{CANARY}-name", email=f"{CANARY}@example.org")
     Rater.objects.filter(pk=other.pk).update(name=f"{CANARY}-other")
     Group.objects.create(name=f"{CANARY}-group")
     ApiToken.objects.create(user=lead, name=f"{CANARY}-token", digest="d" * 64, scopes=["see_judge"])
