@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from labeling.api import adjudication, exports, jobs, notes, rater
+from labeling.api import adjudication, exports, guidelines, jobs, notes, rater, workspace
 
 urlpatterns = [
     path("adjudication/", adjudication.AdjudicationQueueApi.as_view(), name="api_adjudication_queue"),
@@ -36,6 +36,23 @@ urlpatterns = [
         notes.AssignmentNotesApi.as_view(),
         name="api_assignment_notes",
     ),
+    path(
+        "assignments/<int:assignment_id>/guideline/",
+        guidelines.GuidanceApi.as_view(),
+        name="api_assignment_guideline",
+    ),
+    path(
+        "rubrics/<int:rubric_id>/guidelines/",
+        guidelines.RubricGuidelinesApi.as_view(),
+        name="api_rubric_guidelines",
+    ),
+    path(
+        "criteria/<str:key>/versions/",
+        guidelines.CriterionVersionsApi.as_view(),
+        name="api_criterion_versions",
+    ),
+    path("workspace/", workspace.WorkspaceApi.as_view(), name="api_workspace"),
+    path("workspace/log/", workspace.AuditApi.as_view(), name="api_workspace_log"),
     path("notes/", notes.NotesApi.as_view(), name="api_notes"),
     path("notes/<int:note_id>/settle/", notes.NoteSettleApi.as_view(), name="api_note_settle"),
     path("sets/", exports.SetList.as_view(), name="api_sets"),

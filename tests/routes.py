@@ -47,6 +47,7 @@ def post(may: tuple[str, ...], body: Mapping[str, Any] | None = None, **args: An
 
 
 ANSWER = {"client_id": "6f1c4f0e-0000-4000-8000-000000000001", "value": True}
+NOTE = {"client_id": "6f1c4f0e-0000-4000-8000-000000000002", "kind": "flag"}
 LOOK = (get(AUTHORS),)
 
 ROUTES: dict[str, tuple[Case, ...]] = {
@@ -73,6 +74,40 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         post(RATER, assignment_id="submitted_assignment"),
         post(OTHER, assignment_id="foreign_assignment"),
     ),
+    # ---- labelling jobs
+    "labeling:job_list": (get(LEADS),),
+    "labeling:job_new": (get(LEADS), post(LEADS)),
+    "labeling:job_new_size": (get(LEADS),),
+    "labeling:job_detail": (get(LEADS),),
+    "labeling:job_close": (post(LEADS),),
+    "labeling:job_start": (post(LEADS),),
+    "api_jobs": (get(LEADS), post(LEADS)),
+    "api_job": (get(LEADS),),
+    "api_job_close": (post(LEADS),),
+    "api_job_start": (post(LEADS),),
+    "api_job_next": (post(RATERS), post(NOBODY, job_id="foreign_job")),
+    # ---- texts for raters, notes, rules
+    "labeling:guideline_list": LOOK,
+    "labeling:guideline_preview": (post(AUTHORS),),
+    "labeling:guideline_detail": LOOK,
+    "labeling:guideline_edit": (get(AUTHORS), post(AUTHORS)),
+    "labeling:read_guideline": (get(RATERS),),
+    "labeling:criterion_text": LOOK,
+    "labeling:criterion_text_edit": (get(AUTHORS), post(AUTHORS)),
+    "labeling:criterion_text_preview": (post(AUTHORS),),
+    "labeling:note_list": LOOK,
+    "labeling:note_detail": (get(LEADS),),  # on a holdout chat, and no criterion in it
+    "labeling:note_settle": (post(LEADS),),
+    "labeling:workspace": (get(LEADS), post(LEADS)),
+    "labeling:workspace_log": (get(LEADS),),
+    "api_assignment_guideline": (get(RATER), get(OTHER, assignment_id="foreign_assignment")),
+    "api_assignment_notes": (post(RATER, NOTE), post(OTHER, NOTE, assignment_id="foreign_assignment")),
+    "api_rubric_guidelines": (get(AUTHORS), post(AUTHORS)),
+    "api_criterion_versions": (get(AUTHORS), post(AUTHORS)),
+    "api_workspace": (get(LEADS), Case(LEADS, "PATCH")),
+    "api_workspace_log": (get(LEADS),),
+    "api_notes": LOOK,
+    "api_note_settle": (post(LEADS),),
     # ---- chat sets
     "labeling:set_list": LOOK,
     "labeling:set_detail": (get(AUTHORS), post(LEADS)),

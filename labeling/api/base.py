@@ -28,6 +28,12 @@ class LabelsChats(Permitted):
     permission = "labeling.label_chats"
 
 
+class WritesTexts(Permitted):
+    """Routes of those who write what raters and judge read: authors and leads."""
+
+    permission = "labeling.edit_prompts"
+
+
 class ManagesLabeling(Permitted):
     """A lead's routes of the labelling side."""
 

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, Permitted
+from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts
 from labeling.api.rater import RaterView
 from labeling.core.problems import FieldProblem
 from labeling.models.labels import RaterNote
@@ -88,12 +88,6 @@ class AssignmentNotesApi(RaterView):
         )
 
 
-class WritesTexts(Permitted):
-    """Routes of those who write what raters read."""
-
-    permission = "labeling.edit_prompts"
-
-
 class NotePages(CursorPagination):
     """Newest first, 50 a page."""
 
@@ -116,7 +110,8 @@ class NotesApi(ListAPIView[RaterNote]):
             if given[name] and given[name] not in values:
                 raise ValidationError({name: [f"Must be one of {', '.join(values)}."]})
         rows = NoteFilter(**given).of(notes_for(user=self.request.user))
-        return rows.select_related("chat", "rater", "criterion", "version", "settled_by")
+        rows = rows.select_related("chat", "rater", "criterion", "version", "settled_by")
+        return rows.defer("chat__messages", "chat__metadata")
 
     @extend_schema(
         operation_id="notes",

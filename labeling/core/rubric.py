@@ -3,8 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from labeling.core.importing import KEY_LIMIT, NAME_LIMIT, Fields, Ignored
 from labeling.core.problems import FieldProblem, shown
@@ -13,12 +13,14 @@ TIERS = ("simple", "context", "subjective")
 STATES = ("active", "retired")
 CRITERION_KEY = re.compile(r"[a-z][a-z0-9_]*")
 CRITERION_KEY_LIMIT = 64
+WORDS_FOR_RATERS = ("guideline", "true_example", "false_example")
 RUBRIC_FIELDS = frozenset(("name", "dimensions", "criteria"))
 DIMENSION_FIELDS = frozenset(("key", "name"))
 CRITERION_FIELDS = frozenset(
     (
         *("key", "dimension", "tier", "question", "definition"),
         *("passes_when", "allow_na", "critical", "knowledge", "state"),
+        *WORDS_FOR_RATERS,
     )
 )
 
@@ -45,6 +47,8 @@ class CriterionSpec:
     critical: bool
     knowledge: tuple[str, ...] | None
     state: str = ""  # '' leaves what is stored; a new criterion is active
+    # What raters are told beside the question, by field; what is not named leaves what is stored.
+    words_for_raters: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reads_all_articles(self) -> bool:
@@ -131,6 +135,7 @@ def _criterion(fields: Fields, dimensions: set[str], ignored: Ignored) -> Criter
         critical=fields.boolean("critical", default=False),
         knowledge=_knowledge(fields) if fields.given("knowledge") else None,
         state=fields.choice("state", STATES) if fields.given("state") else "",
+        words_for_raters={name: fields.text(name) for name in WORDS_FOR_RATERS if fields.given(name)},
     )
 
 

@@ -9,7 +9,7 @@ from django.db.models import Max
 
 from labeling.core.importing import Fields, Ignored, ImportResult, read_document
 from labeling.core.problems import FieldProblem, shown
-from labeling.core.rubric import CriterionSpec, DimensionSpec, rubric_of, version_hash
+from labeling.core.rubric import WORDS_FOR_RATERS, CriterionSpec, DimensionSpec, rubric_of, version_hash
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
 
@@ -106,6 +106,7 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
         "passes_when": spec.passes_when,
         "allow_na": spec.allow_na,
     }
+    text |= {name: getattr(newest, name, "") for name in WORDS_FOR_RATERS} | dict(spec.words_for_raters)
     if newest is not None:
         if all(getattr(newest, name) == value for name, value in text.items()):
             return False

@@ -32,9 +32,8 @@ def note_list(request: HttpRequest) -> HttpResponse:
     """What raters noted, narrowed by kind, criterion and state."""
     notes = notes_for(user=request.user)
     wanted = _wanted(request)
-    page = Paginator(wanted.of(notes).select_related(*SHOWN_WITH), NOTES_A_PAGE).get_page(
-        request.GET.get("page")
-    )
+    found = wanted.of(notes).select_related(*SHOWN_WITH).defer("chat__messages", "chat__metadata")
+    page = Paginator(found, NOTES_A_PAGE).get_page(request.GET.get("page"))
     counts = note_counts(notes)
     context = {
         "page_obj": page,

@@ -20,7 +20,8 @@ NEWEST = 10
 @require_http_methods(["GET", "POST"])
 def workspace_settings(request: HttpRequest) -> HttpResponse:
     """The rules of labelling, each with what it does; the last events below."""
-    form = SettingsForm(request.POST or None, initial=rules_now())
+    # NB: three boxes that are all unticked are an empty form, and still one that was sent.
+    form = SettingsForm(request.POST if request.method == "POST" else None, initial=rules_now())
     if request.method == "POST" and form.is_valid():
         workspace_change(rules=form.cleaned_data, by=cast(User, request.user))
         messages.success(request, "The settings are saved. They hold from the next answer on.")

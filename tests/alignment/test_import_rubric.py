@@ -44,6 +44,23 @@ def test_the_same_file_again_changes_nothing(path: Path) -> None:
     assert CriterionVersion.objects.count() == 2
 
 
+def test_words_for_raters_come_with_the_file_and_stay_where_a_later_file_is_silent(path: Path) -> None:
+    words = {"guideline": "Look *twice*.", "true_example": "“Thanks!”", "false_example": "“No.”"}
+    assert counts(path, criterion(**words)) == (1, 0, 0)
+    assert counts(path, criterion()) == (0, 1, 0)
+    assert counts(path, criterion(question="New?", false_example="“Go away.”")) == (0, 0, 1)
+    newest = CriterionVersion.objects.latest("number")
+    assert (newest.number, newest.guideline, newest.true_example, newest.false_example) == (
+        2,
+        "Look *twice*.",
+        "“Thanks!”",
+        "“Go away.”",
+    )
+    assert "criteria[0].guideline" in refused(
+        "import_rubric", write_json(path, rubric(criterion(guideline=1)))
+    )
+
+
 @pytest.mark.parametrize(
     "change", [{"question": "New?"}, {"definition": "New."}, {"allow_na": True}, {"passes_when": False}]
 )

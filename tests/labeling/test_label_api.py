@@ -248,6 +248,17 @@ def test_the_schema_describes_every_route_without_warnings(capsys: pytest.Captur
         ("/assignments/{assignment_id}/labels/{criterion_key}/", "delete"),
         ("/assignments/{assignment_id}/submit/", "post"),
         ("/assignments/{assignment_id}/skip/", "post"),
+        ("/assignments/{assignment_id}/guideline/", "get"),
+        ("/assignments/{assignment_id}/notes/", "post"),
+        ("/notes/", "get"),
+        ("/notes/{note_id}/settle/", "post"),
+        ("/rubrics/{rubric_id}/guidelines/", "get"),
+        ("/rubrics/{rubric_id}/guidelines/", "post"),
+        ("/criteria/{key}/versions/", "get"),
+        ("/criteria/{key}/versions/", "post"),
+        ("/workspace/", "get"),
+        ("/workspace/", "patch"),
+        ("/workspace/log/", "get"),
         ("/assignments/{assignment_id}/extend/", "post"),
     }
     assert capsys.readouterr().err == ""
