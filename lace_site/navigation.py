@@ -29,7 +29,10 @@ def _beginnings(entries: Entries) -> tuple[str, ...]:
 
 
 # A lead's pages of the labelling side, as tabs on each of them; the first is the bar's entry.
-LABELLING: Entries = (("Jobs", "labeling:job_list", "labeling.manage_labeling", "labeling:job"),)
+LABELLING: Entries = (
+    ("Jobs", "labeling:job_list", "labeling.manage_labeling", "labeling:job"),
+    ("Quality", "quality:list", "labeling.manage_labeling", "quality:"),
+)
 ENTRIES: Entries = (
     ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),
     ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),

@@ -9,6 +9,9 @@ from typing import Any, TextIO
 
 from labeling.core.problems import InputProblem, OutsideFailure
 
+# A spreadsheet takes a cell that begins with one of these for a formula (OWASP ASVS 5.0, 1.2.10).
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
+
 # JSON takes these as they are, but many readers take them for line ends.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
@@ -23,6 +26,18 @@ def json_line(data: Mapping[str, Any]) -> str:
     '{"chat_id": "ä", "value": null}'
     """
     return json.dumps(data, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS)
+
+
+def csv_text(text: str) -> str:
+    """
+    A text from outside as a cell of a CSV file that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> csv_text("=1+1"), csv_text("mara")
+    ("'=1+1", 'mara')
+    """
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
 @contextmanager
