@@ -23,8 +23,8 @@ ONE_CHAT = "without one of the chats κ is undefined"
 class Agreement:
     """A rater, or all together, against the reference on the same questions.
 
-    `n` answers on `chats` chats, of which `agreeing` equal the reference; `share` and Cohen's `kappa` with their
-    95% intervals. `few`: too few answers for more than a hint.
+    `n` answers on `chats` chats, `agreeing` of them equal the reference; `share` and Cohen's `kappa` with 95%
+    intervals. `few`: too few answers for more than a hint.
     """
 
     n: int
@@ -135,8 +135,9 @@ def _agreement(table: NDArray[np.int64], chats: int, share_error: float, kappa_e
 def _share_estimate(agreeing: int, n: int, *, chats: int, error: float) -> Estimate:
     share = agreeing / n
     independent = share * (1 - share) / n
-    # All alike: nothing tells how far a chat's answers hang together, so a chat counts as one answer.
-    effect = n / chats if not independent or not error > 0 else max(1.0, error**2 / independent)
+    # Nothing tells how far a chat's answers hang together: then a chat counts as one answer.
+    told = independent and error > 0 and chats >= MINIMUM_CHATS
+    effect = max(1.0, error**2 * (chats - 1) / chats / independent) if told else n / chats
     return Estimate(share, wilson(agreeing / effect, n / effect))
 
 

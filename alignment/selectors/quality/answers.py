@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from django.db.models import Case, QuerySet, SmallIntegerField, Value, When
+from django.db.models import Case, QuerySet, SmallAutoField, Value, When
 from numpy.typing import NDArray
 
 from alignment.core.quality import FALSE, NA, TRUE, Answers, majority_of_others
@@ -14,12 +14,13 @@ from alignment.core.quality.answers import Ints
 from alignment.selectors.quality.scope import QualityScope
 from labeling.models.labels import Adjudication, Assignment, Label
 
-# As a number in SQL: no converter has to look at each row.
+# NB: a number made in SQL, and called an AutoField, because Django converts booleans and integer expressions
+# one by one, which takes a third of the time here.
 CODE = Case(
     When(value=True, then=Value(TRUE)),
     When(value=False, then=Value(FALSE)),
     default=Value(NA),
-    output_field=SmallIntegerField(),
+    output_field=SmallAutoField(),
 )
 CODES = {True: TRUE, False: FALSE, None: NA}
 COLUMNS = ("pk", "chat_id", "criterion_id", "rater_id", "code", "active_ms")

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
-from django.db.models import Count, Exists, Max, Min, OuterRef, Q
+from django.db.models import Count, Max, Min, Q
+from numpy.typing import NDArray
 
 from alignment.core.estimates import Estimate
 from alignment.core.quality import ALONE, TIED, Agreement, agreements, course, pooled
@@ -78,7 +79,7 @@ def rater_rows(scope: QualityScope, found: Given, people: Sequence[Person]) -> l
     """These people's figures, in the same order; the number of queries depends on nothing."""
     ids = [person.id for person in people]
     figures = _Figures(scope, found, ids)
-    progress, changed, period = _progress(scope, ids), _changed(scope, ids), _period(scope, ids)
+    progress, changed, period = _progress(scope, ids), _changed(scope), _period(scope)
     pace = paces(timed(scope.assignments.filter(rater__in=ids)))
     return [
         RaterRow(
@@ -112,8 +113,8 @@ class _Figures:
         self.raters = self._places(rater_ids[mine])
         self.reference = found.others[mine]
         answers = found.answers.where(mine)
-        self.agrees = answers.values == self.reference
         compared = self.reference >= 0
+        self._agrees = self._by_rater(compared, answers.values == self.reference)
         self.labels, self.tied, self.alone = (
             self._count(chosen)
             for chosen in (
@@ -134,7 +135,13 @@ class _Figures:
         back[self.order] = np.arange(self.ids.size)
         return back[np.searchsorted(self.ids, rater_ids)]
 
-    def _count(self, chosen: np.typing.NDArray[np.bool_]) -> Ints:
+    def _by_rater(self, chosen: NDArray[np.bool_], values: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
+        """The chosen ones of these values, oldest first, by place of the rater."""
+        raters = self.raters[chosen]
+        ends = np.cumsum(np.bincount(raters, minlength=self.ids.size))[:-1]
+        return np.split(values[chosen][np.argsort(raters, kind="stable")], ends)
+
+    def _count(self, chosen: NDArray[np.bool_]) -> Ints:
         return np.bincount(self.raters[chosen], minlength=self.ids.size)
 
     def _agreements(self, raters: Ints, chats: Ints, reference: Ints, values: Ints) -> list[Agreement]:
@@ -150,7 +157,7 @@ class _Figures:
 
     def course(self, place: int) -> list[Estimate]:
         """Agreement with the others by tenths, oldest first."""
-        return course(self.agrees[(self.raters == place) & (self.reference >= 0)].tolist())
+        return course(self._agrees[place].tolist())
 
 
 def _progress(scope: QualityScope, ids: Sequence[int]) -> dict[int, Progress]:
@@ -173,14 +180,16 @@ def _progress(scope: QualityScope, ids: Sequence[int]) -> dict[int, Progress]:
     }
 
 
-def _changed(scope: QualityScope, ids: Sequence[int]) -> dict[int, int]:
-    """Answers changed or given after the judge's view; none of them counts."""
-    late = LabelRevision.objects.filter(label=OuterRef("pk"), post_reveal=True)
-    rows = Label.objects.filter(Q(post_reveal=True) | Exists(late), scope.covers, rater__in=ids)
+# The two below go over all raters of the scope: naming them in the query leads databases to worse plans.
+def _changed(scope: QualityScope) -> dict[int, int]:
+    """Answers changed or given after the judge's view, by rater; none of them counts."""
+    revealed = scope.assignments.filter(revealed_at__isnull=False)
+    late = LabelRevision.objects.filter(label__assignment__in=revealed.values("pk"), post_reveal=True)
+    rows = Label.objects.filter(Q(post_reveal=True) | Q(pk__in=late.values("label")), scope.covers)
     return dict(rows.order_by().values_list("rater_id").annotate(Count("pk")))
 
 
-def _period(scope: QualityScope, ids: Sequence[int]) -> dict[int, tuple[datetime, datetime]]:
-    """The first and the last label of each."""
-    rows = scope.labels.filter(rater__in=ids).order_by().values_list("rater_id")
-    return {row[0]: (row[1], row[2]) for row in rows.annotate(Min("given_at"), Max("given_at"))}
+def _period(scope: QualityScope) -> dict[int, tuple[datetime, datetime]]:
+    """The first and the last label of each rater."""
+    rows = scope.labels.order_by().values_list("rater_id").annotate(Min("given_at"), Max("given_at"))
+    return {rater: (first, last) for rater, first, last in rows}
