@@ -22,6 +22,7 @@ from labeling.selectors.jobs import job_rows
 from labeling.selectors.sets import set_rows
 
 RATERS_A_PAGE = 50
+JOBS_SHOWN = 6  # the newest; the list of the quality pages has all
 CHATS_A_PAGE = 20
 CHATS_TO_TALK_OVER = 50
 
@@ -46,7 +47,7 @@ def overview(request: HttpRequest, set_id: int | None = None, job_id: int | None
     context = _about(scope) | {
         "labels": len(found.answers),
         "chats": found.chat_ids.size,
-        "people": people,
+        "raters": found.rater_ids.size,
         "page_obj": page,
         "rows": rows,
         "everybody": together(found),
@@ -58,7 +59,7 @@ def overview(request: HttpRequest, set_id: int | None = None, job_id: int | None
             {"row": row, "url": scope.url("quality:criterion", row.criterion.key)}
             for row in partings(scope, found)
         ],
-        "jobs": [] if scope.job else job_rows(chat_set=scope.chat_set),
+        "jobs": [] if scope.job else job_rows(chat_set=scope.chat_set)[:JOBS_SHOWN],
     }
     return render(request, "alignment/quality.html", context)
 

@@ -149,9 +149,10 @@ def test_a_rater_who_always_gives_one_answer_is_flagged() -> None:
     assert (found.kappa.value, found.kappa.flag) == (0.0, "one side gave a single answer")
 
 
-def test_fewer_than_thirty_answers_are_few() -> None:
+def test_fewer_than_thirty_answers_or_ten_chats_are_few() -> None:
     assert one_rater([TRUE] * 29, [TRUE] * 29).few
     assert not one_rater([TRUE] * 30, [TRUE] * 30).few
+    assert one_rater([TRUE] * 30, [TRUE] * 30, chats=[place % 9 for place in range(30)]).few
 
 
 def test_the_majority_of_the_others_leaves_the_rater_out() -> None:

@@ -138,16 +138,16 @@ def test_rushed_is_faster_than_the_turns_of_customer_and_bot_can_be_skimmed(
 def test_progress_and_skips_are_told_with_their_reasons(lead: Client, compared: Compared) -> None:
     job = job_of(compared, raters=("anna",))
     nora = Rater.objects.create(name="nora")
-    for slot, reason in enumerate(("too long", "other language", "too long"), 5):
+    for slot, reason in enumerate(("too_long", "other: two chats in one", "too_long", "other: spam"), 5):
         Assignment.objects.create(
             job=job, chat=compared.chat(slot), slot=slot, position=slot, rater=nora, state="skipped",
             skip_reason=reason,
         )  # fmt: skip
     rows = rows_of(lead, compared)
     assert rows["anna"].progress.submitted == 4
-    assert (rows["nora"].progress.skipped, rows["nora"].labels) == (3, 0)
-    assert rows["nora"].progress.reasons == (("too long", 2), ("other language", 1))
-    assert "2 × too long" in text_of(lead.get(set_page(compared)))
+    assert (rows["nora"].progress.skipped, rows["nora"].labels) == (4, 0)
+    assert rows["nora"].progress.reasons == (("other", 2), ("too_long", 2))
+    assert "2 × Too long" in text_of(lead.get(set_page(compared)))
 
 
 def test_a_job_shows_the_labels_given_in_it_only(lead: Client, compared: Compared) -> None:

@@ -36,7 +36,7 @@ class Agreement:
     @property
     def few(self) -> bool:
         """Whether the figure is a hint only."""
-        return self.n < FEW
+        return self.n < FEW or self.chats < MINIMUM_CHATS
 
 
 @dataclass(frozen=True)

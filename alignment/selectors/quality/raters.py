@@ -168,7 +168,9 @@ def _progress(scope: QualityScope, ids: Sequence[int]) -> dict[int, Progress]:
         counts = states.setdefault(rater, {})
         counts[state] = counts.get(state, 0) + n
         if state == Assignment.State.SKIPPED:
-            reasons.setdefault(rater, {})[reason] = n
+            code = reason.partition(":")[0]  # "other: two chats in one"
+            told = reasons.setdefault(rater, {})
+            told[code] = told.get(code, 0) + n
     return {
         rater: Progress(
             submitted=counts.get(Assignment.State.SUBMITTED, 0),
