@@ -1,6 +1,5 @@
 """Quality of labels, for leads: raters, pairs, criteria people part on, and the page a team talks over."""
 
-import csv
 from typing import Any
 
 from django.core.paginator import Page, Paginator
@@ -13,9 +12,10 @@ from alignment.selectors.quality.pairs import matrix
 from alignment.selectors.quality.parted import parted_chats, parted_ids
 from alignment.selectors.quality.raters import people_of, rater_rows, together
 from alignment.selectors.quality.scope import QualityScope, quality_scope
-from alignment.selectors.quality.table import csv_rows
+from alignment.selectors.quality.table import HEAD, table_lines
 from evaluation.selectors.prompts import newest_versions
 from labeling.access import permission_or_404
+from labeling.core.exporting import csv_lines
 from labeling.models.labels import LabelingJob
 from labeling.models.rubric import Criterion
 from labeling.selectors.jobs import job_rows
@@ -119,9 +119,9 @@ def raters_csv(request: HttpRequest, set_id: int | None = None, job_id: int | No
     """The rater table as a file."""
     scope = scope_or_404(request, set_id, job_id)
     found = given(scope)
-    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    lines = table_lines(rater_rows(scope, found, people_of(scope, found)))
+    response = HttpResponse(csv_lines(lines, HEAD), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="raters.csv"'
-    csv.writer(response).writerows(csv_rows(rater_rows(scope, found, people_of(scope, found))))
     return response
 
 

@@ -1,18 +1,19 @@
 """Writing files that are there whole or not at all."""
 
+import csv
+import io
+import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 from labeling.core.problems import InputProblem, OutsideFailure
 
-# A spreadsheet takes a cell that begins with one of these for a formula (OWASP ASVS 5.0, 1.2.10).
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\0")
-
 # JSON takes these as they are, but many readers take them for line ends.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "'")
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -28,16 +29,43 @@ def json_line(data: Mapping[str, Any]) -> str:
     return json.dumps(data, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS)
 
 
-def csv_text(text: str) -> str:
+def csv_lines(lines: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
     """
-    A text from outside as a cell of a CSV file that no spreadsheet takes for a formula.
+    A table for spreadsheets as text with line ends: a header, then each object; no cell is a formula.
+
+    Parameters
+    ----------
+    lines : objects whose fields are among `columns`; an absent field is an empty cell.
+    columns : the header.
 
     Examples
     --------
-    >>> csv_text("=1+1"), csv_text("mara")
-    ("'=1+1", 'mara')
+    >>> list(csv_lines([{"rater": "=A1", "value": None}], ["rater", "value"]))
+    ['rater,value\\r\\n', "'=A1,not_applicable\\r\\n"]
     """
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    buffer = io.StringIO()
+    table = csv.writer(buffer)
+    for row in itertools.chain([list(columns)], (_cells(line, columns) for line in lines)):
+        table.writerow(row)
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+
+
+def _cells(line: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+    return [
+        "not_applicable" if name == "value" and line[name] is None else _cell(line.get(name))
+        for name in columns
+    ]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    # NB: an apostrophe of its own gets one too, so that taking off the first gives the text back.
+    return f"'{value}" if value.startswith(_FORMULA) else value
 
 
 @contextmanager

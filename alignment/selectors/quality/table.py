@@ -9,7 +9,6 @@ from alignment.selectors.quality.criteria import Parting, partings
 from alignment.selectors.quality.pairs import Matrix, matrix
 from alignment.selectors.quality.raters import RaterRow, people_of, rater_rows, together
 from alignment.selectors.quality.scope import QualityScope
-from labeling.core.exporting import csv_text
 from labeling.core.importing import iso
 
 HEAD = (
@@ -35,15 +34,15 @@ def quality_document(scope: QualityScope, found: Given) -> dict[str, Any]:
     }
 
 
-def csv_rows(rows: Sequence[RaterRow]) -> list[list[Any]]:
-    """The head and a line a rater; names that a spreadsheet would take for a formula are quoted."""
-    return [list(HEAD), *(_csv_row(row) for row in rows)]
+def table_lines(rows: Sequence[RaterRow]) -> list[dict[str, Any]]:
+    """A line a rater with the columns of HEAD."""
+    return [dict(zip(HEAD, _columns(row), strict=True)) for row in rows]
 
 
-def _csv_row(row: RaterRow) -> list[Any]:
+def _columns(row: RaterRow) -> list[Any]:
     share, kappa = row.others.share, row.others.kappa
     return [
-        csv_text(row.person.name),
+        row.person.name,
         row.person.kind,
         row.labels,
         row.others.n,
@@ -63,8 +62,8 @@ def _csv_row(row: RaterRow) -> list[Any]:
         row.pace.rushed,
         _rounded(row.pace.seconds),
         row.changed,
-        iso(row.first) if row.first else "",
-        iso(row.last) if row.last else "",
+        iso(row.first) if row.first else None,
+        iso(row.last) if row.last else None,
     ]
 
 
@@ -72,9 +71,8 @@ def _figures(estimate: dict[str, Any]) -> list[Any]:
     return [_rounded(estimate[name]) for name in ("value", "low", "high")]
 
 
-def _rounded(value: float | None) -> float | str:
-    """Undefined is an empty cell."""
-    return "" if value is None else round(value, 4)
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 def _agreement(found: Agreement) -> dict[str, Any]:
