@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from alignment import api, api_quality
+from alignment.api import quality, reports, reveal
 
 urlpatterns = [
-    path("runs/<int:run_id>/alignment_report/", api.RunReport.as_view(), name="api_run_report"),
-    path("sets/<int:set_id>/alignment_report/", api.SetReport.as_view(), name="api_set_report"),
-    path("sets/<int:set_id>/quality/", api_quality.SetQuality.as_view(), name="api_set_quality"),
-    path("jobs/<int:job_id>/quality/", api_quality.JobQuality.as_view(), name="api_job_quality"),
+    path("runs/<int:run_id>/alignment_report/", reports.RunReport.as_view(), name="api_run_report"),
+    path("sets/<int:set_id>/alignment_report/", reports.SetReport.as_view(), name="api_set_report"),
+    path("sets/<int:set_id>/quality/", quality.SetQuality.as_view(), name="api_set_quality"),
+    path("jobs/<int:job_id>/quality/", quality.JobQuality.as_view(), name="api_job_quality"),
+    path("assignments/<int:assignment_id>/reveal/", reveal.RevealApi.as_view(), name="api_reveal"),
 ]

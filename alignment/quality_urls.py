@@ -13,13 +13,13 @@ PAGES = (
 )
 
 
-def _about(start: str) -> list[URLPattern]:
-    return [path(start + end, view, name=name) for end, view, name in PAGES]
+def _about(start: str, prefix: str) -> list[URLPattern]:
+    return [path(start + end, view, name=prefix + name) for end, view, name in PAGES]
 
 
 app_name = "quality"
 urlpatterns = [
     path("", quality.quality_list, name="list"),
-    *_about("sets/<int:set_id>/"),
-    *_about("jobs/<int:job_id>/"),
+    *_about("sets/<int:set_id>/", "set_"),
+    *_about("jobs/<int:job_id>/", ""),
 ]

@@ -13,5 +13,6 @@ urlpatterns = [
         name="api_label",
     ),
     path("assignments/<int:assignment_id>/submit/", rater.SubmitApi.as_view(), name="api_submit"),
+    path("assignments/<int:assignment_id>/extend/", rater.ExtendApi.as_view(), name="api_extend"),
     path("assignments/<int:assignment_id>/skip/", rater.SkipApi.as_view(), name="api_skip"),
 ]

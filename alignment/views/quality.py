@@ -56,8 +56,7 @@ def overview(request: HttpRequest, set_id: int | None = None, job_id: int | None
         "has_course": any(row.course for row in rows),
         "has_progress": any(row.progress.submitted or row.progress.skipped for row in rows),
         "criteria": [
-            {"row": row, "url": scope.url("quality:criterion", row.criterion.key)}
-            for row in partings(scope, found)
+            {"row": row, "url": scope.url("criterion", row.criterion.key)} for row in partings(scope, found)
         ],
         "jobs": [] if scope.job else job_rows(chat_set=scope.chat_set)[:JOBS_SHOWN],
     }
@@ -101,11 +100,9 @@ def team(request: HttpRequest, set_id: int | None = None, job_id: int | None = N
     context = _about(whole.narrowed("")) | _text_of(row)
     context |= {
         "place": place + 1,
-        "criteria": [{"row": one, "url": whole.url("quality:team", criterion=one.key)} for one in criteria],
-        "previous_url": whole.url("quality:team", criterion=criteria[place - 1].key) if place else "",
-        "next_url": whole.url("quality:team", criterion=criteria[place + 1].key)
-        if place + 1 < len(criteria)
-        else "",
+        "criteria": [{"row": one, "url": whole.url("team", criterion=one.key)} for one in criteria],
+        "previous_url": whole.url("team", criterion=criteria[place - 1].key) if place else "",
+        "next_url": whole.url("team", criterion=criteria[place + 1].key) if place + 1 < len(criteria) else "",
         "parting": partings(scope, found)[0],
         "parted": len(ids),
         "items": parted_chats(scope, ids[:CHATS_TO_TALK_OVER], criterion_id=row.pk),
@@ -144,11 +141,11 @@ def _about(scope: QualityScope) -> dict[str, Any]:
     """What every page of a scope has: its name, its links, its filter."""
     return {
         "scope": scope,
-        "overview_url": scope.url("quality:overview", criterion=scope.only),
-        "pairs_url": scope.url("quality:pairs", criterion=scope.only),
-        "team_url": scope.url("quality:team", criterion=scope.only),
-        "csv_url": scope.url("quality:raters_csv", criterion=scope.only),
-        "json_url": scope.url("api_job_quality" if scope.job else "api_set_quality", criterion=scope.only),
+        "overview_url": scope.url("overview", criterion=scope.only),
+        "pairs_url": scope.url("pairs", criterion=scope.only),
+        "team_url": scope.url("team", criterion=scope.only),
+        "csv_url": scope.url("raters_csv", criterion=scope.only),
+        "json_url": scope.api_url,
         "filters": [_criterion_filter(scope)],
     }
 

@@ -47,7 +47,7 @@ class ConflictResponse(APIException):
     status_code = status.HTTP_409_CONFLICT
 
 
-def problem(code: str, message: str, **more: list[str]) -> ConflictResponse:
+def problem(code: str, message: str, **more: Any) -> ConflictResponse:
     """A 409 whose body is {"detail", "code", …}."""
     error = ConflictResponse()
     error.detail = cast(Any, {"detail": message, "code": code, **more})

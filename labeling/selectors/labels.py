@@ -1,6 +1,6 @@
 """Reads of labels and assignments: what one rater answered, and which chats are free for them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
 
 from labeling.models.labels import Assignment, Label, LabelingJob, LabelRevision
+from labeling.models.people import Workspace
 from labeling.models.rubric import Criterion, CriterionVersion
 
 # The skip reason of a slot that went to somebody else because its lease ran out.
@@ -26,6 +27,8 @@ class Answer:
     rationale: str = ""
     # As stored: [{"n": 3}] for a whole message, with start, end (code points) and quote for a part of it.
     evidence: list[dict[str, Any]] = field(default_factory=list)
+    # Given after the judge's view was shown: kept, not counted.
+    post_reveal: bool = False
 
     @property
     def places(self) -> list[dict[str, Any]]:
@@ -36,6 +39,33 @@ class Answer:
     def turns(self) -> list[int]:
         """The messages given as evidence, each once."""
         return sorted({int(part["n"]) for part in self.evidence})
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the workspace asks of an answer beside its value before a chat can be submitted."""
+
+    evidence_on_false: bool
+    comment_required: bool
+
+    def lacks_evidence(self, *, value: bool | None, evidence: Sequence[Any]) -> bool:
+        """Whether a False stands there without the place in the chat that it rests on."""
+        return self.evidence_on_false and value is False and not evidence
+
+    def lacks_comment(self, *, rationale: str) -> bool:
+        """Whether the comment is missing."""
+        return self.comment_required and not rationale.strip()
+
+
+def rules_of() -> Rules:
+    """The rules in force."""
+    workspace = _workspace()
+    return Rules(evidence_on_false=workspace.evidence_on_false, comment_required=workspace.comment_required)
+
+
+def _workspace() -> Workspace:
+    """The settings, without making the row: reads write nothing."""
+    return Workspace.objects.first() or Workspace()
 
 
 def criteria_of(job: LabelingJob) -> list[Criterion]:
@@ -70,7 +100,10 @@ def draft_revisions(*, assignment: Assignment, criterion_ids: Iterable[int]) -> 
 
 
 def answers_of(*, assignment: Assignment, criteria: Sequence[Criterion]) -> dict[str, Answer]:
-    """The assignment's answers by criterion key: drafts, or after submitting the labels in force."""
+    """The assignment's answers by criterion key: drafts, or after submitting the labels in force.
+
+    An answer changed after the judge's view was shown stands for the label, which stays as it counts.
+    """
     keys = {criterion.pk: criterion.key for criterion in criteria}
     if assignment.state == Assignment.State.SUBMITTED:
         labels = Label.objects.filter(
@@ -79,9 +112,19 @@ def answers_of(*, assignment: Assignment, criteria: Sequence[Criterion]) -> dict
             criterion__in=keys,
             state=Label.State.SUBMITTED,
         ).select_related("version")
-        return {keys[row.criterion_id]: answer_in(row, keys[row.criterion_id]) for row in labels}
+        found = {keys[row.criterion_id]: answer_in(row, keys[row.criterion_id]) for row in labels}
+        return found | _post_reveal(labels=labels, keys=keys)
     revisions = draft_revisions(assignment=assignment, criterion_ids=keys).select_related("version", "label")
     return {keys[row.label.criterion_id]: answer_in(row, keys[row.label.criterion_id]) for row in revisions}
+
+
+def _post_reveal(*, labels: QuerySet[Label], keys: Mapping[int, str]) -> dict[str, Answer]:
+    """By criterion key, the newest revision after the reveal."""
+    revisions = LabelRevision.objects.filter(
+        label__in=labels, post_reveal=True, state=Label.State.SUBMITTED
+    ).select_related("version", "label")
+    rows = [(keys[row.label.criterion_id], row) for row in revisions.order_by("number")]
+    return {key: answer_in(row, key) for key, row in rows}
 
 
 def answer_in(row: Label | LabelRevision, key: str) -> Answer:
@@ -94,7 +137,23 @@ def answer_in(row: Label | LabelRevision, key: str) -> Answer:
         revision=row.revision if isinstance(row, Label) else row.number,
         rationale=row.rationale,
         evidence=row.evidence,
+        post_reveal=row.post_reveal,
     )
+
+
+def was_revealed(*, chat_id: int, rater_id: int) -> bool:
+    """Whether the rater has seen the judge's view of the chat, in whatever job."""
+    return Assignment.objects.filter(chat=chat_id, rater=rater_id, revealed_at__isnull=False).exists()
+
+
+def may_reveal(*, assignment: Assignment) -> bool:
+    """Whether the rater may see the judge's view: the workspace allows it, and no job waits for the label."""
+    if assignment.state != Assignment.State.SUBMITTED or not _workspace().reveal_after_submit:
+        return False
+    in_work = Assignment.objects.filter(
+        chat=assignment.chat_id, rater=assignment.rater_id, state=Assignment.State.LEASED
+    )
+    return not in_work.exists()
 
 
 def free_slots(*, rater_id: int, now: datetime) -> QuerySet[Assignment]:

@@ -137,6 +137,18 @@ def check_held(row: Assignment) -> None:
 
 
 @transaction.atomic
+def lease_extend(*, assignment: Assignment, rater: Rater) -> Assignment:
+    """Hold the chat for another hour. Raises Conflict where it is lost, given back, submitted or closed."""
+    row = assignment_locked(assignment=assignment, rater=rater)
+    check_held(row)
+    if row.state == Assignment.State.SUBMITTED:
+        raise Conflict("submitted")
+    row.lease_expires_at = timezone.now() + LEASE
+    row.save(update_fields=["lease_expires_at"])
+    return row
+
+
+@transaction.atomic
 def assignment_skip(*, assignment: Assignment, rater: Rater, reason: str) -> Assignment:
     """Give the chat back: its slot opens for another rater, drafts stay. A second time changes nothing."""
     row = assignment_locked(assignment=assignment, rater=rater)

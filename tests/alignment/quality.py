@@ -22,9 +22,10 @@ def pages(compared: Compared, job: LabelingJob | None = None) -> dict[str, str]:
     found = {"list": reverse("quality:list")}
     for about in abouts:
         kind = next(iter(about))
+        start = "quality:" if kind == "job_id" else "quality:set_"
         for name in ("overview", "pairs", "team", "raters_csv"):
-            found[f"{kind} {name}"] = reverse(f"quality:{name}", kwargs=about)
-        found[f"{kind} criterion"] = reverse("quality:criterion", kwargs=about | {"key": "polite"})
+            found[f"{kind} {name}"] = reverse(start + name, kwargs=about)
+        found[f"{kind} criterion"] = reverse(f"{start}criterion", kwargs=about | {"key": "polite"})
         found[f"{kind} api"] = reverse(f"api_{kind[:3]}_quality", kwargs=about)
     return found
 

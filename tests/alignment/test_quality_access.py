@@ -32,9 +32,9 @@ def test_only_leads_find_any_of_it(compared: Compared, lead: Client, author: Cli
 
 def test_what_does_not_exist_is_not_found(lead: Client, compared: Compared) -> None:
     for name in ("overview", "pairs", "team", "raters_csv"):
-        for about in ("set_id", "job_id"):
-            assert lead.get(reverse(f"quality:{name}", kwargs={about: 99})).status_code == 404
-    missing = reverse("quality:criterion", kwargs={"set_id": compared.chat_set.pk, "key": "nonsense"})
+        for page in (f"quality:{name}", f"quality:set_{name}"):
+            assert lead.get(reverse(page, args=[99])).status_code == 404
+    missing = reverse("quality:set_criterion", args=[compared.chat_set.pk, "nonsense"])
     assert lead.get(missing).status_code == 404
 
 

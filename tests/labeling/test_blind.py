@@ -1,26 +1,40 @@
-"""A rater sees nothing of the judge or of other raters, before submitting or after."""
+"""A rater sees nothing of the judge or of other raters before submitting; after it, at most the judge's view.
+
+Time is not measured here. What stands for it: the same queries, in number and order, and the same bytes,
+whatever others have answered.
+"""
 
 import json
 import re
-import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from django.utils import timezone
 
-from evaluation.models.judges import Judge
-from evaluation.models.runs import Run, Verdict
-from labeling.models.labels import Adjudication, Label
-from labeling.services.consensus import consensus_refresh
-from labeling.services.labelling import assignment_submit
-from tests.factories import make_rater
+from evaluation.models.runs import ModelCall, Verdict
+from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
+from labeling.models.people import Role, Workspace
+from labeling.services.labelling import assignment_next, assignment_submit
+from tests.factories import make_user
+from tests.labeling.calls import label_url, signed_in
 from tests.labeling.desk import Desk, answer_all, make_desk, user_of
+from tests.routes import ANSWER, METHODS, NOBODY, ROUTES, get, own_routes, url_of
+from tests.world import CANARY, World, give_away_judge, give_away_people, make_world
 
 pytestmark = pytest.mark.django_db
 
-CANARY = "CANARY"
+# The one answer that shows the judge's view: of a chat that was submitted, where the workspace reveals it.
+REVEAL = ("api_reveal", "submitted_assignment")
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
 
 
 @pytest.fixture
@@ -28,130 +42,117 @@ def desk() -> Desk:
     return make_desk(chats=3, raters=2, overlap=2)
 
 
-@pytest.fixture
-def rater(desk: Desk) -> Client:
-    client = Client()
-    client.force_login(user_of(desk.rater))
-    return client
-
-
-def judged(desk: Desk) -> Run:
-    """A finished run with verdicts on every chat, its texts full of canaries."""
-    judge = Judge.objects.create(
-        fingerprint="f" * 64, kind="imported", name=f"{CANARY}-judge", config={"model": f"{CANARY}-model"}
-    )
-    run = Run.objects.create(judge=judge, chat_set=desk.chat_set, state="done", error=f"{CANARY}-error")
-    for chat in desk.chats:
-        for criterion in desk.criteria:
-            Verdict.objects.create(
-                run=run,
-                chat=chat,
-                criterion=criterion,
-                state="read",
-                value=False,
-                rationale=f"{CANARY}-rationale",
-                explanation=f"{CANARY}-explanation",
-                stored_at=timezone.now(),
-            )
-    return run
-
-
-def labelled_by_another(desk: Desk) -> None:
-    """Submitted labels of another rater, and an adjudication, on every chat."""
-    other = make_rater(f"{CANARY}-rater")
-    for chat in desk.chats:
-        for criterion in desk.criteria:
-            Label.objects.create(
-                chat=chat,
-                criterion=criterion,
-                rater=other,
-                version=criterion.versions.get(),
-                value=False,
-                rationale=f"{CANARY}-label",
-                evidence=[{"n": 2, "start": 0, "end": 5, "quote": f"{CANARY}-quote"}],
-                state="submitted",
-                given_at=timezone.now(),
-            )
-        Adjudication.objects.create(
-            chat=chat,
-            criterion=desk.criteria[0],
-            value=False,
-            reason=f"{CANARY}-reason",
-            by_name=f"{CANARY}-lead",
-            created_at=timezone.now(),
-        )
-        chat.metadata = {"score": f"{CANARY}-metadata", "title": f"{CANARY}-title"}
-        chat.experiment, chat.variant = f"{CANARY}-experiment", f"{CANARY}-variant"
-        chat.save()
-    consensus_refresh(
-        criterion_ids=[row.pk for row in desk.criteria], chat_ids=[row.pk for row in desk.chats]
-    )
-
-
-def everything_said(desk: Desk, rater: Client, assignment_id: int, run: Run | None) -> list[Any]:
-    """Every response a rater can get: pages, API, saves, refusals, and pages that are not theirs."""
-    label = reverse("api_label", args=[assignment_id, "polite"])
-    answer = {"client_id": str(uuid.UUID(int=assignment_id)), "value": True}
-    said = [
-        rater.get("/", follow=True),
-        rater.get(reverse("labeling:queue")),
-        rater.post(reverse("labeling:next", args=[desk.job.pk]), follow=True),
-        rater.get(reverse("labeling:rate", args=[assignment_id])),
-        rater.get(reverse("api_queue")),
-        rater.put(label, json.dumps(answer), content_type="application/json"),
-        rater.put(label, json.dumps(answer | {"value": "no"}), content_type="application/json"),
-        rater.get(reverse("api_assignment", args=[assignment_id])),
-        rater.get(reverse("api_assignment", args=[assignment_id + 1])),
-        rater.post(reverse("api_submit", args=[assignment_id])),
-        rater.post(reverse("api_skip", args=[assignment_id]), "{}", content_type="application/json"),
-        rater.get(reverse("labeling:set_list")),
-        rater.get(reverse("labeling:set_detail", args=[desk.chat_set.pk])),
-    ]
-    if run is not None:
-        cell = [run.pk, desk.criteria[0].key, "fn"]
-        said += [
-            rater.get(reverse("evaluation:run_detail", args=[run.pk])),
-            rater.get(reverse("evaluation:criterion_detail", args=[desk.criteria[0].key])),
-            rater.get(reverse("alignment:report_run", args=[run.pk])),
-            rater.get(reverse("alignment:cell", args=cell)),
-            rater.get(reverse("alignment:chat", args=[run.pk, desk.chats[0].pk])),
-        ]
-    return said
+@contextmanager
+def rolled_back() -> Iterator[None]:
+    """What is done in here has not happened."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def as_text(response: Any) -> str:
+    """All that the browser gets: status, the way it was sent, headers and body."""
     headers = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
-    return f"{response.status_code}\n{headers}\n{response.content.decode()}"
+    body = b"".join(response) if response.streaming else response.content
+    way = getattr(response, "redirect_chain", "")
+    return f"{response.status_code}\n{way}\n{headers}\n{response.cookies.output()}\n{body.decode()}"
 
 
 def without_tokens(text: str) -> str:
-    """CSRF tokens are salted anew in each page, and Expires tells the second."""
-    return re.sub(r'name="csrfmiddlewaretoken" value="[^"]+"|^Expires: .*$', "", text, flags=re.MULTILINE)
+    """CSRF tokens and cookies are salted anew in each answer, and Expires tells the second."""
+    salted = r'name="csrfmiddlewaretoken" value="[^"]+"|^(Expires|Set-Cookie): .*$'
+    return re.sub(salted, "", text, flags=re.MULTILINE)
 
 
-def test_no_word_of_the_judge_or_of_another_rater_reaches_a_rater_before_submitting(
-    desk: Desk, rater: Client
-) -> None:
-    assignment = desk.taken()
-    run = judged(desk)
-    labelled_by_another(desk)
-    for response in everything_said(desk, rater, assignment.pk, run):
-        assert CANARY not in as_text(response)
+def calls(world: World, *methods: str) -> Iterator[tuple[str, str, str, str]]:
+    """Every route by every method: its name, the method, the address, a body."""
+    for name in own_routes():
+        for case in ROUTES.get(name, (get(NOBODY),)):
+            if (name, case.args.get("assignment_id")) == REVEAL:
+                continue
+            url = url_of(name, world.args, case.args)
+            for method in methods:
+                yield name, method, url, json.dumps(dict(case.body) or ANSWER)
 
 
-def test_nor_after_submitting(desk: Desk, rater: Client) -> None:
-    assignment = desk.taken()
-    run = judged(desk)
-    labelled_by_another(desk)
-    answer_all(assignment)
-    assignment_submit(assignment=assignment, rater=desk.rater)
-    for response in everything_said(desk, rater, assignment.pk, run):
-        assert CANARY not in as_text(response)
+def ask(client: Client, method: str, url: str, body: str = "") -> Any:
+    """Pages get a form, the API gets JSON; redirects are followed."""
+    form = "application/json" if url.startswith("/api/") else "application/x-www-form-urlencoded"
+    return client.generic(method, url, "" if method == "GET" else body, content_type=form, follow=True)
 
 
-def test_verdicts_and_labels_of_others_change_no_byte_of_what_a_rater_gets(desk: Desk, rater: Client) -> None:
-    """Neither text nor count, order, length or header gives anything away."""
-    assignment = desk.taken()
+def leaks(world: World) -> list[str]:
+    """The calls of any route whose answer to the rater holds a canary."""
+    found = []
+    for name, method, url, body in calls(world, *METHODS):
+        with rolled_back():
+            said = as_text(ask(world.client("rater"), method, url, body))
+        if CANARY in said:
+            found.append(f"{method} {url} ({name}): …{said[said.index(CANARY) - 80 :][:200]}…")
+    return found
+
+
+# ---------- before submitting ----------
+
+
+def test_no_route_says_a_word_of_the_judge_or_of_others_before_submitting(world: World) -> None:
+    assert leaks(world) == []
+
+
+def test_nor_does_a_refusal(world: World) -> None:
+    rater = world.client("rater")
+    assignment = Assignment.objects.get(pk=world.args["assignment_id"])
+    bodies: list[Any] = [{"value": "no"}, {"revision": 99}, {"version": 7}, {"evidence": [{"message": 9}]}]
+    answers = [
+        rater.put(label_url(assignment), json.dumps(ANSWER | body), content_type="application/json")
+        for body in bodies
+    ]
+    answers += [rater.put(label_url(assignment), "[", content_type="application/json")]
+    answers += [rater.post(reverse("api_submit", args=[assignment.pk]))]
+    assert {answer.status_code for answer in answers} == {400, 409}
+    assert not [answer for answer in answers if CANARY in as_text(answer)]
+
+
+def test_the_canaries_are_where_they_should_be(world: World) -> None:
+    """The lead reads them: the test above would else prove nothing."""
+    pages = ("alignment:chat", "alignment:cell", "evaluation:run_detail", "labeling:set_list")
+    lead = world.client("lead")
+    for name in pages:
+        assert CANARY in as_text(ask(lead, "GET", url_of(name, world.args))), name
+
+
+def test_what_others_answer_changes_no_byte_and_no_query(world: World) -> None:
+    """Neither text nor count, order, length, header or number of queries gives anything away."""
+    before = heard(world)
+    others = Label.objects.exclude(rater=world.desk.rater)
+    others.filter(rationale__contains=CANARY).update(value=True, rationale="Short.", evidence=[])
+    LabelRevision.objects.filter(label__in=others).delete()
+    others.filter(criterion=world.desk.criteria[1]).delete()
+    Verdict.objects.filter(criterion=world.desk.criteria[0]).update(value=True, rationale="Long. " * 900)
+    Verdict.objects.filter(criterion=world.desk.criteria[1]).delete()
+    ModelCall.objects.update(reply="Short.")
+    Consensus.objects.update(state="true", n_true=7)
+    Adjudication.objects.all().delete()
+    RaterNote.objects.exclude(rater=world.desk.rater).delete()
+    Assignment.objects.update(kind="normal")
+    assert heard(world) == before
+
+
+def heard(world: World) -> dict[str, tuple[str, list[str]]]:
+    """What each address tells the rater, and the kinds of queries it took."""
+    found = {}
+    for name, method, url, _ in calls(world, "GET"):
+        with rolled_back():
+            client = world.client("rater")
+            with CaptureQueriesContext(connection) as queries:
+                said = without_tokens(as_text(ask(client, method, url)))
+        statements = [re.sub(r"'[^']*'|\d+", "?", query["sql"]) for query in queries.captured_queries]
+        found[f"{name} {url}"] = said, statements
+    return found
+
+
+def test_that_others_answered_at_all_changes_nothing_either(desk: Desk) -> None:
+    assignment, rater = desk.taken(), signed_in(user_of(desk.rater))
     urls = [
         reverse("labeling:queue"),
         reverse("labeling:rate", args=[assignment.pk]),
@@ -159,13 +160,69 @@ def test_verdicts_and_labels_of_others_change_no_byte_of_what_a_rater_gets(desk:
         reverse("api_assignment", args=[assignment.pk]),
     ]
     before = [without_tokens(as_text(rater.get(url))) for url in urls]
-    judged(desk)
-    labelled_by_another(desk)
+    give_away(desk)
     assert [without_tokens(as_text(rater.get(url))) for url in urls] == before
 
 
-def test_the_rating_page_holds_no_word_of_judging(desk: Desk, rater: Client) -> None:
-    judged(desk)
+def test_the_order_of_the_chats_does_not_depend_on_what_others_answered(desk: Desk) -> None:
+    with rolled_back():
+        before = chats_in_order(desk)
+    give_away(desk)
+    assert chats_in_order(desk) == before == [chat.pk for chat in desk.chats]
+
+
+def give_away(desk: Desk) -> None:
+    """Verdicts, and labels, notes and decisions of others, on every chat."""
+    give_away_judge(desk)
+    give_away_people(desk, other=desk.raters[1], lead=make_user("ines", Role.LEAD))
+
+
+def chats_in_order(desk: Desk) -> list[int]:
+    """The chats as the rater gets them."""
+    taken = []
+    while assignment := assignment_next(rater=desk.rater, job=desk.job):
+        taken.append(assignment.chat_id)
+        answer_all(assignment)
+        assignment_submit(assignment=assignment, rater=desk.rater)
+    return taken
+
+
+def test_the_rating_page_holds_no_word_of_judging(desk: Desk) -> None:
+    give_away_judge(desk)
+    rater = signed_in(user_of(desk.rater))
     page = rater.get(reverse("labeling:rate", args=[desk.taken().pk])).content.decode().lower()
-    for word in ("verdict", "judge", "model", "consensus", "prompt version"):
+    for word in ("verdict", "judge", "model", "consensus", "prompt version", "gold"):
         assert word not in page
+
+
+# ---------- after submitting ----------
+
+
+def finish(world: World) -> None:
+    """The rater submits the chat in work."""
+    assignment = Assignment.objects.get(pk=world.args["assignment_id"])
+    answer_all(assignment)
+    assignment_submit(assignment=assignment, rater=world.desk.rater)
+
+
+def test_no_route_says_more_after_submitting_where_the_workspace_reveals_nothing(world: World) -> None:
+    Workspace.objects.update(reveal_after_submit=False)
+    finish(world)
+    assert leaks(world) == []
+    url = url_of(REVEAL[0], world.args, {"assignment_id": REVEAL[1]})
+    assert ask(world.client("rater"), "POST", url).status_code == 404
+
+
+def test_the_reveal_shows_the_judges_view_and_nothing_of_other_raters(world: World) -> None:
+    finish(world)
+    url = url_of(REVEAL[0], world.args, {"assignment_id": "assignment_id"})
+    said = as_text(ask(world.client("rater"), "POST", url))
+    shown = set(re.findall(rf"{CANARY}-\w+", said))
+    assert shown == {f"{CANARY}-judge", f"{CANARY}-rationale"}
+
+
+def test_another_raters_reveal_shows_nothing_to_those_who_still_label(world: World) -> None:
+    other = world.client("other")
+    shown = ask(other, "POST", url_of(REVEAL[0], world.args, {"assignment_id": "foreign_assignment"}))
+    assert CANARY in as_text(shown)
+    assert leaks(world) == []

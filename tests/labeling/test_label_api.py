@@ -2,17 +2,20 @@
 
 import json
 import uuid
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from labeling.models.labels import Assignment, Label
-from labeling.models.people import Role, User
+from labeling.models.people import Role
 from labeling.services.labelling import assignment_skip
 from tests.factories import make_user
-from tests.labeling.desk import Desk, answer_all, make_desk, user_of
+from tests.labeling.calls import label_url, put, signed_in
+from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
 
 pytestmark = pytest.mark.django_db
 
@@ -25,21 +28,6 @@ def desk() -> Desk:
 @pytest.fixture
 def rater(desk: Desk) -> Client:
     return signed_in(user_of(desk.rater))
-
-
-def signed_in(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-def label_url(assignment: Assignment, key: str = "polite") -> str:
-    return reverse("api_label", args=[assignment.pk, key])
-
-
-def put(client: Client, url: str, **body: Any) -> Any:
-    given = {"client_id": str(uuid.uuid4()), "value": True} | body
-    return client.put(url, json.dumps(given), content_type="application/json")
 
 
 # ---------- what works ----------
@@ -59,12 +47,15 @@ def test_a_saved_answer_comes_back_with_its_evidence(desk: Desk, rater: Client) 
         "rationale": "Rude.",
         "turns": [1, 2],
         "evidence": [part, {"message": 2}],
+        "post_reveal": False,
     }
     shown = rater.get(reverse("api_assignment", args=[assignment.pk])).json()
     assert shown["labels"] == [saved.json()]
     assert shown["chat"]["id"] == "chat-1"
     assert [row["key"] for row in shown["criteria"]] == ["polite", "correct"]
-    assert set(shown) == {"id", "state", "job", "chat", "criteria", "labels"}
+    assert set(shown) == {
+        *("id", "state", "job", "lease_expires_at", "revealed_at", "chat", "criteria", "labels")
+    }
     assert set(shown["chat"]) == {"id", "topic", "messages"}
 
 
@@ -100,6 +91,17 @@ def test_the_queue_has_own_numbers_only(desk: Desk, rater: Client) -> None:
     assert (other["done"], other["total"]) == (0, 2)
 
 
+def test_the_lease_is_told_and_can_be_extended(desk: Desk, rater: Client) -> None:
+    assignment = desk.taken()
+    Assignment.objects.filter(pk=assignment.pk).update(lease_expires_at=timezone.now() + timedelta(minutes=2))
+    url = reverse("api_assignment", args=[assignment.pk])
+    before = rater.get(url).json()["lease_expires_at"]
+    answer = rater.post(reverse("api_extend", args=[assignment.pk]))
+    assert (answer.status_code, set(answer.json())) == (200, {"expires_at"})
+    assert rater.get(url).json()["lease_expires_at"] == answer.json()["expires_at"] > before
+    assert datetime.fromisoformat(answer.json()["expires_at"]) > timezone.now() + timedelta(minutes=59)
+
+
 # ---------- who may ----------
 
 
@@ -110,6 +112,7 @@ def routes(assignment: Assignment) -> list[tuple[str, str]]:
         ("DELETE", label_url(assignment)),
         ("POST", reverse("api_submit", args=[assignment.pk])),
         ("POST", reverse("api_skip", args=[assignment.pk])),
+        ("POST", reverse("api_extend", args=[assignment.pk])),
     ]
 
 
@@ -200,6 +203,24 @@ def test_a_skipped_chat_takes_no_more_answers(desk: Desk, rater: Client) -> None
     assert (answer.status_code, answer.json()["code"]) == (409, "skipped")
 
 
+def test_a_late_answer_to_a_lost_chat_is_a_409_and_the_draft_stays(desk: Desk, rater: Client) -> None:
+    assignment = desk.taken()
+    put(rater, label_url(assignment), value=False, rationale="Rude.")
+    expire(assignment)
+    Assignment.objects.exclude(pk=assignment.pk).filter(state="open").delete()
+    taken = desk.taken(desk.raters[1])
+    assert taken.chat_id == assignment.chat_id
+    calls = [
+        put(rater, label_url(assignment), value=True),
+        rater.delete(label_url(assignment)),
+        rater.post(reverse("api_submit", args=[assignment.pk])),
+        rater.post(reverse("api_extend", args=[assignment.pk])),
+    ]
+    assert {(call.status_code, call.json()["code"]) for call in calls} == {(409, "lease_lost")}
+    (kept,) = rater.get(reverse("api_assignment", args=[assignment.pk])).json()["labels"]
+    assert (kept["value"], kept["rationale"], kept["revision"]) == (False, "Rude.", 1)
+
+
 @pytest.mark.parametrize(
     "body", [{}, {"reason": "bored"}, {"reason": "other"}, {"reason": "other", "text": " "}]
 )
@@ -224,5 +245,6 @@ def test_the_schema_describes_every_route_without_warnings(capsys: pytest.Captur
         ("/assignments/{assignment_id}/labels/{criterion_key}/", "delete"),
         ("/assignments/{assignment_id}/submit/", "post"),
         ("/assignments/{assignment_id}/skip/", "post"),
+        ("/assignments/{assignment_id}/extend/", "post"),
     }
     assert capsys.readouterr().err == ""

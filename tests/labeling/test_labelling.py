@@ -2,13 +2,10 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TypeVar
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 from django.utils import timezone
 
 from labeling.models.labels import Assignment, Consensus, Label, LabelRevision
@@ -24,22 +21,8 @@ from labeling.services.labelling import (
     label_clear,
     label_save,
 )
+from tests.labeling.calls import at_once
 from tests.labeling.desk import Desk, answer_all, expire, make_desk
-
-T = TypeVar("T")
-
-
-def at_once(work: Callable[[int], T], *, times: int) -> list[T]:
-    """Run the work in that many threads, each with its own database connection."""
-
-    def one(number: int) -> T:
-        try:
-            return work(number)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(times) as pool:
-        return list(pool.map(one, range(times)))
 
 
 def save(desk: Desk, assignment: Assignment, value: bool | None = True, **given: object) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Q, QuerySet
@@ -65,13 +64,27 @@ class QualityScope:
         """To one criterion; '' widens it to all."""
         return replace(self, only=key)
 
-    def url(self, route: str, *args: str, **query: str) -> str:
-        """Of a page or an API route about this scope; empty parameters are left out."""
-        kwargs: dict[str, Any] = {"job_id": self.job.pk} if self.job else {"set_id": self.chat_set.pk}
-        if args:
-            kwargs["key"] = args[0]
-        text = urlencode({name: value for name, value in query.items() if value})
-        return reverse(route, kwargs=kwargs) + (f"?{text}" if text else "")
+    def url(self, page: str, *args: str, **query: str) -> str:
+        """Of a quality page about this scope; empty parameters are left out."""
+        if self.job is not None:
+            address = reverse(f"quality:{page}", args=[self.job.pk, *args])
+        else:
+            address = reverse(f"quality:set_{page}", args=[self.chat_set.pk, *args])
+        return address + _query(query)
+
+    @property
+    def api_url(self) -> str:
+        """Of the same numbers as JSON."""
+        if self.job is not None:
+            address = reverse("api_job_quality", args=[self.job.pk])
+        else:
+            address = reverse("api_set_quality", args=[self.chat_set.pk])
+        return address + _query({"criterion": self.only})
+
+
+def _query(given: Mapping[str, str]) -> str:
+    text = urlencode({name: value for name, value in given.items() if value})
+    return f"?{text}" if text else ""
 
 
 def quality_scope(

@@ -1,0 +1,47 @@
+"""The judge's view of one chat, as a rater may see it after submitting."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef
+from django.db.models.functions import Coalesce
+
+from evaluation.models.runs import Run, RunChat, Verdict
+from evaluation.selectors.steps import final_rationales
+from labeling.models.rubric import Criterion
+
+FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownVerdict:
+    """One answer of the judge; value None with state "read" = not applicable."""
+
+    criterion: str
+    value: bool | None
+    state: str
+    rationale: str
+
+
+def judging_run(*, chat_id: int, criteria: Sequence[Criterion]) -> Run | None:
+    """The newest finished run with a verdict on the chat, of the default profile before any other."""
+    covers = RunChat.objects.filter(run=OuterRef("pk"), chat=chat_id)
+    judged = Verdict.objects.filter(run=OuterRef("pk"), chat=chat_id, criterion__in=criteria)
+    runs = Run.objects.filter(Exists(covers), Exists(judged), state__in=FINISHED).select_related("judge")
+    return runs.order_by(Coalesce("judge__profile__is_default", False).desc(), "-pk").first()
+
+
+def shown_verdicts(*, run: Run, chat_id: int, criteria: Sequence[Criterion]) -> tuple[ShownVerdict, ...]:
+    """The run's verdicts on these criteria, in their order; two queries."""
+    rows = {row.criterion_id: row for row in Verdict.objects.filter(run=run, chat=chat_id)}
+    asked = [(criterion.key, rows[criterion.pk]) for criterion in criteria if criterion.pk in rows]
+    prose = final_rationales([row for _, row in asked])
+    return tuple(
+        ShownVerdict(
+            criterion=key,
+            value=row.value,
+            state=row.state,
+            rationale=row.rationale or prose.get(row.pk, ""),
+        )
+        for key, row in asked
+    )

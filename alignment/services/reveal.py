@@ -1,0 +1,37 @@
+"""Showing a rater the judge's view of a chat they have submitted."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from alignment.selectors.reveal import ShownVerdict, judging_run, shown_verdicts
+from labeling.models.labels import Assignment
+from labeling.models.people import Rater
+from labeling.selectors.labels import criteria_of, may_reveal
+from labeling.services.labelling import assignment_reveal
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeView:
+    """What a judge said of a chat; without a judgement `judge` is '' and nothing counts as revealed."""
+
+    judge: str
+    revealed_at: datetime | None
+    verdicts: tuple[ShownVerdict, ...]
+
+
+@transaction.atomic
+def judge_view_reveal(*, assignment: Assignment, rater: Rater) -> JudgeView | None:
+    """The judge's answers to the job's criteria; None where the rater may not see them."""
+    if not may_reveal(assignment=assignment):
+        return None
+    criteria = criteria_of(assignment.job)
+    run = judging_run(chat_id=assignment.chat_id, criteria=criteria)
+    if run is None:
+        return JudgeView(judge="", revealed_at=assignment.revealed_at, verdicts=())
+    row = assignment_reveal(assignment=assignment, rater=rater)
+    if row is None:
+        return None
+    verdicts = shown_verdicts(run=run, chat_id=assignment.chat_id, criteria=criteria)
+    return JudgeView(judge=run.judge.name, revealed_at=row.revealed_at, verdicts=verdicts)
