@@ -73,6 +73,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         post(RATER, assignment_id="submitted_assignment"),
         post(OTHER, assignment_id="foreign_assignment"),
     ),
+    # ---- labelling jobs
+    "labeling:job_list": (get(LEADS),),
     # ---- chat sets
     "labeling:set_list": LOOK,
     "labeling:set_detail": (get(AUTHORS), post(LEADS)),
