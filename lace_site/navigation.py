@@ -31,6 +31,7 @@ def _beginnings(entries: Entries) -> tuple[str, ...]:
 # A lead's pages of the labelling side, as tabs on each of them; the first is the bar's entry.
 LABELLING: Entries = (
     ("Jobs", "labeling:job_list", "labeling.manage_labeling", "labeling:job"),
+    ("Quality", "quality:list", "labeling.manage_labeling", "quality:"),
     ("Adjudicate", "labeling:adjudication_queue", "labeling.manage_labeling", "labeling:adjudic"),
     ("Notes", "labeling:note_list", "labeling.edit_prompts", "labeling:note"),
     (

@@ -140,6 +140,20 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
     "api_run_report": LOOK,
     "api_set_report": LOOK,
+    # ---- quality of labels
+    "quality:list": (get(LEADS),),
+    "quality:overview": (get(LEADS),),
+    "quality:pairs": (get(LEADS),),
+    "quality:team": (get(LEADS),),
+    "quality:raters_csv": (get(LEADS),),
+    "quality:criterion": (get(LEADS),),
+    "quality:set_overview": (get(LEADS),),
+    "quality:set_pairs": (get(LEADS),),
+    "quality:set_team": (get(LEADS),),
+    "quality:set_raters_csv": (get(LEADS),),
+    "quality:set_criterion": (get(LEADS),),
+    "api_job_quality": (get(LEADS),),
+    "api_set_quality": (get(LEADS),),
 }
 
 

@@ -26,19 +26,19 @@ def normal_quantile(confidence: float) -> float:
     return float(ndtri((1 + confidence) / 2))
 
 
-def _check(successes: int, n: int) -> None:
+def _check(successes: float, n: float) -> None:
     if not 0 <= successes <= n:
         raise ValueError(f"needs 0 <= successes <= n, not {successes} of {n}")
 
 
-def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Interval | None:
+def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Interval | None:
     """Wilson score interval of a share.
 
     (p + z^2/2n -+ z sqrt(p q / n + z^2/4n^2)) / (1 + z^2/n), within [0, 1].
 
     Parameters
     ----------
-    successes, n : counts, 0 <= successes <= n.
+    successes, n : counts, 0 <= successes <= n; fractions where n is an effective number of answers.
     confidence : two-sided.
 
     Returns

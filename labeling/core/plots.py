@@ -73,6 +73,56 @@ def plot(lanes: Sequence[Lane], *, goal: bool = False, padding: int = PADDING) -
     return Plot(height=padding * (len(lanes) + 1), marks=marks, goal=goal, label=label)
 
 
+@dataclass(frozen=True)
+class Step:
+    """One part of a course: x in percent of the width, y, low and high in px from the top."""
+
+    x: str
+    y: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Course:
+    """A share over time, oldest part left; stretches with its column like a `Plot`."""
+
+    height: int
+    steps: tuple[Step, ...]
+    label: str
+
+
+def course(parts: Sequence[Estimate], *, height: int = 32) -> Course:
+    """
+    Lays out the parts of a course side by side; 1 is at the top.
+
+    Parameters
+    ----------
+    parts : oldest first, each with a value and an interval.
+
+    Examples
+    --------
+    >>> drawn = course([Estimate(1.0, 0.7, 1.0), Estimate(0.5, 0.2, 0.8)])
+    >>> drawn.steps[0], drawn.label
+    (Step(x='25.00%', y=2.0, low=10.4, high=2.0), '1.00, 0.50')
+    """
+    steps = tuple(
+        Step(
+            x=f"{100 * (place + 0.5) / len(parts):.2f}%",
+            y=_height(part.value, height),
+            low=_height(part.low, height),
+            high=_height(part.high, height),
+        )
+        for place, part in enumerate(parts)
+    )
+    return Course(height, steps, ", ".join(f"{part.value or 0:.2f}" for part in parts))
+
+
+def _height(share: float | None, height: int) -> float:
+    """Two pixels are left free above and below."""
+    return round(2 + (height - 4) * (1 - (share or 0)), 2)
+
+
 def _mark(lane: Lane, y: int) -> Mark:
     estimate = lane.estimate
     has_interval = estimate.low is not None and estimate.high is not None

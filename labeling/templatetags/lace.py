@@ -92,10 +92,10 @@ def estimate(statistic: Any) -> plots.Estimate:
 
 @register.filter
 def number(value: float | str | None, reason: str = "") -> SafeString:
-    """Two decimals with a true minus sign; an undefined value is a dash that says why."""
+    """Two decimals with a true minus sign, none before 0.00; an undefined value is a dash that says why."""
     if value is None or isinstance(value, str):  # NB: a template hands "" for a name it cannot find
         return format_html('<span class="dim" title="{}">–</span>', reason or "Undefined")
-    return mark_safe(f"{value:.2f}".replace("-", "−"))  # noqa: S308 - digits only
+    return mark_safe(f"{value:z.2f}".replace("-", "−"))  # noqa: S308 - digits only
 
 
 @register.filter

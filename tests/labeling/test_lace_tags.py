@@ -10,7 +10,10 @@ def render(source: str, **context: object) -> str:
     return Template("{% load lace %}" + source).render(Context(context))
 
 
-@pytest.mark.parametrize(("value", "shown"), [(0.8349, "0.83"), (-0.1, "−0.10"), (1, "1.00"), (0, "0.00")])
+SHOWN = [(0.8349, "0.83"), (-0.1, "−0.10"), (-0.001, "0.00"), (1, "1.00"), (0, "0.00")]
+
+
+@pytest.mark.parametrize(("value", "shown"), SHOWN)
 def test_a_number_has_two_decimals_and_a_true_minus(value, shown):
     assert render("{{ value|number }}", value=value) == shown
 

@@ -1,0 +1,105 @@
+"""Whose labels a quality page is about: those on a chat set, or those given in one labelling job."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.labels import Assignment, Label, LabelingJob
+from labeling.models.rubric import Criterion
+
+
+@dataclass(frozen=True)
+class QualityScope:
+    """A set, or a job on it; `only` narrows the labels to one criterion key."""
+
+    chat_set: ChatSet
+    job: LabelingJob | None = None
+    only: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of the job, else of the set."""
+        return self.job.name if self.job else self.chat_set.name
+
+    @cached_property
+    def all_criteria(self) -> list[Criterion]:
+        """The job's, or the active ones of the set's rubric, in the rubric's order."""
+        rows = Criterion.objects.select_related("dimension").order_by("dimension__position", "position", "pk")
+        if self.job is not None:
+            return list(rows.filter(pk__in=self.job.criteria.values("pk")))
+        return list(rows.filter(rubric=self.chat_set.rubric_id, state=Criterion.State.ACTIVE))
+
+    @property
+    def criteria(self) -> list[Criterion]:
+        """All of them, or the one that `only` names."""
+        return [row for row in self.all_criteria if self.only in ("", row.key)]
+
+    @property
+    def labels(self) -> QuerySet[Label]:
+        """The counted labels; in a job those that were given in it."""
+        return Label.objects.counted().filter(self.covers)
+
+    @property
+    def covers(self) -> Q:
+        """Which labels are covered, counted or not."""
+        wanted = Q(criterion__in=[row.pk for row in self.criteria])
+        if self.job is not None:
+            return wanted & Q(assignment__job=self.job)
+        members = ChatSetMember.objects.filter(chat_set=self.chat_set)
+        return wanted & Q(chat__in=members.values("chat_id"))
+
+    @property
+    def assignments(self) -> QuerySet[Assignment]:
+        """Of the job, or of every job on the set."""
+        if self.job is not None:
+            return Assignment.objects.filter(job=self.job).order_by()
+        return Assignment.objects.filter(job__chat_set=self.chat_set).order_by()
+
+    def narrowed(self, key: str) -> "QualityScope":
+        """To one criterion; '' widens it to all."""
+        return replace(self, only=key)
+
+    def url(self, page: str, *args: str, **query: str) -> str:
+        """Of a quality page about this scope; empty parameters are left out."""
+        if self.job is not None:
+            address = reverse(f"quality:{page}", args=[self.job.pk, *args])
+        else:
+            address = reverse(f"quality:set_{page}", args=[self.chat_set.pk, *args])
+        return address + _query(query)
+
+    @property
+    def api_url(self) -> str:
+        """Of the same numbers as JSON."""
+        if self.job is not None:
+            address = reverse("api_job_quality", args=[self.job.pk])
+        else:
+            address = reverse("api_set_quality", args=[self.chat_set.pk])
+        return address + _query({"criterion": self.only})
+
+
+def _query(given: Mapping[str, str]) -> str:
+    text = urlencode({name: value for name, value in given.items() if value})
+    return f"?{text}" if text else ""
+
+
+def quality_scope(
+    *, query: Mapping[str, str], set_id: int | None = None, job_id: int | None = None
+) -> QualityScope | None:
+    """The scope that an address asks for; None where there is no such set, job or criterion."""
+    if job_id is not None:
+        job = LabelingJob.objects.select_related("chat_set__rubric").filter(pk=job_id).first()
+        scope = QualityScope(job.chat_set, job) if job else None
+    elif set_id is not None:
+        chat_set = ChatSet.objects.select_related("rubric").filter(pk=set_id).first()
+        scope = QualityScope(chat_set) if chat_set else None
+    else:
+        scope = None
+    key = query.get("criterion", "")
+    if scope is None or (key and key not in {row.key for row in scope.all_criteria}):
+        return None
+    return scope.narrowed(key)

@@ -1,0 +1,45 @@
+"""Figures and small plots of the quality pages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from alignment.core.estimates import Estimate
+from alignment.core.quality import Agreement
+from labeling.core import plots
+from labeling.templatetags.lace import interval, number
+
+register = template.Library()
+
+
+def drawn(estimate: Estimate) -> plots.Estimate:
+    """As the plots take it."""
+    if estimate.interval is None:
+        return plots.Estimate(estimate.value)
+    return plots.Estimate(estimate.value, estimate.interval.low, estimate.interval.high)
+
+
+@register.simple_tag
+def figure(estimate: Estimate) -> SafeString:
+    """The value with its interval below; a dash or a missing interval says why when pointed at."""
+    if estimate.value is None:
+        return number(None, estimate.reason)
+    title = "; ".join(part for part in (estimate.flag, estimate.reason) if part)
+    value = format_html('<span title="{}">{}</span>', title, number(estimate.value)) if title else None
+    return format_html("{}<small>{}</small>", value or number(estimate.value), interval(drawn(estimate)))
+
+
+@register.inclusion_tag("parts/_plot.html")
+def share_plot(agreement: Agreement, everybody: float | None) -> dict[str, Any]:
+    """A rater's agreement as a dot on a line; the tick is everybody's together."""
+    lane = plots.Lane("Agreement", drawn(agreement.share), "people", not agreement.few, everybody)
+    return {"plot": plots.plot([lane])}
+
+
+@register.inclusion_tag("alignment/_course.html")
+def course_plot(course: Sequence[Estimate]) -> dict[str, Any]:
+    """Agreement by tenths, oldest left."""
+    return {"course": plots.course([drawn(part) for part in course])}

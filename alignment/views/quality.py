@@ -1,0 +1,172 @@
+"""Quality of labels, for leads: raters, pairs, criteria people part on, and the page a team talks over."""
+
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from alignment.selectors.quality.answers import given
+from alignment.selectors.quality.criteria import partings
+from alignment.selectors.quality.pairs import matrix
+from alignment.selectors.quality.parted import parted_chats, parted_ids
+from alignment.selectors.quality.raters import people_of, rater_rows, together
+from alignment.selectors.quality.scope import QualityScope, quality_scope
+from alignment.selectors.quality.table import HEAD, table_lines
+from evaluation.selectors.prompts import newest_versions
+from labeling.access import permission_or_404
+from labeling.core.exporting import csv_lines
+from labeling.models.labels import LabelingJob
+from labeling.models.rubric import Criterion
+from labeling.selectors.jobs import job_rows
+from labeling.selectors.sets import set_rows
+
+RATERS_A_PAGE = 50
+JOBS_SHOWN = 6  # the newest; the list of the quality pages has all
+CHATS_A_PAGE = 20
+CHATS_TO_TALK_OVER = 50
+
+lead_only = permission_or_404("labeling.manage_labeling")
+
+
+@lead_only
+def quality_list(request: HttpRequest) -> HttpResponse:
+    """Every set with labels, and every labelling job."""
+    sets = [row for row in set_rows() if row.labelled]
+    return render(request, "alignment/quality_list.html", {"sets": sets, "jobs": job_rows()})
+
+
+@lead_only
+def overview(request: HttpRequest, set_id: int | None = None, job_id: int | None = None) -> HttpResponse:
+    """Each rater, and where people part."""
+    scope = scope_or_404(request, set_id, job_id)
+    found = given(scope)
+    people = people_of(scope, found)
+    page = Paginator(people, RATERS_A_PAGE).get_page(request.GET.get("page"))
+    rows = rater_rows(scope, found, list(page))
+    context = _about(scope) | {
+        "labels": len(found.answers),
+        "chats": found.chat_ids.size,
+        "raters": found.rater_ids.size,
+        "page_obj": page,
+        "rows": rows,
+        "everybody": together(found),
+        "has_decided": any(row.decided.n for row in rows),
+        "has_gold": any(row.gold.n for row in rows),
+        "has_course": any(row.course for row in rows),
+        "has_progress": any(row.progress.submitted or row.progress.skipped for row in rows),
+        "criteria": [
+            {"row": row, "url": scope.url("criterion", row.criterion.key)} for row in partings(scope, found)
+        ],
+        "jobs": [] if scope.job else job_rows(chat_set=scope.chat_set)[:JOBS_SHOWN],
+    }
+    return render(request, "alignment/quality.html", context)
+
+
+@lead_only
+def pairs(request: HttpRequest, set_id: int | None = None, job_id: int | None = None) -> HttpResponse:
+    """Every rater against every other."""
+    scope = scope_or_404(request, set_id, job_id)
+    found = given(scope)
+    shown = matrix(found, people_of(scope, found))
+    rows = list(zip(shown.people, shown.rows, strict=True))
+    return render(request, "alignment/quality_pairs.html", _about(scope) | {"matrix": shown, "rows": rows})
+
+
+@lead_only
+def criterion(
+    request: HttpRequest, key: str, set_id: int | None = None, job_id: int | None = None
+) -> HttpResponse:
+    """The chats on which people part on one criterion."""
+    scope, row = _on_criterion(scope_or_404(request, set_id, job_id), key)
+    ids = parted_ids(given(scope), request.user, criterion_id=row.pk)
+    page: Page[int] = Paginator(ids, CHATS_A_PAGE).get_page(request.GET.get("page"))
+    context = _about(scope.narrowed("")) | _text_of(row)
+    context |= {"page_obj": page, "items": parted_chats(scope, list(page), criterion_id=row.pk)}
+    return render(request, "alignment/quality_criterion.html", context)
+
+
+@lead_only
+def team(request: HttpRequest, set_id: int | None = None, job_id: int | None = None) -> HttpResponse:
+    """One criterion at a time, made to be talked over; criteria stand in the rubric's order."""
+    whole = scope_or_404(request, set_id, job_id)
+    criteria = whole.all_criteria
+    if not criteria:
+        raise Http404
+    scope, row = _on_criterion(whole, whole.only or criteria[0].key)
+    found = given(scope)
+    ids = parted_ids(found, request.user, criterion_id=row.pk)
+    place = [one.key for one in criteria].index(row.key)
+    context = _about(whole.narrowed("")) | _text_of(row)
+    context |= {
+        "place": place + 1,
+        "criteria": [{"row": one, "url": whole.url("team", criterion=one.key)} for one in criteria],
+        "previous_url": whole.url("team", criterion=criteria[place - 1].key) if place else "",
+        "next_url": whole.url("team", criterion=criteria[place + 1].key) if place + 1 < len(criteria) else "",
+        "parting": partings(scope, found)[0],
+        "parted": len(ids),
+        "items": parted_chats(scope, ids[:CHATS_TO_TALK_OVER], criterion_id=row.pk),
+        "waiting": _waiting(whole),
+    }
+    return render(request, "alignment/quality_team.html", context)
+
+
+@lead_only
+def raters_csv(request: HttpRequest, set_id: int | None = None, job_id: int | None = None) -> HttpResponse:
+    """The rater table as a file."""
+    scope = scope_or_404(request, set_id, job_id)
+    found = given(scope)
+    lines = table_lines(rater_rows(scope, found, people_of(scope, found)))
+    response = HttpResponse(csv_lines(lines, HEAD), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="raters.csv"'
+    return response
+
+
+def scope_or_404(request: HttpRequest, set_id: int | None, job_id: int | None) -> QualityScope:
+    """The scope that the address asks for."""
+    scope = quality_scope(query=request.GET, set_id=set_id, job_id=job_id)
+    if scope is None:
+        raise Http404
+    return scope
+
+
+def _on_criterion(scope: QualityScope, key: str) -> tuple[QualityScope, Criterion]:
+    row = next((one for one in scope.all_criteria if one.key == key), None)
+    if row is None:
+        raise Http404
+    return scope.narrowed(key), row
+
+
+def _about(scope: QualityScope) -> dict[str, Any]:
+    """What every page of a scope has: its name, its links, its filter."""
+    return {
+        "scope": scope,
+        "overview_url": scope.url("overview", criterion=scope.only),
+        "pairs_url": scope.url("pairs", criterion=scope.only),
+        "team_url": scope.url("team", criterion=scope.only),
+        "csv_url": scope.url("raters_csv", criterion=scope.only),
+        "json_url": scope.api_url,
+        "filters": [_criterion_filter(scope)],
+    }
+
+
+def _criterion_filter(scope: QualityScope) -> dict[str, Any]:
+    options = [("", "all"), *((row.key, row.name) for row in scope.all_criteria)]
+    return {
+        "name": "criterion",
+        "label": "Criterion",
+        "options": [
+            {"value": value, "label": label, "selected": value == scope.only} for value, label in options
+        ],
+    }
+
+
+def _text_of(row: Criterion) -> dict[str, Any]:
+    return {"criterion": row, "version": newest_versions(criteria=[row])[row.pk]}
+
+
+def _waiting(scope: QualityScope) -> list[LabelingJob]:
+    """The jobs that start when this round has been talked over."""
+    if scope.job is None:
+        return []
+    return list(scope.job.started_after.filter(state=LabelingJob.State.WAITING).order_by("pk"))
