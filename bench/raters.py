@@ -54,9 +54,7 @@ def one_after_another(database: str, environment: dict[str, str]) -> Iterator[Fi
     }
     for chats, found in times.items():
         yield Figure(f"{database}, next of {chats:,} chats, p95", found["next"], NEXT_MS, "ms")
-        yield Figure(
-            f"{database}, next of {chats:,} chats half done by one, p95", found["late"], NEXT_MS, "ms"
-        )
+        yield Figure(f"{database}, next of {chats:,} chats, half done, p95", found["late"], NEXT_MS, "ms")
         yield Figure(f"{database}, submit of {CRITERIA} answers, p95", found["submit"], SUBMIT_MS, "ms")
     growth = times[MANY]["next"] / times[FEW]["next"]
     yield Figure(f"{database}, next at {MANY:,} chats against {FEW:,}", growth, FLAT, "times")
@@ -75,7 +73,7 @@ def all_at_once(database: str, environment: dict[str, str]) -> Iterator[Figure]:
 
 
 def timed_by_http(chats: int) -> dict[str, float]:
-    """p95 in ms over Django's test client: next and submit at the start, next when half of the job is done."""
+    """p95 in ms over Django's test client: next and submit at the start, next behind half of the job."""
     job = filled_job(chats=chats, raters=2, name=f"of {chats}")
     rater = job.raters.order_by("pk")[0]
     client = client_of(rater)

@@ -2,7 +2,6 @@
 
 import uuid
 from datetime import datetime, timedelta
-from itertools import product
 from typing import Any
 
 from django.db import models, transaction
@@ -61,12 +60,14 @@ def assignment_next(*, rater: Rater, job: LabelingJob, ahead: bool = False) -> A
     if not open_jobs(rater_id=rater.pk).filter(pk=job.pk).exists():
         return None
     now = timezone.now()
-    own = Assignment.objects.filter(job=job, rater=rater, state=Assignment.State.LEASED)
-    held = [row for row in own.order_by("pk") if _renewed(row, now)]
+    own = Assignment.objects.filter(job=job, rater=rater)
+    leased = own.filter(state=Assignment.State.LEASED).order_by("pk")
+    held = [row for row in leased if _renewed(row, now)]
     if len(held) > ahead:
         return held[ahead]
     free = free_slots(rater_id=rater.pk, now=now).filter(job=job)
-    return _take_gold(free=free, job=job, rater=rater, now=now) or _take_free(free=free, rater=rater, now=now)
+    gold = _take_gold(free=free, job=job, rater=rater, now=now)
+    return gold or _take_free(free=free, own=own, rater=rater, now=now)
 
 
 def _renewed(row: Assignment, now: datetime) -> bool:
@@ -94,18 +95,29 @@ def _take_gold(
     return _copied(pattern, rater=rater, now=now)
 
 
-def _take_free(*, free: models.QuerySet[Assignment], rater: Rater, now: datetime) -> Assignment | None:
+def _take_free(
+    *, free: models.QuerySet[Assignment], own: models.QuerySet[Assignment], rater: Rater, now: datetime
+) -> Assignment | None:
     """The first free slot that nobody else is just taking; waits for those only when there is no other.
 
     Without the waiting a rater could leave empty-handed while the one they were passed over for lets go.
     """
     wanted = free.exclude(kind=Assignment.Kind.GOLD).order_by("position", "slot")
-    states = (Assignment.State.OPEN, Assignment.State.LEASED)
-    for wait, state in product((False, True), states):
-        slots = wanted.filter(state=state)
-        if slot := slots.select_for_update(skip_locked=not wait).first():
+    opened = wanted.filter(state=Assignment.State.OPEN)
+    ran_out = wanted.filter(state=Assignment.State.LEASED)
+    # Onwards first, or a rater far ahead of the others would walk past all their own chats each time.
+    onwards = opened.filter(position__gt=_last_position(own))
+    tries = ((onwards, True), (opened, True), (ran_out, True), (opened, False), (ran_out, False))
+    for slots, skip_locked in tries:
+        if slot := slots.select_for_update(skip_locked=skip_locked).first():
             return _taken(slot, rater=rater, now=now)
     return None
+
+
+def _last_position(own: models.QuerySet[Assignment]) -> int:
+    """Of the chat submitted last; 0 before the first."""
+    submitted = own.filter(state=Assignment.State.SUBMITTED).exclude(kind=Assignment.Kind.GOLD)
+    return submitted.order_by("-pk").values_list("position", flat=True).first() or 0
 
 
 def _taken(slot: Assignment, *, rater: Rater, now: datetime) -> Assignment:
