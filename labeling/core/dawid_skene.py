@@ -60,12 +60,15 @@ class DawidSkene:
 
 @dataclass(frozen=True)
 class _Answers:
-    """One row an answer; a rater may answer an item more than once."""
+    """One row an answer; a rater may answer an item more than once.
+
+    An item stands for all that were answered alike: 10,000 chats of three raters are a few dozen items.
+    """
 
     item: Whole
     rater: Whole
     answer: Whole
-    items: int
+    weights: Floats  # shape (items,), how many are alike
     raters: int
     categories: int
 
@@ -73,7 +76,7 @@ class _Answers:
         """P(answer | truth) by rater: the expected counts, each row by its sum."""
         counts = np.zeros((self.raters, self.categories, self.categories))
         by_answer = counts.swapaxes(1, 2)  # a view
-        np.add.at(by_answer, (self.rater, self.answer), posteriors[self.item])
+        np.add.at(by_answer, (self.rater, self.answer), (posteriors * self.weights[:, None])[self.item])
         totals = counts.sum(axis=2, keepdims=True)
         chances: Floats = np.divide(counts, totals, out=np.full_like(counts, np.nan), where=totals > 0)
         return chances
@@ -82,13 +85,13 @@ class _Answers:
         """log P(truth and all answers) by item, shape (items, categories)."""
         with np.errstate(divide="ignore"):  # NB: log 0 = -inf is meant: that category is impossible
             chances = np.log(np.nan_to_num(confusion))
-            joint = np.tile(np.log(shares), (self.items, 1))
+            joint = np.tile(np.log(shares), (len(self.weights), 1))
         np.add.at(joint, self.item, chances[self.rater, :, self.answer])
         return joint
 
     def vote_shares(self) -> Floats:
         """Where EM starts: the share of each category among the item's answers."""
-        votes = np.zeros((self.items, self.categories))
+        votes = np.zeros((len(self.weights), self.categories))
         np.add.at(votes, (self.item, self.answer), 1.0)
         shares: Floats = votes / votes.sum(axis=1, keepdims=True)
         return shares
@@ -134,23 +137,25 @@ def dawid_skene(
     >>> found.posteriors.argmax(axis=1).tolist(), found.converged
     ([1, 0, 1], True)
     """
-    given = _checked(items, raters, answers, categories)
+    everything = _checked(items, raters, answers, categories)
+    given, places = _folded(everything)
     posteriors = given.vote_shares()
     moved, step = np.inf, 0
     while moved > tolerance and step < iterations:
-        shares, confusion = posteriors.mean(axis=0), given.confusion(posteriors)
+        shares = given.weights @ posteriors / given.weights.sum()
+        confusion = given.confusion(posteriors)
         joint = given.joint(shares, confusion)
         evidence = logsumexp(joint, axis=1, keepdims=True)
         before, posteriors = posteriors, np.exp(joint - evidence)
         moved, step = float(np.abs(posteriors - before).max()), step + 1
     return DawidSkene(
         shares=shares,
-        posteriors=posteriors,
+        posteriors=posteriors[places],
         confusion=confusion,
         iterations=step,
         converged=moved <= tolerance,
-        log_likelihood=float(evidence.sum()),
-        answered=np.bincount(given.rater).astype(np.float64),
+        log_likelihood=float(given.weights @ evidence[:, 0]),
+        answered=np.bincount(everything.rater).astype(np.float64),
     )
 
 
@@ -168,7 +173,23 @@ def _checked(items: ArrayLike, raters: ArrayLike, answers: ArrayLike, categories
     pairs = np.unique(np.stack([item, rater]), axis=1)
     if np.bincount(pairs[0]).max() < 2:
         raise TooFewError("no item has answers of two raters")
-    return _Answers(item, rater, answer, *sizes, categories)
+    return _Answers(item, rater, answer, np.ones(sizes[0]), sizes[1], categories)
+
+
+def _folded(given: _Answers) -> tuple[_Answers, Whole]:
+    """Items answered alike by the same raters as one, and the place of each item among those."""
+    codes = given.rater * given.categories + given.answer
+    order = np.lexsort((codes, given.item))
+    item, code = given.item[order], codes[order]
+    sizes = np.bincount(item)
+    column = np.arange(len(item)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    patterns = np.full((len(sizes), sizes.max()), -1)
+    patterns[item, column] = code
+    different, places, weights = np.unique(patterns, axis=0, return_inverse=True, return_counts=True)
+    row, column = np.nonzero(different >= 0)
+    rater, answer = np.divmod(different[row, column], given.categories)
+    folded = _Answers(row, rater, answer, weights.astype(np.float64), given.raters, given.categories)
+    return folded, places.reshape(-1)
 
 
 def _size(name: str, numbers: Whole) -> int:

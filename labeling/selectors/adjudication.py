@@ -35,7 +35,6 @@ CHATS = 10_000_000
 
 class _Placed(TypedDict):
     place: int
-    has_flag: bool
 
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ class Neighbours:
 
 
 def _items(filters: Filters, user: User | AnonymousUser) -> Items:
-    """What the user may see under all filters but the kind, each with its place and whether it is flagged."""
+    """What the user may see under all filters but the kind, each with its place."""
     rows = Consensus.objects.filter(criterion__state=Criterion.State.ACTIVE)
     if not user.has_perm("labeling.see_holdout"):
         rows = rows.filter(chat__in=Chat.objects.visible_to(user).values("pk"))
@@ -140,7 +139,7 @@ def _items(filters: Filters, user: User | AnonymousUser) -> Items:
         rows = rows.filter(criterion__dimension__key=filters.dimension)
     if filters.topic:
         rows = rows.filter(chat__topic__key=filters.topic)
-    return rows.annotate(place=_place(), has_flag=Exists(_open_flags()))
+    return rows.annotate(place=_place())
 
 
 def _place() -> "ExpressionWrapper[Any]":
@@ -154,11 +153,11 @@ def _place() -> "ExpressionWrapper[Any]":
     return ExpressionWrapper(place, output_field=BigIntegerField())
 
 
-def _open_flags() -> QuerySet[RaterNote]:
-    """What a rater left for a lead on the item: "criterion unclear", or a flag on it or on the whole chat."""
-    kinds = (RaterNote.Kind.FLAG, RaterNote.Kind.UNCLEAR)
-    here = Q(criterion=OuterRef("criterion")) | Q(criterion=None, kind=RaterNote.Kind.FLAG)
-    return RaterNote.objects.filter(here, chat=OuterRef("chat"), kind__in=kinds, settled_at=None)
+# What a rater left for a lead: "criterion unclear", or a flag on an item or on the whole chat.
+_OPEN_FLAGS = RaterNote.objects.filter(
+    Q(kind=RaterNote.Kind.FLAG) | Q(kind=RaterNote.Kind.UNCLEAR, criterion__isnull=False), settled_at=None
+)
+_ON_ITEM = _OPEN_FLAGS.filter(Q(criterion=OuterRef("criterion")) | Q(criterion=None), chat=OuterRef("chat"))
 
 
 _MAJORITY = Q(by=Consensus.By.MAJORITY)
@@ -168,16 +167,17 @@ _KINDS: dict[str, Q] = {
     Kind.DISPUTED: _MAJORITY & ~_AGREED,
     Kind.UNRESOLVED: _UNRESOLVED,
     Kind.SPLIT: _MAJORITY & ~_AGREED & ~_UNRESOLVED,
-    Kind.FLAGGED: _MAJORITY & Q(has_flag=True),
+    Kind.FLAGGED: _MAJORITY & Q(chat__in=_OPEN_FLAGS.values("chat")) & Q(Exists(_ON_ITEM)),
     Kind.DECIDED: Q(by=Consensus.By.ADJUDICATION),
 }
 
 
 def queue_counts(*, filters: Filters, user: User | AnonymousUser) -> Counts:
-    """How many items of each kind there are, in one query."""
-    kinds = [kind for kind in Kind if kind != Kind.DISPUTED]
+    """How many items of each kind there are, in two queries."""
+    plain = [Kind.UNRESOLVED, Kind.SPLIT, Kind.DECIDED]
     rows = _items(filters, user).order_by()
-    return Counts(**rows.aggregate(**{kind.value: Count("pk", filter=_KINDS[kind]) for kind in kinds}))
+    counted = rows.aggregate(**{kind.value: Count("pk", filter=_KINDS[kind]) for kind in plain})
+    return Counts(**counted, flagged=rows.filter(_KINDS[Kind.FLAGGED]).count())
 
 
 def queue_items(*, filters: Filters, user: User | AnonymousUser) -> Items:
@@ -186,7 +186,7 @@ def queue_items(*, filters: Filters, user: User | AnonymousUser) -> Items:
 
 
 def queue_rows(items: Sequence[Consensus]) -> list[QueueItem]:
-    """These items with names and questions, in two queries."""
+    """These items with names, questions and flags, in three queries."""
     chats = Chat.objects.select_related("topic").only("external_id", "topic__name")
     known = chats.in_bulk({item.chat_id for item in items})
     newest = (
@@ -195,10 +195,20 @@ def queue_rows(items: Sequence[Consensus]) -> list[QueueItem]:
         .order_by("number")
     )
     versions = {version.criterion_id: version for version in newest}
-    return [_row(item, known[item.chat_id], versions[item.criterion_id]) for item in items]
+    notes = _OPEN_FLAGS.filter(chat__in=known)
+    flags = set(notes.values_list("chat", "criterion"))
+    return [
+        _row(
+            item,
+            known[item.chat_id],
+            versions[item.criterion_id],
+            flagged=bool({(item.chat_id, item.criterion_id), (item.chat_id, None)} & flags),
+        )
+        for item in items
+    ]
 
 
-def _row(item: Consensus, chat: Chat, version: CriterionVersion) -> QueueItem:
+def _row(item: Consensus, chat: Chat, version: CriterionVersion, *, flagged: bool) -> QueueItem:
     return QueueItem(
         chat_id=chat.pk,
         external_id=chat.external_id,
@@ -212,7 +222,7 @@ def _row(item: Consensus, chat: Chat, version: CriterionVersion) -> QueueItem:
         n_true=item.n_true,
         n_false=item.n_false,
         n_na=item.n_na,
-        flagged=bool(getattr(item, "has_flag", False)),
+        flagged=flagged,
     )
 
 
