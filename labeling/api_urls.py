@@ -2,9 +2,14 @@
 
 from django.urls import path
 
-from labeling.api import exports, rater
+from labeling.api import exports, jobs, rater
 
 urlpatterns = [
+    path("jobs/", jobs.JobsApi.as_view(), name="api_jobs"),
+    path("jobs/<int:job_id>/", jobs.JobApi.as_view(), name="api_job"),
+    path("jobs/<int:job_id>/close/", jobs.JobCloseApi.as_view(), name="api_job_close"),
+    path("jobs/<int:job_id>/start/", jobs.JobStartApi.as_view(), name="api_job_start"),
+    path("jobs/<int:job_id>/next/", jobs.NextApi.as_view(), name="api_job_next"),
     path("queue/", rater.QueueApi.as_view(), name="api_queue"),
     path("assignments/<int:assignment_id>/", rater.AssignmentApi.as_view(), name="api_assignment"),
     path(

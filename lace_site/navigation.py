@@ -21,15 +21,23 @@ class Item:
 
 # label, route, permission, beginning (or beginnings) of the routes that count as "current"
 Entries = tuple[tuple[str, str, str, str | tuple[str, ...]], ...]
+
+
+def _beginnings(entries: Entries) -> tuple[str, ...]:
+    """Of the routes of these entries."""
+    return tuple(chain.from_iterable([own] if isinstance(own, str) else own for *_, own in entries))
+
+
+# A lead's pages of the labelling side, as tabs on each of them; the first is the bar's entry.
+LABELLING: Entries = (("Jobs", "labeling:job_list", "labeling.manage_labeling", "labeling:job"),)
 ENTRIES: Entries = (
     ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),
     ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),
+    ("Labelling", "labeling:job_list", "labeling.manage_labeling", _beginnings(LABELLING)),
     ("Criteria", "evaluation:criterion_list", "labeling.see_judge", "evaluation:criterion"),
     ("Runs", "evaluation:run_list", "labeling.see_judge", ("evaluation:run", "evaluation:profile")),
     ("Reports", "alignment:report_list", "labeling.see_judge", "alignment:"),
 )
-# A lead's pages of the labelling side, as tabs on each of them; the first is the bar's entry.
-LABELLING: Entries = ()
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
@@ -55,8 +63,3 @@ def _items(entries: Entries, user: User, here: str) -> list[Item]:
         for label, route, permission, prefix in entries
         if user.has_perm(permission)
     ]
-
-
-def _beginnings(entries: Entries) -> tuple[str, ...]:
-    """Of the routes of these entries."""
-    return tuple(chain.from_iterable([own] if isinstance(own, str) else own for *_, own in entries))

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import F, Prefetch, QuerySet
 
 from labeling.models.labels import Assignment, Label, LabelingJob, LabelRevision
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -94,22 +93,6 @@ def answer_in(row: Label | LabelRevision, key: str) -> Answer:
         revision=row.revision if isinstance(row, Label) else row.number,
         rationale=row.rationale,
         evidence=row.evidence,
-    )
-
-
-def free_slots(*, rater_id: int, now: datetime) -> QuerySet[Assignment]:
-    """The slots this rater may take: open or with a lease that ran out, on chats they don't hold in that job.
-
-    A chat that the rater skipped doesn't come back; one whose lease they merely lost may.
-    """
-    own = Assignment.objects.filter(job=OuterRef("job"), chat=OuterRef("chat"), rater=rater_id).exclude(
-        state=Assignment.State.SKIPPED, skip_reason=EXPIRED
-    )
-    return Assignment.objects.filter(
-        Q(state=Assignment.State.OPEN) | Q(state=Assignment.State.LEASED, lease_expires_at__lt=now),
-        ~Exists(own),
-        job__state=LabelingJob.State.OPEN,
-        job__raters=rater_id,
     )
 
 

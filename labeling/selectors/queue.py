@@ -3,14 +3,17 @@
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Avg, Count, F, Q, QuerySet
+from django.contrib.auth.models import Group
+from django.db.models import Avg, Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from labeling.core.orders import gold_ahead
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, Label, LabelingJob, LabelRevision
 from labeling.models.people import Rater
-from labeling.selectors.labels import free_slots
+from labeling.selectors.labels import EXPIRED
 
 RECENT = 10
 MS_A_MINUTE = 60_000
@@ -86,30 +89,64 @@ class Progress:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A rater's rows in a job, by state and kind."""
+
+    taken: int
+    gold: int
+    done: int
+    leased: int
+
+
+NOTHING = _Held(0, 0, 0, 0)
+
+
+def jobs_of(*, rater_id: int) -> QuerySet[LabelingJob]:
+    """The jobs that name the rater, or a group the rater's account belongs to now."""
+    named = LabelingJob.raters.through.objects.filter(rater=rater_id).values("labelingjob")
+    groups = Group.objects.filter(user__rater=rater_id).values("pk")
+    return LabelingJob.objects.filter(Q(pk__in=named) | Q(group__in=groups))
+
+
+def open_jobs(*, rater_id: int) -> QuerySet[LabelingJob]:
+    """Those that are open: neither closed nor waiting for their calibration round."""
+    return jobs_of(rater_id=rater_id).filter(state=LabelingJob.State.OPEN)
+
+
+def free_slots(*, rater_id: int, now: datetime) -> QuerySet[Assignment]:
+    """What a rater may take of a job of theirs: open or with a lease that ran out, on chats not yet theirs.
+
+    A chat that the rater skipped doesn't come back; one whose lease they merely lost may. NB: says nothing
+    about jobs: narrow it to one, or to `open_jobs`.
+    """
+    own = Assignment.objects.filter(job=OuterRef("job"), chat=OuterRef("chat"), rater=rater_id).exclude(
+        state=Assignment.State.SKIPPED, skip_reason=EXPIRED
+    )
+    expired = Q(
+        state=Assignment.State.LEASED, lease_expires_at__lt=now, kind=Assignment.Kind.NORMAL
+    )  # gold and calibration chats are each rater's own
+    return Assignment.objects.filter(Q(state=Assignment.State.OPEN) | expired, ~Exists(own))
+
+
 def queue_for(*, rater: Rater) -> Queue:
     """The rater's queue in a fixed number of queries, however many jobs, chats and raters there are."""
-    jobs = (
-        LabelingJob.objects.filter(raters=rater)
-        .select_related("chat_set__rubric")
-        .prefetch_related("criteria")
-    )
+    jobs = jobs_of(rater_id=rater.pk).exclude(state=LabelingJob.State.WAITING)
     own = Assignment.objects.filter(rater=rater)
     submitted = own.filter(state=Assignment.State.SUBMITTED)
-    done = dict(submitted.values_list("job").annotate(chats=Count("pk")))
-    free = dict(_free(rater).values_list("job").annotate(chats=Count("chat", distinct=True)))
+    held, left = _held(own), _left(rater, open_jobs(rater_id=rater.pk).values("pk"))
     pace = submitted.filter(active_ms__gt=0).aggregate(ms=Avg("active_ms"))["ms"]
-    in_work = {row.job_id: row for row in _in_work(own)}
+    in_work = {row.job_id: row for row in _in_work(own).order_by("-pk")}  # the one taken first wins
     drafts = _drafts(rater, [row.chat_id for row in in_work.values()])
     rows = [
         _job(
             job,
-            done=done.get(job.pk, 0),
-            left=free.get(job.pk, 0) + (job.pk in in_work),
+            progress=_progress(job, rater, held.get(job.pk, NOTHING), left.get(job.pk, (0, 0))),
             leased=in_work.get(job.pk),
             drafts=drafts,
             pace=pace,
         )
-        for job in jobs.prefetch_related("criteria").order_by("-pk")
+        for job in jobs.select_related("chat_set__rubric").prefetch_related("criteria").order_by("-pk")
     ]
     rows.sort(key=lambda row: (row.closed or not row.left, row.assignment is None))
     return Queue(jobs=tuple(rows), recent=_recent(submitted))
@@ -117,16 +154,46 @@ def queue_for(*, rater: Rater) -> Queue:
 
 def job_progress(*, job: LabelingJob, rater: Rater) -> Progress:
     """The same numbers for one job, for the rating screen."""
-    counts = Assignment.objects.filter(job=job, rater=rater).aggregate(
+    held = _held(Assignment.objects.filter(rater=rater, job=job)).get(job.pk, NOTHING)
+    own_job = open_jobs(rater_id=rater.pk).filter(pk=job.pk).values("pk")
+    return _progress(job, rater, held, _left(rater, own_job).get(job.pk, (0, 0)))
+
+
+def _held(own: QuerySet[Assignment]) -> dict[int, _Held]:
+    counts = own.values_list("job").annotate(
+        taken=Count("pk"),
+        gold=Count("pk", filter=Q(kind=Assignment.Kind.GOLD)),
         done=Count("pk", filter=Q(state=Assignment.State.SUBMITTED)),
         leased=Count("pk", filter=Q(state=Assignment.State.LEASED)),
     )
-    left = _free(rater).filter(job=job).aggregate(chats=Count("chat", distinct=True))["chats"]
-    return Progress(done=counts["done"], total=counts["done"] + counts["leased"] + left)
+    return {job: _Held(*numbers) for job, *numbers in counts}
 
 
-def _free(rater: Rater) -> QuerySet[Assignment]:
-    return free_slots(rater_id=rater.pk, now=timezone.now())
+def _left(rater: Rater, jobs: QuerySet[Any]) -> dict[int, tuple[int, int]]:
+    """Chats that the rater may still take, by job: gold ones apart from the others."""
+    free = free_slots(rater_id=rater.pk, now=timezone.now()).filter(job__in=jobs)
+    gold = Q(kind=Assignment.Kind.GOLD)
+    counts = free.values_list("job").annotate(
+        gold=Count("chat", distinct=True, filter=gold), other=Count("chat", distinct=True, filter=~gold)
+    )
+    return {job: (gold, other) for job, gold, other in counts}
+
+
+def _progress(job: LabelingJob, rater: Rater, held: _Held, left: tuple[int, int]) -> Progress:
+    """NB: gold chats to come count from the start, or a total that grows would tell each one."""
+    gold, other = left
+    if job.gold_rate and job.state == LabelingJob.State.OPEN:
+        gold = gold_ahead(
+            taken=held.taken,
+            gold=held.gold,
+            left=other,
+            available=gold,
+            rate=job.gold_rate,
+            seed=job.seed,
+            rater=rater.pk,
+        )
+    leased = held.leased if job.state == LabelingJob.State.OPEN else 0
+    return Progress(done=held.done, total=held.done + leased + gold + other)
 
 
 def _in_work(own: QuerySet[Assignment]) -> QuerySet[Assignment]:
@@ -145,8 +212,7 @@ def _drafts(rater: Rater, chat_ids: list[int]) -> set[tuple[int, int]]:
 def _job(
     job: LabelingJob,
     *,
-    done: int,
-    left: int,
+    progress: Progress,
     leased: Assignment | None,
     drafts: set[tuple[int, int]],
     pace: float | None,
@@ -161,12 +227,14 @@ def _job(
         due_at=job.due_at,
         calibration=job.chat_set.kind == ChatSet.Kind.CALIBRATION,
         closed=job.state == LabelingJob.State.CLOSED,
-        done=done,
-        total=done + left,
+        done=progress.done,
+        total=progress.total,
         assignment=leased.pk if leased else None,
         topic=leased.chat.topic.name if leased else "",
         answered=sum((leased.chat_id, criterion) in drafts for criterion in asked) if leased else 0,
-        minutes_left=None if pace is None else math.ceil(left * pace / MS_A_MINUTE),
+        minutes_left=None
+        if pace is None
+        else math.ceil((progress.total - progress.done) * pace / MS_A_MINUTE),
     )
 
 

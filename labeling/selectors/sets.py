@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
-from labeling.models.labels import Assignment, Consensus, Label, LabelingJob
+from labeling.models.labels import Consensus, Label, LabelingJob
 from labeling.models.people import User
 
 
@@ -57,19 +57,6 @@ class ChatRow:
     messages: int
     answered: int
     unresolved: int
-
-
-@dataclass(frozen=True, slots=True)
-class JobRow:
-    """A labelling job of the set."""
-
-    id: int
-    name: str
-    state: str
-    overlap: int
-    raters: Sequence[str]
-    submitted: int
-    wanted: int
 
 
 def set_rows() -> list[SetRow]:
@@ -164,30 +151,6 @@ def chat_rows(*, chat_set: ChatSet, members: Sequence[ChatSetMember]) -> list[Ch
             )
         )
     return rows
-
-
-def job_rows(*, chat_set: ChatSet) -> list[JobRow]:
-    """The set's labelling jobs, newest first."""
-    jobs = LabelingJob.objects.filter(chat_set=chat_set).prefetch_related("raters").order_by("-pk")
-    wanted = Assignment.objects.filter(job__chat_set=chat_set).exclude(state=Assignment.State.SKIPPED)
-    counted = (
-        wanted.order_by()
-        .values("job")
-        .annotate(wanted=Count("pk"), submitted=Count("pk", filter=Q(state=Assignment.State.SUBMITTED)))
-    )
-    counts = {row["job"]: row for row in counted}
-    return [
-        JobRow(
-            id=job.pk,
-            name=job.name,
-            state=job.state,
-            overlap=job.overlap,
-            raters=[rater.name for rater in job.raters.all()],
-            submitted=counts[job.pk]["submitted"],
-            wanted=counts[job.pk]["wanted"],
-        )
-        for job in jobs
-    ]
 
 
 def demo_notices(*, chat_set: ChatSet) -> list[str]:

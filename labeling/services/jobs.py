@@ -1,14 +1,33 @@
 """Labelling jobs: a lead asks raters for labels of a chat set."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
+from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils import timezone
 
+from labeling.core import orders
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
+from labeling.selectors.jobs import finished_round, gold_chats, team_of
+from labeling.services.audit import audit
+
+AT_ONCE = 2000
+Kind = Assignment.Kind
+State = LabelingJob.State
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A job that left its calibration round, and who had not finished the round."""
+
+    job: LabelingJob
+    missing: tuple[str, ...]
 
 
 @transaction.atomic
@@ -17,54 +36,213 @@ def job_open(
     chat_set: ChatSet,
     name: str,
     criteria: Sequence[Criterion],
-    raters: Sequence[Rater],
     overlap: int,
     by: User | None,
+    raters: Sequence[Rater] = (),
+    group: Group | None = None,
+    overlap_share: float | None = None,
+    order: str = LabelingJob.Order.TOPIC,
+    seed: int = 0,
+    due_at: datetime | None = None,
+    gold_set: ChatSet | None = None,
+    gold_rate: float = 0.0,
+    calibration_set: ChatSet | None = None,
 ) -> LabelingJob:
-    """Open a job: slots 1…overlap for each chat, topic after topic, each topic in the set's order.
+    """Open a job: slots 1…overlap for each chat; with a share, for that share of them and one for each other.
+
+    Raters are the named ones and whoever belongs to the group when they ask. Chats of a calibration set
+    and gold chats are every rater's: one open row a chat is the pattern, each rater gets a copy of it
+    (`leases`). A `calibration_set` opens a round of its own, and this job waits for `job_start`.
 
     Raises ValidationError where the job could never be finished.
     """
-    chat_ids = _chats_by_topic(chat_set)
-    _check(chat_set=chat_set, criteria=criteria, raters=raters, overlap=overlap, chats=len(chat_ids))
-    job = LabelingJob.objects.create(chat_set=chat_set, name=name, overlap=overlap, created_by=by)
+    team = len(team_of(raters=raters, group=group))
+    job = LabelingJob(
+        chat_set=chat_set,
+        name=name,
+        overlap=team if chat_set.kind == ChatSet.Kind.CALIBRATION else overlap,
+        overlap_share=overlap_share,
+        order=order,
+        seed=seed,
+        due_at=due_at,
+        group=group,
+        guideline=chat_set.rubric.guidelines.last(),
+        gold_set=gold_set,
+        gold_rate=gold_rate,
+        created_by=by,
+    )
+    members = list(chat_set.members.order_by("position").values_list("chat_id", "chat__topic_id"))
+    _check(job, criteria=criteria, chats=len(members), team=team)
+    gold = _gold(job, criteria)
+    if calibration_set is not None:
+        _check_round(calibration_set, chat_set)
+        job.state, job.calibration = State.WAITING, _round_of(job, calibration_set, criteria, raters, team)
+    return _stored(job, criteria, raters, [*_slots(job, members), *gold])
+
+
+@transaction.atomic
+def job_close(*, job: LabelingJob, by: User | None) -> LabelingJob:
+    """Close a job for good: nobody can take, change or submit its chats; labels and drafts stay.
+
+    Closing a job that waits closes its round too. A second time changes nothing. Raises ValidationError
+    for a round that a job waits for.
+    """
+    row = _locked(job)
+    if row.state == State.CLOSED:
+        return row
+    if waiting := row.started_after.filter(state=State.WAITING).first():
+        raise ValidationError(f"{waiting.name} waits for this round: start or close that job first.")
+    was_waiting = row.state == State.WAITING
+    row.state = State.CLOSED
+    row.save(update_fields=["state"])
+    audit(actor=by, verb="job closed", obj=row, name=row.name)
+    if was_waiting and row.calibration is not None:
+        job_close(job=row.calibration, by=by)
+    return row
+
+
+@transaction.atomic
+def job_start(*, job: LabelingJob, by: User | None) -> Started:
+    """Let the raters of a waiting job begin; the round stays open for those who have not finished it.
+
+    Raises ValidationError while nobody has finished the round, or where the job waits for none.
+    """
+    row = _locked(job)
+    if row.state != State.WAITING or row.calibration is None:
+        raise ValidationError(f"{row.name} does not wait for a calibration round.")
+    team = team_of(raters=row.raters.all(), group=row.group)
+    finished = finished_round(job=row.calibration)
+    if not finished:
+        raise ValidationError("Nobody has finished the calibration round yet: there is nothing to compare.")
+    missing = tuple(mate.name for mate in team if mate.rater not in finished)
+    row.state = State.OPEN
+    row.save(update_fields=["state"])
+    audit(actor=by, verb="job started", obj=row, name=row.name, missing=list(missing))
+    return Started(row, missing)
+
+
+def _locked(job: LabelingJob) -> LabelingJob:
+    # NB: no_key, or raters who take chats of the job would wait.
+    return LabelingJob.objects.select_for_update(no_key=True, of=("self",)).get(pk=job.pk)
+
+
+# ---------- what a job is made of ----------
+
+
+def _stored(
+    job: LabelingJob, criteria: Sequence[Criterion], raters: Sequence[Rater], rows: Sequence[Assignment]
+) -> LabelingJob:
+    job.save()
     job.criteria.set(criteria)
     job.raters.set(raters)
-    calibration = chat_set.kind == ChatSet.Kind.CALIBRATION
-    kind = Assignment.Kind.CALIBRATION if calibration else Assignment.Kind.NORMAL
-    Assignment.objects.bulk_create(
-        (
-            Assignment(job=job, chat_id=chat_id, slot=slot, position=position, kind=kind)
-            for position, chat_id in enumerate(chat_ids, 1)
-            for slot in range(1, overlap + 1)
-        ),
-        batch_size=2000,
+    Assignment.objects.bulk_create(rows, batch_size=AT_ONCE)
+    audit(
+        actor=job.created_by,
+        verb="job opened",
+        obj=job,
+        name=job.name,
+        chat_set=job.chat_set.name,
+        labels=len(rows),
     )
     return job
 
 
-def _chats_by_topic(chat_set: ChatSet) -> list[int]:
-    members = list(
-        ChatSetMember.objects.filter(chat_set=chat_set)
-        .order_by("position")
-        .values_list("chat_id", "chat__topic_id")
-    )
-    rank: dict[int, int] = {}
-    for _, topic_id in members:
-        rank.setdefault(topic_id, len(rank))
-    return [chat_id for chat_id, _ in sorted(members, key=lambda member: rank[member[1]])]
+def _slots(job: LabelingJob, members: Sequence[tuple[int, int]]) -> Iterator[Assignment]:
+    chats = [chat for chat, _ in members]
+    if job.chat_set.kind == ChatSet.Kind.CALIBRATION:
+        yield from _patterns(job, chats, kind=Kind.CALIBRATION)
+        return
+    share = 1.0 if job.overlap_share is None else job.overlap_share
+    several = orders.shared_out(chats, share=share, seed=job.seed)
+    if job.order == LabelingJob.Order.TOPIC:
+        ordered = orders.by_topic(members, seed=job.seed)
+    else:
+        ordered = orders.shuffled(chats, seed=job.seed)
+    for position, chat in enumerate(ordered, 1):
+        for slot in range(1, job.overlap + 1 if chat in several else 2):
+            yield Assignment(job=job, chat_id=chat, slot=slot, position=position)
 
 
-def _check(
-    *, chat_set: ChatSet, criteria: Sequence[Criterion], raters: Sequence[Rater], overlap: int, chats: int
-) -> None:
+def _patterns(job: LabelingJob, chats: Sequence[int], *, kind: str) -> list[Assignment]:
+    return [
+        Assignment(job=job, chat_id=chat, slot=1, position=position, kind=kind)
+        for position, chat in enumerate(chats, 1)
+    ]
+
+
+def _gold(job: LabelingJob, criteria: Sequence[Criterion]) -> list[Assignment]:
+    if job.gold_set is None:
+        return []
+    chats = gold_chats(gold_set=job.gold_set, chat_set=job.chat_set, criteria=criteria)
     if not chats:
-        raise ValidationError("The chat set is empty.")
+        raise ValidationError(
+            {
+                "gold_set": f"No chat of {job.gold_set.name} outside {job.chat_set.name} has a known answer: "
+                "adjudicate some first."
+            }
+        )
+    return _patterns(job, chats, kind=Kind.GOLD)
+
+
+def _round_of(
+    job: LabelingJob, chat_set: ChatSet, criteria: Sequence[Criterion], raters: Sequence[Rater], team: int
+) -> LabelingJob:
+    """The calibration round: the same people and criteria, every chat of the set for each of them."""
+    ending = ": calibration"
+    first = LabelingJob(
+        chat_set=chat_set,
+        name=job.name[: 120 - len(ending)] + ending,
+        overlap=team,
+        group=job.group,
+        guideline=job.guideline,
+        created_by=job.created_by,
+    )
+    members = chat_set.members.order_by("position").values_list("chat_id", "chat__topic_id")
+    return _stored(first, criteria, raters, list(_slots(first, list(members))))
+
+
+# ---------- what is refused ----------
+
+
+def _check(job: LabelingJob, *, criteria: Sequence[Criterion], chats: int, team: int) -> None:
+    if not chats:
+        raise ValidationError({"chat_set": "The chat set is empty."})
     if not criteria:
         raise ValidationError({"criteria": "Choose at least one criterion."})
     for criterion in criteria:
-        if criterion.rubric_id != chat_set.rubric_id or criterion.state != Criterion.State.ACTIVE:
+        if criterion.rubric_id != job.chat_set.rubric_id or criterion.state != Criterion.State.ACTIVE:
             raise ValidationError({"criteria": f"{criterion.key} is not active in the set's rubric."})
+    if not team:
+        raise ValidationError({"raters": "Name a rater, or a group that has one."})
     # A rater labels a chat once, so more labels a chat than raters can never come.
-    if not 1 <= overlap <= len(raters):
-        raise ValidationError({"overlap": f"{overlap} labels a chat need {overlap} raters or more."})
+    if not 1 <= job.overlap <= team:
+        raise ValidationError({"overlap": f"{job.overlap} labels a chat need {job.overlap} raters or more."})
+    if job.due_at is not None and job.due_at <= timezone.now():
+        raise ValidationError({"due_at": "The due date has passed."})
+    _check_shares(job, chats)
+
+
+def _check_shares(job: LabelingJob, chats: int) -> None:
+    share = job.overlap_share
+    if share is not None and not 0 < share <= 1:
+        raise ValidationError({"overlap_share": "A share lies between 0 and 1."})
+    if share is not None and (job.overlap == 1 or not round(share * chats)):
+        raise ValidationError({"overlap_share": "With this share no chat gets a second label."})
+    if not 0 <= job.gold_rate <= 0.5:
+        raise ValidationError({"gold_rate": "At most half of the chats can be gold."})
+    if (job.gold_set is None) != (job.gold_rate == 0):
+        missing = "gold_rate" if job.gold_set else "gold_set"
+        raise ValidationError({missing: "Gold chats need both a set and a rate."})
+    if job.gold_set is not None and job.gold_set.rubric_id != job.chat_set.rubric_id:
+        raise ValidationError({"gold_set": f"{job.gold_set.name} belongs to another rubric."})
+
+
+def _check_round(calibration_set: ChatSet, chat_set: ChatSet) -> None:
+    if calibration_set.kind != ChatSet.Kind.CALIBRATION or calibration_set == chat_set:
+        raise ValidationError(
+            {"calibration_set": f"{calibration_set.name} is no calibration set beside this one."}
+        )
+    if calibration_set.rubric_id != chat_set.rubric_id:
+        raise ValidationError({"calibration_set": f"{calibration_set.name} belongs to another rubric."})
+    if not ChatSetMember.objects.filter(chat_set=calibration_set).exists():
+        raise ValidationError({"calibration_set": f"{calibration_set.name} is empty."})

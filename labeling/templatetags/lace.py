@@ -42,6 +42,9 @@ STATUSES = {  # css class and words; running and finished runs use the same chip
     "cancelled": ("dir", "Cancelled"),
     "done": ("on", "Done"),
     "done_with_failures": ("not", "Done with failures"),
+    "waiting": ("few", "Waiting"),
+    "open": ("on", "Open"),
+    "closed": ("dir", "Closed"),
 }
 ROLES = {
     "user": ("cust", "Customer"),

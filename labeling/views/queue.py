@@ -10,9 +10,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from labeling.access import permission_or_404
-from labeling.models.labels import LabelingJob
 from labeling.models.people import User
-from labeling.selectors.queue import Queue, QueueJob, RecentChat, queue_for
+from labeling.selectors.queue import Queue, QueueJob, RecentChat, jobs_of, queue_for
 from labeling.services.labelling import assignment_next
 from labeling.services.roles import rater_for
 
@@ -36,7 +35,7 @@ def queue(request: HttpRequest) -> HttpResponse:
 def next_chat(request: HttpRequest, job_id: int) -> HttpResponse:
     """Lease the next chat of a job and open it; back to the queue when none is left."""
     rater = rater_for(user=cast(User, request.user))
-    job = get_object_or_404(LabelingJob, pk=job_id, raters=rater)
+    job = get_object_or_404(jobs_of(rater_id=rater.pk), pk=job_id)
     assignment = assignment_next(rater=rater, job=job)
     if assignment is None:
         messages.info(request, f"Nothing left for you in {job.name}.")

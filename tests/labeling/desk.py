@@ -1,14 +1,15 @@
 """A rater's desk for tests: a rubric, chats, raters and an open job."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.utils import timezone
 
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
-from labeling.models.labels import Assignment, Consensus, LabelingJob
+from labeling.models.labels import Adjudication, Assignment, Consensus, LabelingJob
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, Rubric
 from labeling.services.jobs import job_open
@@ -36,6 +37,18 @@ class Desk:
         assignment = assignment_next(rater=rater or self.rater, job=self.job)
         assert assignment is not None
         return assignment
+
+    def opened(self, **given: Any) -> LabelingJob:
+        """Another job at the desk, one label a chat unless said otherwise."""
+        plain: dict[str, Any] = {
+            "chat_set": self.chat_set,
+            "name": "November",
+            "criteria": self.criteria,
+            "raters": self.raters,
+            "overlap": 1,
+            "by": None,
+        }
+        return job_open(**plain | given)
 
 
 def make_desk(
@@ -110,3 +123,28 @@ def grow(desk: Desk, *, to: int) -> None:
 def expire(assignment: Assignment) -> None:
     """Let the lease run out a minute ago."""
     Assignment.objects.filter(pk=assignment.pk).update(lease_expires_at=timezone.now() - timedelta(minutes=1))
+
+
+def work_through(job: LabelingJob, rater: Rater) -> Iterator[Assignment]:
+    """Every chat the rater gets until nothing is left; submitted, without a label."""
+    while assignment := assignment_next(rater=rater, job=job):
+        rows = Assignment.objects.filter(pk=assignment.pk)
+        rows.update(state="submitted", lease_token=None, lease_expires_at=None)
+        yield assignment
+
+
+def gold_set_of(desk: Desk, *, chats: int, name: str = "known") -> ChatSet:
+    """A gold set whose chats have one known answer each."""
+    rows = [make_chat(f"{name}-{n}") for n in range(chats)]
+    for chat in rows:
+        Adjudication.objects.create(
+            chat=chat,
+            criterion=desk.criteria[0],
+            value=True,
+            reason="Plain to see.",
+            by_name="Ines",
+            created_at=timezone.now(),
+        )
+    gold = make_set(desk.rubric, *rows, name=name)
+    ChatSet.objects.filter(pk=gold.pk).update(kind="gold")
+    return gold

@@ -1,4 +1,4 @@
-"""Chat sets: the list, one set, and the form that opens a labelling job."""
+"""Chat sets: the list, and one set."""
 
 import pytest
 from django.db import connection
@@ -7,10 +7,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from labeling.models.chats import Chat
-from labeling.models.labels import Label, LabelingJob
-from labeling.models.people import Rater, Role, User
+from labeling.models.labels import Label
+from labeling.models.people import Rater, User
 from labeling.services.labelling import assignment_submit
-from tests.factories import make_chat, make_user
+from tests.factories import make_chat
 from tests.labeling.desk import Desk, answer_all, grow, make_desk, user_of
 
 pytestmark = pytest.mark.django_db
@@ -107,56 +107,14 @@ def test_a_chat_that_is_holdout_in_another_set_is_hidden_from_authors_here_too(
     assert "chat-1" not in page.content.decode()
 
 
-def test_a_lead_opens_a_job_and_the_raters_find_it_in_their_queue(desk: Desk, lead_user: User) -> None:
-    newcomer = make_user("nora", Role.RATER)
-    client = signed_in(lead_user)
-    form = client.get(set_url(desk)).context["form"]
-    assert [user.username for user in form.fields["raters"].queryset] == ["mara", "nora", "rater-2"]
-    given = {
-        "name": "November",
-        "overlap": "2",
-        "raters": [str(newcomer.pk), str(desk.rater.user_id)],
-        "criteria": [str(desk.criteria[0].pk)],
-    }
-    answer = client.post(set_url(desk), given, follow=True)
-    assert "November is open" in answer.content.decode()
-    job = LabelingJob.objects.get(name="November")
-    assert (job.overlap, job.created_by, job.assignments.count()) == (2, lead_user, 6)
-    assert {rater.name for rater in job.raters.all()} == {"mara", "nora"}
-    assert "November" in signed_in(newcomer).get(reverse("labeling:queue")).content.decode()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"overlap": "2"}, "need 2 raters"),
-        ({"overlap": "0"}, "greater than or equal to 1"),
-        ({"name": ""}, "This field is required"),
-        ({"raters": []}, "This field is required"),
-        ({"criteria": []}, "This field is required"),
-        ({"raters": ["999"]}, "not one of the available choices"),
-    ],
-    ids=str,
-)
-def test_a_job_that_could_not_be_done_is_refused_in_the_form(
-    desk: Desk, lead_user: User, change: dict[str, object], message: str
+def test_only_a_lead_is_shown_the_way_to_open_a_job_and_a_rater_sees_no_sets(
+    desk: Desk, author_user: User, lead_user: User
 ) -> None:
-    given = {
-        "name": "November",
-        "overlap": "1",
-        "raters": [str(desk.rater.user_id)],
-        "criteria": [str(criterion.pk) for criterion in desk.criteria],
-    }
-    answer = signed_in(lead_user).post(set_url(desk), given | change)
-    assert answer.status_code == 200
-    assert message in answer.content.decode()
-    assert LabelingJob.objects.count() == 1
-
-
-def test_an_author_cannot_open_jobs_and_a_rater_sees_no_sets(desk: Desk, author_user: User) -> None:
+    way = f'href="{reverse("labeling:job_new")}?set={desk.chat_set.pk}"'
+    assert way in signed_in(lead_user).get(set_url(desk)).content.decode()
     author = signed_in(author_user)
-    assert author.get(set_url(desk)).context["form"] is None
-    assert author.post(set_url(desk), {"name": "Mine"}).status_code == 404
+    assert way not in author.get(set_url(desk)).content.decode()
+    assert author.post(set_url(desk), {"name": "Mine"}).status_code == 405
     for url in (reverse("labeling:set_list"), set_url(desk)):
         assert signed_in(user_of(desk.rater)).get(url).status_code == 404
 

@@ -1,0 +1,183 @@
+"""One labelling job in full, for leads: who has done what, how far each topic is, what was skipped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.utils import timezone
+
+from labeling.models.chats import ChatSet
+from labeling.models.labels import Assignment, LabelingJob
+from labeling.selectors.jobs import finished_round, job_counts, team_of
+from labeling.selectors.labels import EXPIRED
+
+SHOWN = 50
+MS_A_MINUTE = 60_000
+Kind, State = Assignment.Kind, Assignment.State
+
+
+@dataclass(frozen=True, slots=True)
+class RaterProgress:
+    """What one rater has done in the job; gold chats are part of `submitted`."""
+
+    name: str
+    submitted: int = 0
+    gold: int = 0
+    in_work: int = 0
+    skipped: int = 0
+    minutes: float | None = None
+    last_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicProgress:
+    """Labels of one topic, gold chats left out."""
+
+    topic: str
+    chats: int
+    submitted: int
+    in_work: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetProgress:
+    """Labels of one of the sets that the job draws on; `wanted` is None for gold, which is as raters come."""
+
+    id: int
+    name: str
+    role: str
+    submitted: int
+    wanted: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedChat:
+    """A chat that a rater gave back, and why."""
+
+    chat: str
+    topic: str
+    rater: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatInWork:
+    """A chat that a rater holds now, until its lease runs out."""
+
+    chat: str
+    topic: str
+    rater: str
+    expires_at: datetime
+    expired: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """The page of one job."""
+
+    submitted: int
+    wanted: int
+    raters: Sequence[RaterProgress]
+    sets: Sequence[SetProgress]
+    topics: Sequence[TopicProgress]
+    skipped: Sequence[SkippedChat]
+    skipped_total: int
+    in_work: Sequence[ChatInWork]
+    # Of the round that the job waits for, or that this job is.
+    finished: int
+    team: int
+
+
+def job_page(*, job: LabelingJob) -> JobPage:
+    """Everything the page shows, in a fixed number of queries; long lists are cut at 50 rows."""
+    rows = Assignment.objects.filter(job=job).order_by()
+    given_back = rows.filter(state=State.SKIPPED).exclude(skip_reason=EXPIRED)
+    submitted, wanted = job_counts(jobs=[job.pk]).get(job.pk, (0, 0))
+    raters = _raters(job, rows)
+    calibrates = job.chat_set.kind == ChatSet.Kind.CALIBRATION
+    first = job if calibrates else job.calibration
+    return JobPage(
+        submitted=submitted,
+        wanted=wanted,
+        raters=raters,
+        sets=_sets(job, rows, submitted, wanted),
+        topics=_topics(rows, labels_a_pattern=job.overlap),
+        skipped=_skipped(given_back),
+        skipped_total=given_back.count(),
+        in_work=_in_work(rows) if job.state == LabelingJob.State.OPEN else (),
+        finished=len(finished_round(job=first)) if first else 0,
+        team=len(raters),
+    )
+
+
+def _raters(job: LabelingJob, rows: QuerySet[Assignment]) -> tuple[RaterProgress, ...]:
+    """The team as it is today, and whoever labelled before they left it."""
+    counts = (
+        rows.filter(rater__isnull=False)
+        .values_list("rater__name")
+        .annotate(
+            submitted=Count("pk", filter=Q(state=State.SUBMITTED)),
+            gold=Count("pk", filter=Q(state=State.SUBMITTED, kind=Kind.GOLD)),
+            in_work=Count("pk", filter=Q(state=State.LEASED)),
+            skipped=Count("pk", filter=Q(state=State.SKIPPED) & ~Q(skip_reason=EXPIRED)),
+            ms=Sum("active_ms", filter=Q(state=State.SUBMITTED)),
+            last_at=Max("submitted_at"),
+        )
+    )
+    found = {
+        name: RaterProgress(name, submitted, gold, held, skipped, ms / MS_A_MINUTE if ms else None, last_at)
+        for name, submitted, gold, held, skipped, ms, last_at in counts
+    }
+    team = {mate.name: RaterProgress(mate.name) for mate in team_of(raters=job.raters.all(), group=job.group)}
+    return tuple((team | found)[name] for name in sorted(team | found))
+
+
+def _sets(
+    job: LabelingJob, rows: QuerySet[Assignment], submitted: int, wanted: int
+) -> tuple[SetProgress, ...]:
+    sets = [SetProgress(job.chat_set_id, job.chat_set.name, "asked", submitted, wanted)]
+    if job.gold_set is not None:
+        gold = rows.filter(kind=Kind.GOLD, state=State.SUBMITTED).count()
+        sets.append(SetProgress(job.gold_set.pk, job.gold_set.name, "gold", gold, None))
+    if (first := job.calibration) is not None:
+        counts = job_counts(jobs=[first.pk]).get(first.pk, (0, 0))
+        sets.append(SetProgress(first.chat_set_id, first.chat_set.name, "calibration", *counts))
+    return tuple(sets)
+
+
+def _topics(rows: QuerySet[Assignment], *, labels_a_pattern: int) -> tuple[TopicProgress, ...]:
+    counts = (
+        rows.exclude(kind=Kind.GOLD)
+        .values_list("chat__topic__name")
+        .annotate(
+            chats=Count("chat", distinct=True),
+            submitted=Count("pk", filter=Q(state=State.SUBMITTED)),
+            in_work=Count("pk", filter=Q(state=State.LEASED)),
+            normal=Count("pk", filter=Q(kind=Kind.NORMAL) & ~Q(state=State.SKIPPED)),
+            patterns=Count("pk", filter=Q(kind=Kind.CALIBRATION, state=State.OPEN)),
+        )
+    )
+    return tuple(
+        TopicProgress(topic, chats, submitted, in_work, max(normal + patterns * labels_a_pattern, submitted))
+        for topic, chats, submitted, in_work, normal, patterns in sorted(counts)
+    )
+
+
+def _skipped(given_back: QuerySet[Assignment]) -> tuple[SkippedChat, ...]:
+    rows = given_back.order_by("-pk").values_list(
+        "chat__external_id", "chat__topic__name", "rater__name", "skip_reason"
+    )
+    return tuple(SkippedChat(*row) for row in rows[:SHOWN])
+
+
+def _in_work(rows: QuerySet[Assignment]) -> tuple[ChatInWork, ...]:
+    now = timezone.now()
+    leased = rows.filter(state=State.LEASED).order_by("rater__name", "pk")
+    held = leased.values_list("chat__external_id", "chat__topic__name", "rater__name", "lease_expires_at")
+    return tuple(
+        ChatInWork(chat, topic, rater, until, until < now)
+        for chat, topic, rater, until in held[:SHOWN]
+        if until is not None  # the database promises it of a lease
+    )

@@ -1,0 +1,157 @@
+"""Labelling jobs as a lead sees them. Counts only; no query grows with the chats."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil, floor
+
+from django.contrib.auth.models import Group
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.labels import Adjudication, Assignment, LabelingJob
+from labeling.models.people import Rater, User
+from labeling.models.rubric import Criterion
+from labeling.selectors.sets import labellers
+
+
+@dataclass(frozen=True, slots=True)
+class Teammate:
+    """Somebody who labels in a job; `rater` is the rater's id, None for an account that never labelled."""
+
+    name: str
+    rater: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A labelling job in a list: labels submitted of those wanted, gold chats left out."""
+
+    id: int
+    name: str
+    chat_set: str
+    due_at: datetime | None
+    overdue: bool
+    state: str
+    overlap: int
+    overlap_share: float | None
+    calibration: bool
+    raters: Sequence[str]
+    group: str
+    submitted: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a job would ask for: labels over chats, chats of a rater on average, gold ones on top."""
+
+    chats: int
+    several: int
+    labels: int
+    raters: int
+    gold: int
+
+    @property
+    def each(self) -> int:
+        """Chats of a rater who does an equal share."""
+        return ceil(self.labels / self.raters) if self.raters else 0
+
+
+def job_rows(*, chat_set: ChatSet | None = None, jobs: QuerySet[LabelingJob] | None = None) -> list[JobRow]:
+    """The labelling jobs, all, one set's or those given, newest first."""
+    chosen = LabelingJob.objects.all() if jobs is None else jobs
+    if chat_set is not None:
+        chosen = chosen.filter(chat_set=chat_set)
+    rows = list(chosen.select_related("chat_set", "group").prefetch_related("raters").order_by("-pk"))
+    counts = job_counts(jobs=[row.pk for row in rows])
+    return [_job_row(row, *counts.get(row.pk, (0, 0))) for row in rows]
+
+
+def job_counts(*, jobs: Collection[int]) -> dict[int, tuple[int, int]]:
+    """By job, labels submitted and wanted; of a calibration chat one is wanted from each of its raters."""
+    kind, state = Assignment.Kind, Assignment.State
+    rows = Assignment.objects.filter(job__in=jobs).exclude(kind=kind.GOLD).exclude(state=state.SKIPPED)
+    counted = (
+        rows.order_by()
+        .values_list("job", "job__overlap")
+        .annotate(
+            submitted=Count("pk", filter=Q(state=state.SUBMITTED)),
+            normal=Count("pk", filter=Q(kind=kind.NORMAL)),
+            patterns=Count("pk", filter=Q(kind=kind.CALIBRATION, state=state.OPEN)),
+        )
+    )
+    return {
+        job: (submitted, max(normal + patterns * overlap, submitted))
+        for job, overlap, submitted, normal, patterns in counted
+    }
+
+
+def _job_row(job: LabelingJob, submitted: int, wanted: int) -> JobRow:
+    late = job.due_at is not None and job.due_at < timezone.now()
+    return JobRow(
+        id=job.pk,
+        name=job.name,
+        chat_set=job.chat_set.name,
+        due_at=job.due_at,
+        overdue=late and job.state != LabelingJob.State.CLOSED and submitted < wanted,
+        state=job.state,
+        overlap=job.overlap,
+        overlap_share=job.overlap_share,
+        calibration=job.chat_set.kind == ChatSet.Kind.CALIBRATION,
+        raters=[rater.name for rater in job.raters.all()],
+        group=job.group.name if job.group else "",
+        submitted=submitted,
+        wanted=wanted,
+    )
+
+
+def job_size(
+    *, chats: int, overlap: int, raters: int, share: float | None = None, gold_rate: float = 0, gold: int = 0
+) -> Size:
+    """The size of a job of so many chats; `gold` is how many gold chats there are to choose from."""
+    several = chats if share is None else round(share * chats)
+    labels = several * overlap + chats - several
+    each = ceil(labels / raters) if raters else 0
+    mixed_in = min(gold, floor(each * gold_rate / (1 - gold_rate)))
+    return Size(chats=chats, several=several, labels=labels, raters=raters, gold=mixed_in)
+
+
+def team_of(*, raters: Iterable[Rater], group: Group | None) -> list[Teammate]:
+    """The named raters and whoever in the group may label today, each once, by name."""
+    team = {rater.pk: Teammate(rater.name, rater.pk) for rater in raters}
+    new = []
+    for user in labellers().filter(groups=group) if group else ():
+        if (rater := getattr(user, "rater", None)) is None:
+            new.append(Teammate(user.get_username(), None))
+        else:
+            team[rater.pk] = Teammate(rater.name, rater.pk)
+    return sorted([*team.values(), *new], key=lambda mate: mate.name)
+
+
+def team_size(*, accounts: Iterable[User], group: Group | None) -> int:
+    """How many people the chosen accounts and the group's members are together."""
+    members = labellers().filter(groups=group).values_list("pk", flat=True) if group else ()
+    return len({account.pk for account in accounts} | set(members))
+
+
+def gold_chats(*, gold_set: ChatSet, chat_set: ChatSet, criteria: Sequence[Criterion]) -> list[int]:
+    """The chats of a gold set with a known answer to a criterion; none that is in the chat set too."""
+    known = Adjudication.objects.filter(
+        chat=OuterRef("chat"), criterion__in=criteria, replaced_at__isnull=True
+    )
+    asked = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
+    members = ChatSetMember.objects.filter(Exists(known), chat_set=gold_set).exclude(chat__in=asked)
+    return list(members.order_by("position").values_list("chat_id", flat=True))
+
+
+def finished_round(*, job: LabelingJob) -> set[int]:
+    """The raters who submitted or skipped every chat of a calibration round, and submitted any."""
+    rows = Assignment.objects.filter(job=job)
+    chats = rows.filter(state=Assignment.State.OPEN).count()
+    ended = rows.filter(state__in=[Assignment.State.SUBMITTED, Assignment.State.SKIPPED])
+    per_rater = ended.values_list("rater").annotate(
+        chats=Count("pk"), submitted=Count("pk", filter=Q(state=Assignment.State.SUBMITTED))
+    )
+    return set(per_rater.filter(chats__gte=chats, submitted__gt=0).values_list("rater", flat=True))
