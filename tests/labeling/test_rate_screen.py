@@ -223,7 +223,7 @@ def test_a_submitted_chat_can_be_corrected_and_leads_back_to_the_chat_in_work(
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (640, 360), (390, 844)])
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     screen: Page, theme: str, width: int, height: int
 ) -> None:
@@ -245,6 +245,19 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
         ]
         assert bad == []
         screen.keyboard.press("Escape")
+    assert screen.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 640, 390])  # 640 is 1280 at 200 % zoom
+def test_nothing_serious_for_axe_on_the_queue(
+    screen: Page, live_server: LiveServer, theme: str, width: int
+) -> None:
+    screen.set_viewport_size({"width": width, "height": 720})
+    screen.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    screen.goto(live_server.url + reverse("labeling:queue"))
+    found = Axe().run(screen).response["violations"]
+    assert [rule["id"] for rule in found if rule["impact"] in {"serious", "critical"}] == []
     assert screen.evaluate("document.documentElement.scrollWidth") <= width
 
 
