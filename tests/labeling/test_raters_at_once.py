@@ -110,7 +110,7 @@ def test_leases_that_run_out_and_chats_that_are_skipped_change_none_of_it(desk: 
 
     def work(number: int) -> None:
         rater = desk.raters[number]
-        for _ in range(12):
+        for _ in range(3):
             if assignment := assignment_next(rater=rater, job=desk.job):
                 act(assignment, rater)
 
