@@ -165,7 +165,9 @@ def give_away_people(desk: Desk, *, other: Rater, lead: User) -> None:
         chat.experiment, chat.variant = f"{CANARY}-experiment", f"{CANARY}-variant"
         chat.save()
     _gold(desk)
-    User.objects.filter(pk=other.user_id).update(first_name=f"{CANARY}-name", email=f"{CANARY}@example.org")
+    User.objects.filter(pk=user_of(other).pk).update(
+        first_name=f"{CANARY}-name", email=f"{CANARY}@example.org"
+    )
     Rater.objects.filter(pk=other.pk).update(name=f"{CANARY}-other")
     Group.objects.create(name=f"{CANARY}-group")
     ApiToken.objects.create(user=lead, name=f"{CANARY}-token", digest="d" * 64, scopes=["see_judge"])

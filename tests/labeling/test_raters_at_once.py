@@ -15,8 +15,8 @@ from labeling.models.people import Rater
 from labeling.selectors.queue import free_slots
 from labeling.services.leases import Conflict, assignment_locked, assignment_next, assignment_skip, check_held
 from tests.factories import make_chat, make_rater, make_rubric, make_set
+from tests.labeling.calls import at_once
 from tests.labeling.desk import Desk, expire
-from tests.labeling.test_labelling import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
