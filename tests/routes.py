@@ -86,6 +86,15 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_job_close": (post(LEADS),),
     "api_job_start": (post(LEADS),),
     "api_job_next": (post(RATERS), post(NOBODY, job_id="foreign_job")),
+    # ---- adjudication
+    "labeling:adjudication_queue": (get(LEADS),),
+    "labeling:adjudicate": (get(LEADS), post(LEADS)),
+    "labeling:adjudicate_named": (post(LEADS),),
+    "labeling:adjudicate_withdraw": (post(NOBODY),),  # of whom nobody says which decision they saw
+    "labeling:adjudicate_likely": (get(LEADS),),
+    "api_adjudication_queue": (get(LEADS),),
+    "api_adjudicate": (get(LEADS), Case(LEADS, "PUT"), Case(LEADS, "DELETE")),
+    "api_dawid_skene": (get(LEADS),),
     # ---- texts for raters, notes, rules
     "labeling:guideline_list": LOOK,
     "labeling:guideline_preview": (post(AUTHORS),),
@@ -110,7 +119,13 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_note_settle": (post(LEADS),),
     # ---- chat sets
     "labeling:set_list": LOOK,
-    "labeling:set_detail": (get(AUTHORS), post(LEADS)),
+    "labeling:set_detail": LOOK,
+    "api_sets": (get(LEADS),),
+    "api_labels": (get(LEADS),),
+    "api_export": (get(LEADS),),
+    # ---- tokens
+    "labeling:token_list": (get(SIGNED_IN), post(SIGNED_IN)),
+    "labeling:token_revoke": (post(LEADS),),  # their own
     # ---- judge
     "evaluation:criterion_list": LOOK,
     "evaluation:criterion_detail": LOOK,
@@ -137,6 +152,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:disagreements": LOOK,
     "alignment:knowledge_gaps": LOOK,
     "alignment:cell": LOOK,
+    "alignment:chat_newest": LOOK,
     "alignment:chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
     "api_run_report": LOOK,
     "api_set_report": LOOK,

@@ -120,6 +120,7 @@ def open_job(page: Page) -> None:
     """The lead hands the set to the raters."""
     page.get_by_role("link", name="Chat sets").click()
     page.get_by_role("link", name="may", exact=True).click()
+    page.get_by_role("link", name="Open a labelling job").click()
     page.get_by_label("Name", exact=True).fill("May chats")
     page.get_by_label("Labels a chat").fill("1")
     page.get_by_label("cleo").check()

@@ -94,6 +94,8 @@ def make_world() -> World:
         "note_id": RaterNote.objects.filter(rater=other).latest("id").pk,
         "token_id": ApiToken.objects.get().pk,
         "number": 1,
+        "what": "labels",
+        "kind": "jsonl",
     }
     return World(desk, users, args)
 

@@ -81,7 +81,8 @@ def test_the_same_text_makes_no_version(desk: Desk) -> None:
     first = write(desk, "Read.", base=0)
     assert write(desk, "Read.", base=0) == write(desk, "Read.", base=1) == first
     unchanged = reword(desk.criteria[0])
-    assert (unchanged.number, AuditEvent.objects.count()) == (1, 1)
+    assert unchanged.number == 1
+    assert AuditEvent.objects.filter(verb__endswith="written").count() == 1
 
 
 def test_of_two_who_started_from_the_same_version_the_second_is_refused_and_shown_the_newer_text(

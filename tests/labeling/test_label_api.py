@@ -239,6 +239,11 @@ def test_the_schema_describes_every_route_without_warnings(capsys: pytest.Captur
 
     paths = SchemaGenerator(patterns=labeling.api_urls.urlpatterns).get_schema(public=True)["paths"]
     assert {(path, method) for path, methods in paths.items() for method in methods} == {
+        ("/adjudication/", "get"),
+        ("/adjudication/{chat_id}/{criterion_key}/", "get"),
+        ("/adjudication/{chat_id}/{criterion_key}/", "put"),
+        ("/adjudication/{chat_id}/{criterion_key}/", "delete"),
+        ("/sets/{set_id}/dawid-skene/{criterion_key}/", "get"),
         ("/labels/", "get"),
         ("/sets/", "get"),
         ("/sets/{set_id}/export/{what}.{kind}", "get"),

@@ -171,7 +171,7 @@ def test_a_note_is_settled_once_with_an_audit_event(desk: Desk, lead_user: User,
     first = signed_in(lead_user).post(url).json()
     assert (first["settled"], first["settled_by"]) == (True, "ines")
     assert signed_in(author_user).post(url).json() == first
-    event = AuditEvent.objects.get()
+    event = AuditEvent.objects.get(object_type="labeling.raternote")
     assert (event.actor, event.verb, event.object_id) == (lead_user, "note settled", kept.pk)
 
 
