@@ -77,3 +77,9 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     # Django refuses the ORM in a thread with a running event loop, and Playwright leaves one in this thread.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     return {**browser_type_launch_args, "executable_path": path, "args": ["--no-sandbox"]}
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
+    """No transitions: a check of contrast must not meet colours half way."""
+    return {**browser_context_args, "reduced_motion": "reduce"}

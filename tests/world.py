@@ -51,6 +51,17 @@ def rolled_back() -> Iterator[None]:
         transaction.set_rollback(True)
 
 
+# Arguments of routes that name no row of the world.
+WORDS = {
+    "criterion_key": "polite",
+    "key": "polite",
+    "cell": "fn",
+    "number": 1,
+    "what": "labels",
+    "kind": "jsonl",
+}
+
+
 def make_world() -> World:
     """Mara, `rater`, has submitted chat 1 and works on chat 2, which `other` has submitted.
 
@@ -75,6 +86,7 @@ def make_world() -> World:
     run = give_away_judge(desk)
     give_away_people(desk, other=other, lead=lead)
     args = {
+        **WORDS,
         "assignment_id": leased.pk,
         "submitted_assignment": submitted.pk,
         "foreign_assignment": foreign.pk,
@@ -86,16 +98,10 @@ def make_world() -> World:
         "holdout_chat": _holdout(desk, run),
         "run_id": run.pk,
         "profile_id": JudgeProfile.objects.get(is_default=True).pk,
-        "criterion_key": "polite",
-        "key": "polite",
-        "cell": "fn",
         "rater_id": other.pk,
         "user_id": lead.pk,
         "note_id": RaterNote.objects.filter(rater=other).latest("id").pk,
         "token_id": ApiToken.objects.get().pk,
-        "number": 1,
-        "what": "labels",
-        "kind": "jsonl",
     }
     return World(desk, users, args)
 

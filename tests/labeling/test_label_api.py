@@ -32,6 +32,41 @@ def rater(desk: Desk) -> Client:
 
 # ---------- what works ----------
 
+ROUTES = {
+    ("/adjudication/", "get"),
+    ("/adjudication/{chat_id}/{criterion_key}/", "get"),
+    ("/adjudication/{chat_id}/{criterion_key}/", "put"),
+    ("/adjudication/{chat_id}/{criterion_key}/", "delete"),
+    ("/sets/{set_id}/dawid-skene/{criterion_key}/", "get"),
+    ("/labels/", "get"),
+    ("/sets/", "get"),
+    ("/sets/{set_id}/export/{what}.{kind}", "get"),
+    ("/jobs/", "get"),
+    ("/jobs/", "post"),
+    ("/jobs/{job_id}/", "get"),
+    ("/jobs/{job_id}/start/", "post"),
+    ("/jobs/{job_id}/next/", "post"),
+    ("/jobs/{job_id}/close/", "post"),
+    ("/queue/", "get"),
+    ("/assignments/{assignment_id}/", "get"),
+    ("/assignments/{assignment_id}/labels/{criterion_key}/", "put"),
+    ("/assignments/{assignment_id}/labels/{criterion_key}/", "delete"),
+    ("/assignments/{assignment_id}/submit/", "post"),
+    ("/assignments/{assignment_id}/skip/", "post"),
+    ("/assignments/{assignment_id}/guideline/", "get"),
+    ("/assignments/{assignment_id}/notes/", "post"),
+    ("/notes/", "get"),
+    ("/notes/{note_id}/settle/", "post"),
+    ("/rubrics/{rubric_id}/guidelines/", "get"),
+    ("/rubrics/{rubric_id}/guidelines/", "post"),
+    ("/criteria/{key}/versions/", "get"),
+    ("/criteria/{key}/versions/", "post"),
+    ("/workspace/", "get"),
+    ("/workspace/", "patch"),
+    ("/workspace/log/", "get"),
+    ("/assignments/{assignment_id}/extend/", "post"),
+}
+
 
 def test_a_saved_answer_comes_back_with_its_evidence(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
@@ -238,38 +273,5 @@ def test_the_schema_describes_every_route_without_warnings(capsys: pytest.Captur
     import labeling.api_urls
 
     paths = SchemaGenerator(patterns=labeling.api_urls.urlpatterns).get_schema(public=True)["paths"]
-    assert {(path, method) for path, methods in paths.items() for method in methods} == {
-        ("/adjudication/", "get"),
-        ("/adjudication/{chat_id}/{criterion_key}/", "get"),
-        ("/adjudication/{chat_id}/{criterion_key}/", "put"),
-        ("/adjudication/{chat_id}/{criterion_key}/", "delete"),
-        ("/sets/{set_id}/dawid-skene/{criterion_key}/", "get"),
-        ("/labels/", "get"),
-        ("/sets/", "get"),
-        ("/sets/{set_id}/export/{what}.{kind}", "get"),
-        ("/jobs/", "get"),
-        ("/jobs/", "post"),
-        ("/jobs/{job_id}/", "get"),
-        ("/jobs/{job_id}/start/", "post"),
-        ("/jobs/{job_id}/next/", "post"),
-        ("/jobs/{job_id}/close/", "post"),
-        ("/queue/", "get"),
-        ("/assignments/{assignment_id}/", "get"),
-        ("/assignments/{assignment_id}/labels/{criterion_key}/", "put"),
-        ("/assignments/{assignment_id}/labels/{criterion_key}/", "delete"),
-        ("/assignments/{assignment_id}/submit/", "post"),
-        ("/assignments/{assignment_id}/skip/", "post"),
-        ("/assignments/{assignment_id}/guideline/", "get"),
-        ("/assignments/{assignment_id}/notes/", "post"),
-        ("/notes/", "get"),
-        ("/notes/{note_id}/settle/", "post"),
-        ("/rubrics/{rubric_id}/guidelines/", "get"),
-        ("/rubrics/{rubric_id}/guidelines/", "post"),
-        ("/criteria/{key}/versions/", "get"),
-        ("/criteria/{key}/versions/", "post"),
-        ("/workspace/", "get"),
-        ("/workspace/", "patch"),
-        ("/workspace/log/", "get"),
-        ("/assignments/{assignment_id}/extend/", "post"),
-    }
+    assert {(path, method) for path, methods in paths.items() for method in methods} == ROUTES
     assert capsys.readouterr().err == ""
