@@ -70,7 +70,8 @@ def adjudication_decide(
         raise DecidedMeanwhileError(current)
     _replace({cell: row}, [current] if current else [], now)
     consensus_refresh(criterion_ids=[criterion.pk], chat_ids=[chat.pk])
-    audit(actor=by, verb="label adjudicated", obj=row, **_named(row), value=value, replaced=seen)
+    # NB: not the answer: who may read the log need not see holdout.
+    audit(actor=by, verb="label adjudicated", obj=row, **_named(row), replaced=seen)
     return row
 
 

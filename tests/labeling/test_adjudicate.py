@@ -71,7 +71,7 @@ def test_it_is_on_record_who_decided_what(item: Item, lead_user: User) -> None:
         "labeling.adjudication",
         row.pk,
     )
-    assert event.detail == {"chat": "chat-1", "criterion": "polite", "value": False, "replaced": None}
+    assert event.detail == {"chat": "chat-1", "criterion": "polite", "replaced": None}
 
 
 def test_a_second_decision_replaces_the_first_and_keeps_it_in_the_history(

@@ -273,3 +273,16 @@ def test_a_phone_can_answer_and_submit_by_touch(browser: Any, live_server: LiveS
     phone.locator("#submit").tap()
     expect(phone.locator("h1")).to_contain_text("chat-2")
     context.close()
+
+
+@pytest.mark.parametrize("link", ["#m2 .no", "a.skip"])
+def test_a_link_within_the_page_leaves_the_work_as_it_is(screen: Page, link: str) -> None:
+    screen.keyboard.press("j")
+    asked = question(screen).text_content() or ""
+    screen.evaluate("window.samePage = true")
+    screen.locator(link).focus()
+    screen.keyboard.press("Enter")
+    expect(screen).to_have_url(re.compile("#m"))
+    screen.wait_for_load_state("networkidle")
+    assert screen.evaluate("window.samePage") is True
+    expect(question(screen)).to_have_text(asked)

@@ -88,7 +88,10 @@ addEventListener("beforeunload", (event) => {
   screen.commitComment();
   if (screen.saving.unsent && !screen.stopped) event.preventDefault();
 });
-addEventListener("popstate", () => location.reload());
+// Back and forward lead to another chat; a link to a turn of this one stays here.
+addEventListener("popstate", () => {
+  if (location.pathname !== screen.path) location.reload();
+});
 
 function wireButtons() {
   $("#picking button").addEventListener("click", () => screen.endPicking());

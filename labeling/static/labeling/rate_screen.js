@@ -21,6 +21,7 @@ const TYPING_PAUSE = 800; // ms without a key before a comment is saved
 
 export class Screen {
   opened = "";
+  path = location.pathname;
   leaving = false; // the chat is being submitted: keys wait for the next one
   #page = JSON.parse($("#rate-state").textContent);
   #end = new AbortController();
