@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import Group
+from django.db import connection
 
 from labeling.core.rubric import version_hash
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
@@ -86,3 +87,9 @@ def make_set(rubric: Rubric, *chats: Chat, name: str = "calibration", split: str
         for position, chat in enumerate(chats, 1)
     )
     return chat_set
+
+
+def analyze() -> None:
+    """Tell the database what its tables hold now: it does so by itself, but not in the middle of a test."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")

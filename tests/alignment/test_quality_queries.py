@@ -11,6 +11,7 @@ from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob
 from labeling.models.people import Rater
 from tests.alignment.compared import Compared, make_compared
 from tests.alignment.quality import job_of, pages, polite
+from tests.factories import analyze
 
 pytestmark = pytest.mark.django_db
 ACTIVE_MS = (1, 60_000)  # every second one is rushed
@@ -62,6 +63,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_chats(lead: Clie
     lead.get(pages(compared)["list"])  # what the site keeps in mind is asked for once
     for size in (100, 10_000):
         grow(compared, job, to=size)
+        analyze()
         counts = {}
         for name, url in pages(compared, job).items():
             with CaptureQueriesContext(connection) as queries:

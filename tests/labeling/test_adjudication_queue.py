@@ -13,7 +13,7 @@ from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
 from labeling.services.adjudications import adjudication_decide
-from tests.factories import make_rubric, make_set
+from tests.factories import analyze, make_rubric, make_set
 from tests.labeling.bench_of_labels import Item, label, labelled_item
 
 pytestmark = pytest.mark.django_db
@@ -185,6 +185,7 @@ def many(item: Item, *, to: int) -> None:
         for place, rater in enumerate(Rater.objects.all())
         for n, chat in enumerate(chats[::5])
     )
+    analyze()
 
 
 def test_queries_do_not_grow_from_100_to_10_000_chats(lead: Client) -> None:

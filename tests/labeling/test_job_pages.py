@@ -15,7 +15,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Role, User
 from labeling.services.labelling import assignment_next, assignment_skip, assignment_submit
-from tests.factories import make_chat, make_set, make_user
+from tests.factories import analyze, make_chat, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, expire, gold_set_of, grow, make_desk, user_of, work_through
 
 pytestmark = pytest.mark.django_db
@@ -294,6 +294,7 @@ def test_the_pages_take_the_same_number_of_queries_at_100_and_10000_chats(desk: 
     counts: list[list[int]] = []
     for size in (100, 10_000):
         grow(desk, to=size)
+        analyze()
         counts.append([])
         for url in urls:
             lead.get(url)
