@@ -14,7 +14,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, ConflictResponse, ManagesLabeling
+from labeling.api.base import (
+    FORBIDDEN,
+    NOT_FOUND,
+    PROBLEMS,
+    WRONG,
+    AnswerInput,
+    ConflictResponse,
+    ManagesLabeling,
+)
 from labeling.core.problems import FieldProblem
 from labeling.forms.adjudication import AdjudicationFilterForm
 from labeling.models.chats import Chat, ChatSet
@@ -105,19 +113,11 @@ class AdjudicationItemOutput(serializers.Serializer[AdjudicationItem]):
     history = DecisionOutput(many=True)
 
 
-class DecisionInput(serializers.Serializer[Any]):
+class DecisionInput(AnswerInput):
     """A decision; `seen` is the id of the decision in force that was read, null for none."""
 
-    value = serializers.BooleanField(allow_null=True)
     reason = serializers.CharField(max_length=REASON_LIMIT)
     seen = serializers.IntegerField(allow_null=True, required=False, default=None)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """NB: JSON's true, false and null only; "yes" or 1 would be a guess."""
-        given = cast(dict[str, Any], self.initial_data).get("value")
-        if given is not None and not isinstance(given, bool):
-            raise serializers.ValidationError({"value": "Must be true, false or null."})
-        return attrs
 
 
 class RatesOutput(serializers.Serializer[Any]):

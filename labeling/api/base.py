@@ -1,5 +1,6 @@
 """Who may call, and what fails how, in all of the API."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from django.http import Http404
@@ -38,6 +39,19 @@ class ManagesLabeling(Permitted):
     """A lead's routes of the labelling side."""
 
     permission = "labeling.manage_labeling"
+
+
+class AnswerInput(serializers.Serializer[Any]):
+    """What every answer sent in has: its value, null for not applicable."""
+
+    value = serializers.BooleanField(allow_null=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """NB: JSON's true, false and null only; "yes" or 1 would be a guess."""
+        given = cast(Mapping[str, Any], self.initial_data).get("value")
+        if given is not None and not isinstance(given, bool):
+            raise serializers.ValidationError({"value": "Must be true, false or null."})
+        return attrs
 
 
 class ProblemOutput(serializers.Serializer[Any]):

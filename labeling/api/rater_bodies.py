@@ -1,12 +1,11 @@
 """What goes into the rater's API and what comes out."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from django.core.validators import MaxLengthValidator
 from rest_framework import serializers
 
-from labeling.api.base import ProblemOutput
+from labeling.api.base import AnswerInput, ProblemOutput
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
 from labeling.selectors.labels import Answer, newest_version
@@ -25,14 +24,13 @@ class EvidenceSerializer(serializers.Serializer[Any]):
     quote = serializers.CharField(required=False, trim_whitespace=False)
 
 
-class LabelInput(serializers.Serializer[Any]):
+class LabelInput(AnswerInput):
     """An answer; `client_id` makes repeats harmless, `version` is the criterion version that was read.
 
     `revision` is that of the answer the sender knew, 0 for none: nothing is saved over a newer one.
     """
 
     client_id = serializers.UUIDField()
-    value = serializers.BooleanField(allow_null=True)
     rationale = serializers.CharField(
         required=False, allow_blank=True, trim_whitespace=False, validators=[MaxLengthValidator(10_000)]
     )
@@ -41,13 +39,6 @@ class LabelInput(serializers.Serializer[Any]):
     version = serializers.IntegerField(min_value=1, required=False)
     revision = serializers.IntegerField(min_value=0, required=False)
     active_ms = serializers.IntegerField(min_value=0, max_value=HOUR_MS, required=False)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """NB: JSON's true, false and null only; "yes" or 1 would be a guess."""
-        given = cast(Mapping[str, Any], self.initial_data).get("value")
-        if given is not None and not isinstance(given, bool):
-            raise serializers.ValidationError({"value": "Must be true, false or null."})
-        return attrs
 
 
 class ClearInput(serializers.Serializer[Any]):
