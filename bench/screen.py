@@ -28,7 +28,7 @@ from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Rubric
 from labeling.services.chats import chats_import
 from labeling.services.jobs import job_open
-from labeling.services.labelling import assignment_next
+from labeling.services.leases import assignment_next
 from labeling.services.roles import rater_for
 from labeling.services.rubric import rubric_import
 from lace_site.management.commands.serve import start, stop, web_command

@@ -19,7 +19,7 @@ from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Work
 from labeling.services.audit import audit
 from labeling.services.consensus import consensus_refresh
 from labeling.services.jobs import job_open
-from labeling.services.labelling import assignment_submit
+from labeling.services.submitting import assignment_submit
 from tests.factories import make_rater, make_user
 from tests.labeling.desk import Desk, answer_all, make_desk, user_of
 from tests.labeling.judged import judge_desk

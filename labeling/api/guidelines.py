@@ -49,13 +49,16 @@ class ChangeOutput(serializers.Serializer[Change]):
 
 
 class GuidanceOutput(serializers.Serializer[Any]):
-    """All that the rater of a chat may read, and what of it is new to them; number 0 = no guideline."""
+    """All that the rater of a chat may read, what of it is new to them, and until when they hold the chat;
+    number 0 = no guideline.
+    """
 
     rubric = serializers.CharField()
     number = serializers.IntegerField()
     text = serializers.CharField()
     criteria = CriterionTextOutput(many=True)
     changes = ChangeOutput(many=True)
+    lease_expires_at = serializers.DateTimeField(allow_null=True)
 
 
 class VersionInput(serializers.Serializer[Any]):
@@ -142,6 +145,7 @@ class GuidanceApi(RaterView):
             "text": told.text,
             "criteria": list(told.criteria.values()),
             "changes": changes_since(assignment=assignment, criteria=criteria),
+            "lease_expires_at": assignment.lease_expires_at,
         }
         return Response(GuidanceOutput(body).data)
 

@@ -15,10 +15,9 @@ from rest_framework.views import APIView
 
 from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts
 from labeling.api.rater import RaterView
-from labeling.core.problems import FieldProblem
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
-from labeling.selectors.labels import criteria_of
+from labeling.selectors.labels import asked_criterion
 from labeling.selectors.notes import NoteFilter, notes_for
 from labeling.services.notes import note_add, note_settle
 
@@ -75,17 +74,12 @@ class AssignmentNotesApi(RaterView):
         given.is_valid(raise_exception=True)
         values = dict(given.validated_data)
         if key := values.pop("criterion", None):
-            values["criterion"] = next((row for row in criteria_of(assignment.job) if row.key == key), None)
+            values["criterion"] = asked_criterion(job_id=assignment.job_id, key=key)
             if values["criterion"] is None:
                 raise Http404
-        known = RaterNote.objects.filter(rater=self.rater, client_id=values["client_id"]).exists()
-        try:
-            note = note_add(rater=self.rater, assignment=assignment, **values)
-        except FieldProblem as problem:
-            raise ValidationError({problem.field: [problem.message]}) from problem
-        return Response(
-            NoteOutput(note).data, status=status.HTTP_200_OK if known else status.HTTP_201_CREATED
-        )
+        added = note_add(rater=self.rater, assignment=assignment, **values)
+        code = status.HTTP_201_CREATED if added.new else status.HTTP_200_OK
+        return Response(NoteOutput(added.note).data, status=code)
 
 
 class NotePages(CursorPagination):

@@ -32,25 +32,19 @@ from labeling.api.rater_bodies import (
     SkipInput,
     StaleOutput,
     StateOutput,
+    SubmitInput,
 )
-from labeling.models.labels import Assignment
-from labeling.models.people import Rater, User
+from labeling.core.problems import FieldProblem
+from labeling.models.labels import Assignment, Label
+from labeling.models.people import ApiToken, Rater, User
 from labeling.models.rubric import Criterion
-from labeling.selectors.labels import answers_of, criteria_of, own_assignment
+from labeling.selectors.labels import answers_of, asked_criterion, criteria_of, own_assignment, own_work
+from labeling.selectors.notes import own_notes
 from labeling.selectors.queue import queue_for
-from labeling.services.labelling import (
-    BadAnswer,
-    Conflict,
-    Incomplete,
-    Stale,
-    Unanswered,
-    assignment_skip,
-    assignment_submit,
-    label_clear,
-    label_save,
-)
-from labeling.services.leases import lease_extend
+from labeling.services.labelling import Incomplete, Stale, label_clear, label_save
+from labeling.services.leases import Conflict, assignment_skip, lease_extend
 from labeling.services.roles import rater_for
+from labeling.services.submitting import Outdated, Unanswered, assignment_submit
 
 
 class RaterView(APIView):
@@ -70,19 +64,33 @@ class RaterView(APIView):
             raise Http404
         return assignment
 
+    def own_work(self, assignment_id: int) -> tuple[Assignment, Rater]:
+        """The same in one query, without the chat, for what only writes."""
+        assignment = own_work(assignment_id=assignment_id, user=cast(User, self.request.user))
+        if assignment is None:
+            raise Http404
+        return assignment, cast(Rater, assignment.rater)
+
+    @property
+    def source(self) -> Label.Source:
+        """Where an answer of this request comes from."""
+        return Label.Source.API if isinstance(self.request.auth, ApiToken) else Label.Source.SCREEN
+
     def handle_exception(self, exc: Exception) -> Response:
         """The services' own errors as 400 and 409."""
         if isinstance(exc, Conflict):
             exc = problem(exc.code, str(exc))
         elif isinstance(exc, Unanswered):
             exc = problem("unanswered", str(exc), criteria=exc.keys)
+        elif isinstance(exc, Outdated):
+            exc = problem("stale", str(exc), criteria=exc.keys)
         elif isinstance(exc, Incomplete):
             lacking = {"criteria": exc.keys, "evidence": exc.evidence, "comment": exc.comment}
             exc = problem("incomplete", str(exc), **lacking)
         elif isinstance(exc, Stale):
             exc = problem("stale", str(exc), answer=exc.current and LabelOutput(exc.current).data)
-        elif isinstance(exc, BadAnswer):
-            exc = ValidationError({exc.field: [str(exc)]})
+        elif isinstance(exc, FieldProblem):
+            exc = ValidationError({exc.field: [exc.message]})
         return super().handle_exception(exc)
 
 
@@ -118,6 +126,7 @@ class AssignmentApi(RaterView):
             "chat": assignment.chat,
             "criteria": criteria,
             "labels": [answers[criterion.key] for criterion in criteria if criterion.key in answers],
+            "notes": own_notes(assignment=assignment),
         }
         return Response(AssignmentOutput(body).data)
 
@@ -127,7 +136,7 @@ class LabelApi(RaterView):
 
     def criterion(self, assignment: Assignment, key: str) -> Criterion:
         """A criterion that the job asks."""
-        found = next((row for row in criteria_of(assignment.job) if row.key == key), None)
+        found = asked_criterion(job_id=assignment.job_id, key=key)
         if found is None:
             raise Http404
         return found
@@ -144,14 +153,15 @@ class LabelApi(RaterView):
     )
     def put(self, request: Request, assignment_id: int, criterion_key: str) -> Response:
         """Save an answer; the same `client_id` again changes nothing and answers the same."""
-        assignment = self.own(assignment_id)
+        assignment, rater = self.own_work(assignment_id)
         criterion = self.criterion(assignment, criterion_key)
         given = LabelInput(data=request.data)
         given.is_valid(raise_exception=True)
         answer = label_save(
             assignment=assignment,
-            rater=self.rater,
+            rater=rater,
             criterion=criterion,
+            source=self.source,
             **given.validated_data,
         )
         return Response(LabelOutput(answer).data)
@@ -163,11 +173,11 @@ class LabelApi(RaterView):
     )
     def delete(self, request: Request, assignment_id: int, criterion_key: str) -> Response:
         """Withdraw a draft answer."""
-        assignment = self.own(assignment_id)
+        assignment, rater = self.own_work(assignment_id)
         criterion = self.criterion(assignment, criterion_key)
         given = ClearInput(data=request.query_params)
         given.is_valid(raise_exception=True)
-        label_clear(assignment=assignment, rater=self.rater, criterion=criterion, **given.validated_data)
+        label_clear(assignment=assignment, rater=rater, criterion=criterion, **given.validated_data)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -176,13 +186,18 @@ class SubmitApi(RaterView):
 
     @extend_schema(
         operation_id="assignment_submit",
-        request=None,
-        responses={200: StateOutput, **PROBLEMS, 409: IncompleteOutput},
+        request=SubmitInput,
+        responses={200: StateOutput, 400: WRONG, **PROBLEMS, 409: IncompleteOutput},
     )
     def post(self, request: Request, assignment_id: int) -> Response:
-        """Submit every answer; a second time changes nothing."""
-        assignment = self.own(assignment_id)
-        return state_of(assignment_submit(assignment=assignment, rater=self.rater))
+        """Submit every answer; a second time changes nothing. Everything in the body may be left out."""
+        assignment, rater = self.own_work(assignment_id)
+        given = SubmitInput(data=request.data)
+        given.is_valid(raise_exception=True)
+        submitted = assignment_submit(
+            assignment=assignment, rater=rater, source=self.source, **given.validated_data
+        )
+        return state_of(submitted)
 
 
 class ExtendApi(RaterView):

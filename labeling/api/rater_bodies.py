@@ -6,11 +6,13 @@ from django.core.validators import MaxLengthValidator
 from rest_framework import serializers
 
 from labeling.api.base import AnswerInput, ProblemOutput
+from labeling.core.evidence import LIMIT
 from labeling.models.chats import Chat
+from labeling.models.labels import RaterNote
 from labeling.models.rubric import Criterion
 from labeling.selectors.labels import Answer, newest_version
 from labeling.selectors.queue import QueueJob
-from labeling.services.labelling import SkipReason
+from labeling.services.leases import SkipReason
 
 HOUR_MS = 3_600_000
 
@@ -34,8 +36,10 @@ class LabelInput(AnswerInput):
     rationale = serializers.CharField(
         required=False, allow_blank=True, trim_whitespace=False, validators=[MaxLengthValidator(10_000)]
     )
-    turns = serializers.ListField(child=serializers.IntegerField(min_value=1), required=False, max_length=200)
-    evidence = EvidenceSerializer(many=True, required=False)
+    turns = serializers.ListField(
+        child=serializers.IntegerField(min_value=1), required=False, max_length=LIMIT
+    )
+    evidence = serializers.ListField(child=EvidenceSerializer(), required=False, max_length=LIMIT)
     version = serializers.IntegerField(min_value=1, required=False)
     revision = serializers.IntegerField(min_value=0, required=False)
     active_ms = serializers.IntegerField(min_value=0, max_value=HOUR_MS, required=False)
@@ -46,6 +50,21 @@ class ClearInput(serializers.Serializer[Any]):
 
     client_id = serializers.UUIDField(required=False)
     revision = serializers.IntegerField(min_value=0, required=False)
+
+
+class SubmitInput(serializers.Serializer[Any]):
+    """What a tab knows when it submits: `revisions` by criterion of the answers it shows, 0 for none;
+    `guideline`, the number of the rubric's guideline that was read, null for none; `active_ms` since the last
+    saved answer.
+    """
+
+    revisions = serializers.DictField(child=serializers.IntegerField(min_value=0), required=False)
+    guideline = serializers.IntegerField(min_value=0, allow_null=True, required=False)
+    active_ms = serializers.IntegerField(min_value=0, max_value=HOUR_MS, required=False)
+
+    def validate_guideline(self, number: int | None) -> int:
+        """The service's None is "not said"."""
+        return number or 0
 
 
 class LabelOutput(serializers.Serializer[Answer]):
@@ -106,6 +125,15 @@ class CriterionOutput(serializers.Serializer[Criterion]):
         return newest_version(criterion).allow_na
 
 
+class OwnNoteOutput(serializers.Serializer[RaterNote]):
+    """What the rater noted on the chat."""
+
+    kind = serializers.CharField()
+    criterion = serializers.CharField(source="criterion.key", allow_null=True, default=None)
+    text = serializers.CharField()
+    at = serializers.DateTimeField(source="created_at")
+
+
 class AssignmentOutput(serializers.Serializer[Any]):
     """A chat to label with the rater's own answers."""
 
@@ -117,6 +145,7 @@ class AssignmentOutput(serializers.Serializer[Any]):
     chat = ChatOutput()
     criteria = CriterionOutput(many=True)
     labels = LabelOutput(many=True)
+    notes = OwnNoteOutput(many=True)
 
 
 class StateOutput(serializers.Serializer[Any]):

@@ -37,6 +37,15 @@ class User(AbstractUser):
             return False
         return super().has_perm(perm, obj)
 
+    def is_allowed(self, codename: str) -> bool:
+        """Whether the account may, whatever the token of this request is good for."""
+        return super().has_perm(f"labeling.{codename}")
+
+    @property
+    def sees_answers(self) -> bool:
+        """Whether the account may read verdicts, or labels of others."""
+        return self.is_allowed("see_judge") or self.is_allowed("manage_labeling")
+
 
 class Rater(models.Model):
     """Who gave a label: a person, an automatic signal, or an invented rater of the demo."""

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import urlencode
 
-from django.db.models import Max
+from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 
-from labeling.models.labels import Assignment
+from labeling.models.labels import Assignment, Label
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
 from labeling.selectors.labels import criteria_of, newest_version
 
@@ -99,45 +98,66 @@ def criterion_text(criterion: Criterion) -> CriterionText:
 def changes_since(
     *, assignment: Assignment, criteria: Sequence[Criterion] | None = None
 ) -> tuple[Change, ...]:
-    """What was written since the rater last worked by it, the rubric's guideline first.
+    """What reads otherwise than the texts that the rater last worked by, the rubric's guideline first.
 
-    That is since they submitted this chat, else since they submitted their last chat of the rubric, else
-    since they took this one: so a change is told on the first chat it holds for, and no longer on the next.
+    Those are the texts that this chat was submitted under. Before, the guideline of the rater's last submitted
+    chat of the rubric, and of each criterion the version of their last label; without one, what stood when
+    they took this chat. So a change is told until the rater has worked by it.
     """
-    since = _since(assignment)
-    if since is None:
-        return ()
     asked = criteria_of(assignment.job) if criteria is None else criteria
-    found = [_guideline_change(assignment.job.chat_set.rubric_id, since)]
-    found += [_criterion_change(criterion, since) for criterion in asked]
+    found = [_guideline_change(assignment), *_criterion_changes(assignment, asked)]
     return tuple(change for change in found if change is not None)
 
 
-def _since(assignment: Assignment) -> datetime | None:
-    if assignment.state == Assignment.State.SUBMITTED:
-        return assignment.submitted_at
-    submitted = Assignment.objects.filter(
+def _guideline_change(assignment: Assignment) -> Change | None:
+    rubric_id = assignment.job.chat_set.rubric_id
+    rows = list(RubricGuideline.objects.filter(rubric=rubric_id).order_by("number"))
+    last = assignment if assignment.state == Assignment.State.SUBMITTED else _last_submitted(assignment)
+    read = [row for row in rows if (row.pk == last.guideline_id if last else _stood(row, assignment))]
+    old, old_text = (read[-1].number, read[-1].text) if read else (0, "")
+    if not rows or rows[-1].text == old_text:
+        return None
+    return Change(rubric_id, criterion="", name="Guideline", old=old, new=rows[-1].number)
+
+
+def _last_submitted(assignment: Assignment) -> Assignment | None:
+    """Of the rater's chats of the rubric; its guideline is the one that they worked by."""
+    rows = Assignment.objects.filter(
         rater=assignment.rater_id,
         state=Assignment.State.SUBMITTED,
         job__chat_set__rubric=assignment.job.chat_set.rubric_id,
     )
-    last: datetime | None = submitted.aggregate(last=Max("submitted_at"))["last"]
-    return last or assignment.taken_at
+    return rows.order_by("-submitted_at").first()
 
 
-def _guideline_change(rubric_id: int, since: datetime) -> Change | None:
-    rows = list(RubricGuideline.objects.filter(rubric=rubric_id).values_list("number", "created_at", "text"))
-    before = [(number, text) for number, at, text in rows if at <= since]
-    old_number, old_text = before[-1] if before else (0, "")
-    if not rows or rows[-1][2] == old_text:
-        return None
-    return Change(rubric_id, criterion="", name="Guideline", old=old_number, new=rows[-1][0])
+def _stood(row: RubricGuideline | CriterionVersion, assignment: Assignment) -> bool:
+    """Whether the text was there when the rater took the chat."""
+    return assignment.taken_at is None or row.created_at <= assignment.taken_at
 
 
-def _criterion_change(criterion: Criterion, since: datetime) -> Change | None:
-    old = [version for version in criterion.versions.all() if version.created_at <= since]
-    new = newest_version(criterion)
-    if not old or _shown(old[-1]) == _shown(new):
+def _criterion_changes(assignment: Assignment, asked: Sequence[Criterion]) -> list[Change | None]:
+    # Nothing can have changed where there was only ever one text: nothing is looked up then.
+    reworded = [criterion for criterion in asked if len(criterion.versions.all()) > 1]
+    read = _versions_read(assignment, reworded) if reworded else {}
+    return [_criterion_change(assignment, criterion, read.get(criterion.pk)) for criterion in reworded]
+
+
+def _versions_read(assignment: Assignment, criteria: Sequence[Criterion]) -> dict[int, int | None]:
+    """By criterion id, the number of the version that the rater's last label on it was given under."""
+    labels = Label.objects.filter(rater=assignment.rater_id, state=Label.State.SUBMITTED)
+    if assignment.state == Assignment.State.SUBMITTED:
+        labels = labels.filter(chat=assignment.chat_id)
+    last = labels.filter(criterion=OuterRef("pk")).order_by("-given_at").values("version__number")
+    rows = Criterion.objects.filter(pk__in=[criterion.pk for criterion in criteria])
+    return dict(rows.order_by().annotate(read=Subquery(last[:1])).values_list("pk", "read"))
+
+
+def _criterion_change(assignment: Assignment, criterion: Criterion, read: int | None) -> Change | None:
+    versions, new = list(criterion.versions.all()), newest_version(criterion)
+    old = [
+        row for row in versions if (_stood(row, assignment) if read is None else row.number == read)
+    ] or versions[:1]
+    if _shown(old[-1]) == _shown(new):
         return None
     return Change(
         criterion.rubric_id, criterion=criterion.key, name=criterion.name, old=old[-1].number, new=new.number

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import F, Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 
+from labeling.core.problems import FieldProblem
 from labeling.models.labels import Assignment, Label, LabelingJob, LabelRevision
-from labeling.models.people import Workspace
+from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion, CriterionVersion
 
 # The skip reason of a slot that went to somebody else because its lease ran out.
@@ -83,18 +84,37 @@ def newest_version(criterion: Criterion) -> CriterionVersion:
     return list(criterion.versions.all())[-1]
 
 
-def draft_revisions(*, assignment: Assignment, criterion_ids: Iterable[int]) -> QuerySet[LabelRevision]:
-    """The newest revision of each of the rater's answers on this chat that waits to be submitted.
+def version_read(*, criterion: Criterion, number: int | None) -> CriterionVersion:
+    """The version that an answer or a note is about, by default the newest. Raises FieldProblem."""
+    if number is None:
+        return criterion.versions.latest("number")
+    if found := criterion.versions.filter(number=number).first():
+        return found
+    raise FieldProblem("version", f"{criterion.key} has no version {number}.")
 
-    A label that was submitted earlier (an older job, an import) stays in force and is not shown again: its
-    rater answers afresh, and only submitting replaces it.
+
+def draft_revisions(*, assignment: Assignment, criterion_ids: Iterable[int]) -> QuerySet[LabelRevision]:
+    """The newest of each of the rater's answers on this chat that waits to be submitted.
+
+    A label in force (of an older job, of an import) is not shown again: its rater answers afresh, and only
+    submitting replaces it. Nor does it hide a draft: drafts end with the submitting of a chat that was done
+    before this assignment was taken.
     """
+    mine = {"chat": assignment.chat_id, "rater": assignment.rater_id}
+    saved = LabelRevision.objects.filter(
+        label=OuterRef("label"), state__in=(Label.State.DRAFT, Label.State.CLEARED)
+    )
+    done = Assignment.objects.filter(
+        **mine, state=Assignment.State.SUBMITTED, submitted_at__gte=OuterRef("created_at")
+    )
+    if assignment.taken_at is not None:
+        done = done.filter(submitted_at__lte=assignment.taken_at)
     return LabelRevision.objects.filter(
-        label__chat_id=assignment.chat_id,
-        label__rater=assignment.rater_id,
+        ~Exists(done),
+        **{f"label__{name}": value for name, value in mine.items()},
         label__criterion__in=criterion_ids,
-        number=F("label__revision"),
         state=Label.State.DRAFT,
+        number=Subquery(saved.order_by("-number").values("number")[:1]),
     )
 
 
@@ -140,9 +160,17 @@ def answer_in(row: Label | LabelRevision, key: str) -> Answer:
     )
 
 
-def was_revealed(*, chat_id: int, rater_id: int) -> bool:
-    """Whether the rater has seen the judge's view of the chat, in whatever job."""
-    return Assignment.objects.filter(chat=chat_id, rater=rater_id, revealed_at__isnull=False).exists()
+def seen_by(rater: Rater) -> Q:
+    """Of a rater's assignments, those that say that they could see others' answers to the chat.
+
+    That is once they were shown the judge's view. An account that may read verdicts or others' labels can do
+    so as soon as it is through with the chat.
+    """
+    shown = Q(revealed_at__isnull=False)
+    if rater.user is None or not rater.user.sees_answers:
+        return shown
+    skipped = Q(state=Assignment.State.SKIPPED) & ~Q(skip_reason=EXPIRED)
+    return shown | Q(state=Assignment.State.SUBMITTED) | skipped
 
 
 def may_reveal(*, assignment: Assignment) -> bool:
@@ -153,6 +181,20 @@ def may_reveal(*, assignment: Assignment) -> bool:
         chat=assignment.chat_id, rater=assignment.rater_id, state=Assignment.State.LEASED
     )
     return not in_work.exists()
+
+
+def asked_criterion(*, job_id: int, key: str) -> Criterion | None:
+    """A criterion that the job asks still."""
+    asked = LabelingJob.criteria.through.objects.filter(labelingjob=job_id).values("criterion")
+    return Criterion.objects.filter(key=key, state=Criterion.State.ACTIVE, pk__in=asked).first()
+
+
+def own_work(*, assignment_id: int, user: User) -> Assignment | None:
+    """The account's own assignment with its rater, without the chat; None for anybody else's."""
+    row = Assignment.objects.filter(pk=assignment_id, rater__user=user).select_related("rater").first()
+    if row is not None and row.rater is not None:
+        row.rater.user = user  # spares asking for its permissions once more
+    return row
 
 
 def own_assignment(*, assignment_id: int, rater_id: int) -> Assignment | None:

@@ -1,6 +1,7 @@
 """Notes of raters: added beside the labels, settled by those they are for."""
 
 import uuid
+from dataclasses import dataclass
 
 from django.db import transaction
 from django.utils import timezone
@@ -8,9 +9,20 @@ from django.utils import timezone
 from labeling.core.problems import FieldProblem
 from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import Rater, User
-from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.models.rubric import Criterion
+from labeling.selectors.labels import version_read
 from labeling.services.audit import audit
 from labeling.services.leases import Conflict
+
+MOST = 200  # notes of one rater on one chat
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A note, and whether this call made it."""
+
+    note: RaterNote
+    new: bool
 
 
 @transaction.atomic
@@ -23,20 +35,24 @@ def note_add(
     criterion: Criterion | None = None,
     text: str = "",
     version: int | None = None,
-) -> RaterNote:
+) -> Added:
     """Keep a rater's note on a chat; the same client_id again changes nothing and returns the same note.
 
     "Criterion unclear" names a criterion and keeps its text as it stood: version number `version`, by default
     the newest. A comment needs words; the other kinds may speak for themselves.
 
-    Raises FieldProblem for what is missing or unknown, Conflict where the client_id belongs to another note.
+    Raises FieldProblem for what is missing, unknown or too much, Conflict where the client_id belongs to
+    another note.
     """
     text = text.strip()
     if kind == RaterNote.Kind.UNCLEAR and criterion is None:
         raise FieldProblem("criterion", "Say which criterion is unclear.")
     if kind == RaterNote.Kind.COMMENT and not text:
         raise FieldProblem("text", "A comment needs words.")
-    asked = _version(criterion, version) if criterion else None
+    asked = version_read(criterion=criterion, number=version) if criterion else None
+    others = RaterNote.objects.filter(rater=rater, chat=assignment.chat_id).exclude(client_id=client_id)
+    if others.count() >= MOST:
+        raise FieldProblem("text", f"There are {MOST} notes on this chat already.")
     note, created = RaterNote.objects.get_or_create(
         rater=rater,
         client_id=client_id,
@@ -51,15 +67,7 @@ def note_add(
     same = (note.chat_id, note.criterion, note.kind, note.text) == (assignment.chat_id, criterion, kind, text)
     if not created and not same:
         raise Conflict("client_id_used")
-    return note
-
-
-def _version(criterion: Criterion, number: int | None) -> CriterionVersion:
-    if number is None:
-        return criterion.versions.latest("number")
-    if found := criterion.versions.filter(number=number).first():
-        return found
-    raise FieldProblem("version", f"{criterion.key} has no version {number}.")
+    return Added(note, created)
 
 
 @transaction.atomic

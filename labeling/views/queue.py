@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from labeling.access import permission_or_404
 from labeling.models.people import User
 from labeling.selectors.queue import Queue, QueueJob, RecentChat, jobs_of, queue_for
-from labeling.services.labelling import assignment_next
+from labeling.services.leases import assignment_next
 from labeling.services.roles import rater_for
 
 

@@ -16,7 +16,9 @@ from labeling.models.labels import Assignment, Consensus, Label, LabelRevision
 from labeling.models.people import Workspace
 from labeling.models.rubric import Criterion
 from labeling.services.jobs import job_open
-from labeling.services.labelling import assignment_next, assignment_submit, label_save
+from labeling.services.labelling import label_save
+from labeling.services.leases import assignment_next
+from labeling.services.submitting import assignment_submit
 from tests.labeling.calls import label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, make_desk, user_of
 from tests.labeling.judged import judge_desk

@@ -18,7 +18,8 @@ from django.urls import reverse
 from evaluation.models.runs import ModelCall, Verdict
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.models.people import Role, Workspace
-from labeling.services.labelling import assignment_next, assignment_submit
+from labeling.services.leases import assignment_next
+from labeling.services.submitting import assignment_submit
 from tests.factories import make_user
 from tests.labeling.calls import label_url, signed_in
 from tests.labeling.desk import Desk, answer_all, make_desk, user_of
@@ -100,7 +101,7 @@ def test_nor_does_a_refusal(world: World) -> None:
         for body in bodies
     ]
     answers += [rater.put(label_url(assignment), "[", content_type="application/json")]
-    answers += [rater.post(reverse("api_submit", args=[assignment.pk]))]
+    answers += [rater.post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")]
     assert {answer.status_code for answer in answers} == {400, 409}
     assert not [answer for answer in answers if CANARY in as_text(answer)]
 

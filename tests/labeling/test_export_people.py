@@ -22,7 +22,8 @@ from labeling.models.labels import Adjudication, Assignment, Consensus, Label, L
 from labeling.models.people import AuditEvent, Rater, User
 from labeling.selectors.exports import LABELLING
 from labeling.services.consensus import consensus_refresh
-from labeling.services.labelling import assignment_submit, label_save
+from labeling.services.labelling import label_save
+from labeling.services.submitting import assignment_submit
 from labeling.services.tokens import token_create
 from tests.factories import make_rater
 from tests.files import decision, label, refused, run, write_jsonl

@@ -17,7 +17,8 @@ from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
 from labeling.selectors.guidelines import changes_since, guideline_for, guideline_in_force
 from labeling.selectors.labels import own_assignment
 from labeling.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
-from labeling.services.labelling import assignment_submit, label_save
+from labeling.services.labelling import label_save
+from labeling.services.submitting import assignment_submit
 from tests.labeling.desk import Desk, answer_all, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -186,17 +187,79 @@ def test_what_raters_do_not_read_is_no_news_to_them(desk: Desk) -> None:
     assert changes_since(assignment=assignment) == ()
 
 
+def submitted(desk: Desk, *, guideline: int | None = None) -> Assignment:
+    """The rater's next chat, done with this guideline before them."""
+    answer_all(assignment := desk.taken())
+    return assignment_submit(assignment=assignment, rater=desk.rater, guideline=guideline)
+
+
+def test_a_guideline_written_while_a_chat_is_open_is_told_on_the_next_chat_and_not_stamped_on_this_one(
+    desk: Desk,
+) -> None:
+    write(desk, "Read.", base=0)
+    submitted(desk)
+    answer_all(assignment := desk.taken())
+    write(desk, "Read all.", base=1)
+    done = assignment_submit(assignment=assignment, rater=desk.rater, guideline=1)
+    assert done.guideline is not None
+    assert done.guideline.number == 1
+    found = changes_since(assignment=own(desk.taken()))
+    assert [(change.name, change.old, change.new) for change in found] == [("Guideline", 1, 2)]
+
+
+def test_a_criterion_reworded_while_a_chat_is_open_is_told_on_the_next_chat(desk: Desk) -> None:
+    assignment = desk.taken()
+    for criterion in desk.criteria:
+        answer(assignment, criterion, value=True, version=1)
+    reword(desk.criteria[0], definition="Another one.")
+    assignment_submit(assignment=assignment, rater=desk.rater)
+    found = changes_since(assignment=own(desk.taken()))
+    assert [(change.criterion, change.old, change.new) for change in found] == [("polite", 1, 2)]
+
+
+def test_a_criterion_that_the_rater_never_labelled_is_news_from_when_they_took_the_chat(desk: Desk) -> None:
+    desk.job.criteria.remove(desk.criteria[1])
+    submitted(desk)
+    desk.job.criteria.add(desk.criteria[1])
+    reword(desk.criteria[1], guideline="Before.")
+    assignment = own(desk.taken())
+    assert changes_since(assignment=assignment) == ()
+    reword(desk.criteria[1], base=2, guideline="After.")
+    assert [(change.criterion, change.old) for change in changes_since(assignment=assignment)] == [
+        ("correct", 2)
+    ]
+
+
+@pytest.mark.parametrize(("said", "kept"), [(None, 2), (0, None), (1, 1), (2, 2)])
+def test_a_submitted_chat_keeps_the_guideline_that_was_read_by_default_the_newest(
+    desk: Desk, said: int | None, kept: int | None
+) -> None:
+    write(desk, "Read.", base=0)
+    write(desk, "Read all.", base=1)
+    row = submitted(desk, guideline=said)
+    assert (row.guideline.number if row.guideline else None) == kept
+
+
+def test_a_guideline_that_the_rubric_has_not_got_is_refused(desk: Desk) -> None:
+    answer_all(assignment := desk.taken())
+    with pytest.raises(FieldProblem, match="no guideline 7") as refused:
+        assignment_submit(assignment=assignment, rater=desk.rater, guideline=7)
+    assert refused.value.field == "guideline"
+    assert not Label.objects.filter(state="submitted").exists()
+
+
 def test_being_told_takes_the_same_number_of_queries_with_many_versions(desk: Desk) -> None:
+    submitted(desk)
     taken, counts = desk.taken(), []
-    for versions in (range(30), range(0)):
+    for versions in (range(2), range(2, 30)):
+        for number in versions:
+            write(desk, f"Text {number}", base=number)
+            reword(desk.criteria[0], base=number + 1, guideline=f"Text {number}")
         assignment = own(taken)
         with CaptureQueriesContext(connection) as queries:
             guideline_for(assignment=assignment)
             changes_since(assignment=assignment)
         counts.append(len(queries))
-        for number in versions:
-            write(desk, f"Text {number}", base=number)
-            reword(desk.criteria[0], base=number + 1, guideline=f"Text {number}")
     assert counts[0] == counts[1]
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Role
-from labeling.services.labelling import assignment_skip
+from labeling.services.leases import assignment_skip
 from tests.factories import make_user
 from tests.labeling.calls import label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
@@ -89,7 +89,7 @@ def test_a_saved_answer_comes_back_with_its_evidence(desk: Desk, rater: Client) 
     assert shown["chat"]["id"] == "chat-1"
     assert [row["key"] for row in shown["criteria"]] == ["polite", "correct"]
     assert set(shown) == {
-        *("id", "state", "job", "lease_expires_at", "revealed_at", "chat", "criteria", "labels")
+        *("id", "state", "job", "lease_expires_at", "revealed_at", "chat", "criteria", "labels", "notes")
     }
     assert set(shown["chat"]) == {"id", "topic", "messages"}
 
@@ -107,7 +107,7 @@ def test_submit_and_skip_lead_to_the_next_chat(desk: Desk, rater: Client) -> Non
     answer_all(assignment)
     following = reverse("labeling:next", args=[desk.job.pk])
     for _ in range(2):
-        done = rater.post(reverse("api_submit", args=[assignment.pk]))
+        done = rater.post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")
         assert (done.status_code, done.json()) == (
             200,
             {"id": assignment.pk, "state": "submitted", "next": following},
@@ -119,7 +119,7 @@ def test_submit_and_skip_lead_to_the_next_chat(desk: Desk, rater: Client) -> Non
 
 def test_the_queue_has_own_numbers_only(desk: Desk, rater: Client) -> None:
     answer_all(assignment := desk.taken())
-    rater.post(reverse("api_submit", args=[assignment.pk]))
+    rater.post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")
     (job,) = rater.get(reverse("api_queue")).json()["jobs"]
     assert (job["name"], job["set"], job["done"], job["total"]) == ("October", "calibration", 1, 3)
     (other,) = signed_in(user_of(desk.raters[1])).get(reverse("api_queue")).json()["jobs"]
@@ -226,7 +226,7 @@ def test_a_criterion_outside_the_job_is_a_404(desk: Desk, rater: Client) -> None
 def test_submitting_too_early_names_what_is_open(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     put(rater, label_url(assignment))
-    answer = rater.post(reverse("api_submit", args=[assignment.pk]))
+    answer = rater.post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")
     assert answer.status_code == 409
     assert (answer.json()["code"], answer.json()["criteria"]) == ("unanswered", ["correct"])
 
@@ -248,7 +248,7 @@ def test_a_late_answer_to_a_lost_chat_is_a_409_and_the_draft_stays(desk: Desk, r
     calls = [
         put(rater, label_url(assignment), value=True),
         rater.delete(label_url(assignment)),
-        rater.post(reverse("api_submit", args=[assignment.pk])),
+        rater.post(reverse("api_submit", args=[assignment.pk]), content_type="application/json"),
         rater.post(reverse("api_extend", args=[assignment.pk])),
     ]
     assert {(call.status_code, call.json()["code"]) for call in calls} == {(409, "lease_lost")}

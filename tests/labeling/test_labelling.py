@@ -8,19 +8,13 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from labeling.core.problems import FieldProblem
 from labeling.models.labels import Assignment, Consensus, Label, LabelRevision
 from labeling.models.rubric import CriterionVersion
 from labeling.selectors.labels import answers_of
-from labeling.services.labelling import (
-    BadAnswer,
-    Conflict,
-    Unanswered,
-    assignment_next,
-    assignment_skip,
-    assignment_submit,
-    label_clear,
-    label_save,
-)
+from labeling.services.labelling import label_clear, label_save
+from labeling.services.leases import Conflict, assignment_next, assignment_skip
+from labeling.services.submitting import Unanswered, assignment_submit
 from tests.labeling.calls import at_once
 from tests.labeling.desk import Desk, answer_all, expire, make_desk
 
@@ -167,7 +161,7 @@ def test_a_drafts_history_holds_every_answer_and_the_clearing() -> None:
 @pytest.mark.django_db
 def test_not_applicable_is_refused_where_the_criterion_always_applies() -> None:
     desk = make_desk()
-    with pytest.raises(BadAnswer) as refused:
+    with pytest.raises(FieldProblem) as refused:
         save(desk, desk.taken(), value=None)
     assert refused.value.field == "value"
     assert not Label.objects.exists()
@@ -184,7 +178,7 @@ def test_evidence_must_point_into_the_chat() -> None:
         {"evidence": [{"message": 1, "start": 4, "end": 4}]},
         {"evidence": [{"message": 1, "start": 0, "end": 5, "quote": "Whose"}]},
     ):
-        with pytest.raises(BadAnswer) as refused:
+        with pytest.raises(FieldProblem) as refused:
             save(desk, assignment, **wrong)
         assert refused.value.field == "evidence"
     save(desk, assignment, evidence=[{"message": 1, "start": 0, "end": 5}])
@@ -200,7 +194,7 @@ def test_an_answer_is_bound_to_the_criterion_version_that_was_read() -> None:
     )
     save(desk, assignment, version=1)
     assert Label.objects.get().version.number == 1
-    with pytest.raises(BadAnswer):
+    with pytest.raises(FieldProblem):
         save(desk, assignment, version=3)
 
 

@@ -14,15 +14,10 @@ from labeling.models.labels import Adjudication, Assignment, LabelingJob
 from labeling.models.people import AuditEvent, Role, User
 from labeling.selectors.queue import job_progress, queue_for
 from labeling.services.jobs import job_close, job_start
-from labeling.services.labelling import (
-    Conflict,
-    assignment_next,
-    assignment_skip,
-    assignment_submit,
-    label_save,
-)
-from labeling.services.leases import lease_extend
+from labeling.services.labelling import label_save
+from labeling.services.leases import Conflict, assignment_next, assignment_skip, lease_extend
 from labeling.services.roles import rater_for
+from labeling.services.submitting import assignment_submit
 from tests.factories import make_chat, make_rater, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, expire, gold_set_of, make_desk, work_through
 

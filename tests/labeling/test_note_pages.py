@@ -39,7 +39,7 @@ def signed_in(user: User) -> Client:
 def note(desk: Desk, kind: str = "unclear", **values: Any) -> RaterNote:
     named: dict[str, Any] = {"criterion": desk.criteria[0]} if kind == "unclear" else {}
     given = named | {"client_id": uuid.uuid4(), "text": "Hm"} | values
-    return note_add(rater=desk.rater, assignment=desk.taken(), kind=kind, **given)
+    return note_add(rater=desk.rater, assignment=desk.taken(), kind=kind, **given).note
 
 
 def texts_shown(client: Client, **query: str) -> list[str]:

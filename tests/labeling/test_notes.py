@@ -50,7 +50,7 @@ def note(desk: Desk, **values: Any) -> RaterNote:
         "criterion": desk.criteria[0],
         "client_id": uuid.uuid4(),
     } | values
-    return note_add(rater=desk.rater, assignment=desk.taken(), **given)
+    return note_add(rater=desk.rater, assignment=desk.taken(), **given).note
 
 
 # ---------- adding ----------

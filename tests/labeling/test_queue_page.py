@@ -12,7 +12,8 @@ from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Assignment
 from labeling.models.people import Role, Workspace
 from labeling.selectors.queue import queue_for
-from labeling.services.labelling import assignment_skip, assignment_submit
+from labeling.services.leases import assignment_skip
+from labeling.services.submitting import assignment_submit
 from tests.factories import make_chat, make_user
 from tests.labeling.desk import Desk, answer_all, grow, make_desk, user_of
 
@@ -125,7 +126,7 @@ def test_the_queue_takes_the_same_number_of_queries_at_40_and_4000_chats(rater: 
 
 def test_the_queue_takes_the_same_number_of_queries_for_1_and_5_jobs(rater: Client, desk: Desk) -> None:
     from labeling.services.jobs import job_open
-    from labeling.services.labelling import assignment_next
+    from labeling.services.leases import assignment_next
 
     counts = []
     desk.taken()

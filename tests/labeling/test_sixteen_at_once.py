@@ -54,7 +54,7 @@ def test_submits_make_one_submitted_revision_a_label_and_one_vote(desk: Desk, ta
     assignment = desk.taken()
     answer_all(assignment)
     url = reverse("api_submit", args=[assignment.pk])
-    answers = at_once(lambda n: tabs[n].post(url), times=SENDERS)
+    answers = at_once(lambda n: tabs[n].post(url, content_type="application/json"), times=SENDERS)
     assert one_answer(answers)["state"] == "submitted"
     for criterion in desk.criteria:
         revisions = LabelRevision.objects.filter(label__criterion=criterion)
@@ -81,9 +81,9 @@ def test_reveals_are_noted_once(desk: Desk, tabs: list[Client]) -> None:
     judge_desk(desk)
     assignment = desk.taken()
     answer_all(assignment)
-    tabs[0].post(reverse("api_submit", args=[assignment.pk]))
+    tabs[0].post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")
     url = reverse("api_reveal", args=[assignment.pk])
-    shown = one_answer(at_once(lambda n: tabs[n].post(url), times=SENDERS))
+    shown = one_answer(at_once(lambda n: tabs[n].post(url, content_type="application/json"), times=SENDERS))
     assert shown["revealed_at"] is not None and len(shown["verdicts"]) == 2
 
 
@@ -92,7 +92,7 @@ def test_a_save_and_a_reveal_at_once_leave_what_counts_whole(desk: Desk, tabs: l
     judge_desk(desk)
     assignment = desk.taken()
     answer_all(assignment)
-    tabs[0].post(reverse("api_submit", args=[assignment.pk]))
+    tabs[0].post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")
     seen = reverse("api_reveal", args=[assignment.pk])
 
     def work(n: int) -> Any:

@@ -53,7 +53,7 @@ def pages(desk: Desk) -> list[str]:
     key, rubric = desk.criteria[0].key, desk.rubric.pk
     for n, text in enumerate(("# Read\n\nAll of it.", "# Read\n\nAll of it, **twice**.")):
         write(desk, text, base=n)
-    note = note_add(
+    added = note_add(
         rater=desk.rater,
         assignment=desk.taken(),
         kind="unclear",
@@ -71,7 +71,7 @@ def pages(desk: Desk) -> list[str]:
         f"/guidelines/criteria/{key}/?old=1&new=2",
         EDIT.format(key),
         "/notes/",
-        f"/notes/{note.pk}/",
+        f"/notes/{added.note.pk}/",
         "/workspace/",
         "/workspace/log/",
     ]

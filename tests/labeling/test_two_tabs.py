@@ -81,7 +81,7 @@ def test_who_names_no_revision_writes_on_top(save: Save) -> None:
 def test_a_submitted_answer_is_guarded_alike(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     answer_all(assignment)
-    rater.post(reverse("api_submit", args=[assignment.pk]))
+    rater.post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")
     late = put(rater, label_url(assignment), value=False, revision=1)
     assert (late.status_code, late.json()["answer"]["revision"]) == (409, 2)
     assert put(rater, label_url(assignment), value=False, revision=2).json()["revision"] == 3

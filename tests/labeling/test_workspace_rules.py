@@ -31,7 +31,7 @@ def rule(**rules: bool) -> None:
 
 
 def submit(rater: Client, assignment: Assignment) -> Any:
-    return rater.post(reverse("api_submit", args=[assignment.pk]))
+    return rater.post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")
 
 
 def test_a_false_without_evidence_cannot_be_submitted_where_evidence_is_asked(

@@ -1,0 +1,164 @@
+"""Finishing a chat: submitting its answers, and then seeing the judge's view."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from labeling.core.problems import FieldProblem
+from labeling.models.labels import Assignment, Label, LabelRevision
+from labeling.models.people import Rater
+from labeling.models.rubric import Criterion, RubricGuideline
+from labeling.selectors.guidelines import guideline_in_force
+from labeling.selectors.labels import draft_revisions, may_reveal
+from labeling.services.consensus import consensus_refresh
+from labeling.services.labelling import rules_check, stands, time_spent, work_locked
+from labeling.services.leases import check_held
+
+
+class Unanswered(Exception):
+    """Criteria without an answer; the chat can't be submitted."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        super().__init__(f"Not answered yet: {', '.join(keys)}.")
+        self.keys = list(keys)
+
+
+class Outdated(Exception):
+    """Answers that have changed since the one who submits read them, in another tab; nothing is submitted."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        super().__init__(f"Changed in another tab or window: {', '.join(keys)}. Nothing was submitted.")
+        self.keys = list(keys)
+
+
+@transaction.atomic
+def assignment_submit(
+    *,
+    assignment: Assignment,
+    rater: Rater,
+    revisions: Mapping[str, int] | None = None,
+    guideline: int | None = None,
+    active_ms: int = 0,
+    source: Label.Source = Label.Source.SCREEN,
+) -> Assignment:
+    """Submit every answer of the chat in one transaction, consensus included; a second time changes nothing.
+
+    Parameters
+    ----------
+    revisions : of the answers that the rater has before them, by criterion; 0 for none. None: not said.
+    guideline : number of the rubric's guideline that they read, 0 for none. None: the newest.
+    active_ms : time since the last saved answer.
+    source : of answers that replace earlier labels; the others keep what they were saved with.
+
+    Raises Outdated where an answer was changed since, Unanswered while a criterion of the job is open,
+    Incomplete while an answer lacks what the workspace asks for, FieldProblem for a criterion or guideline
+    that there is not, Conflict where the rater no longer holds the chat.
+    """
+    row, revealed = work_locked(assignment=assignment, rater=rater)
+    if row.state == Assignment.State.SUBMITTED:
+        return row
+    check_held(row)
+    drafts = _drafts_to_submit(row, revisions or {})
+    row.guideline = _guideline(row, guideline)
+    now = timezone.now()
+    _submit_labels(row=row, drafts=drafts, revealed=revealed, source=source, at=now)
+    row.active_ms += time_spent(row, active_ms, now)
+    row.state, row.submitted_at = Assignment.State.SUBMITTED, now
+    row.lease_token = row.lease_expires_at = None
+    row.save(
+        update_fields=["state", "submitted_at", "lease_token", "lease_expires_at", "guideline", "active_ms"]
+    )
+    if not revealed:
+        consensus_refresh(
+            criterion_ids=[draft.label.criterion_id for draft in drafts], chat_ids=[row.chat_id]
+        )
+    return row
+
+
+def _drafts_to_submit(row: Assignment, revisions: Mapping[str, int]) -> list[LabelRevision]:
+    """One for each criterion of the job that is still asked; raises what forbids submitting them."""
+    criteria = row.job.criteria.order_by("dimension__position", "dimension_id", "position", "pk")
+    keys = {criterion.pk: criterion.key for criterion in criteria}
+    if unknown := revisions.keys() - keys.values():
+        raise FieldProblem("revisions", f"The job does not ask for {', '.join(sorted(unknown))}.")
+    asked = [criterion.pk for criterion in criteria if criterion.state == Criterion.State.ACTIVE]
+    rows = draft_revisions(assignment=row, criterion_ids=asked).select_related("label")
+    locked = rows.select_for_update(of=("label",)).order_by("label_id")
+    drafts = {draft.label.criterion_id: draft for draft in locked}
+    numbers = {keys[pk]: drafts[pk].number if pk in drafts else 0 for pk in asked}
+    if changed := [key for key, number in numbers.items() if revisions.get(key, number) != number]:
+        raise Outdated(changed)
+    if missing := [keys[pk] for pk in asked if pk not in drafts]:
+        raise Unanswered(missing)
+    rules_check({keys[pk]: drafts[pk] for pk in asked})
+    return list(drafts.values())
+
+
+def _guideline(row: Assignment, number: int | None) -> RubricGuideline | None:
+    rubric_id = row.job.chat_set.rubric_id
+    if number is None:
+        return guideline_in_force(rubric_id=rubric_id)
+    found = RubricGuideline.objects.filter(rubric=rubric_id, number=number).first()
+    if number and found is None:
+        raise FieldProblem("guideline", f"The rubric has no guideline {number}.")
+    return found
+
+
+def _submit_labels(
+    *,
+    row: Assignment,
+    drafts: Sequence[LabelRevision],
+    revealed: bool,
+    source: Label.Source,
+    at: datetime,
+) -> None:
+    """The drafts as the labels in force, in a fixed number of statements, and as revisions."""
+    answer = ("value", "rationale", "evidence", "version_id")
+    replaced = [draft for draft in drafts if draft.label.state == Label.State.SUBMITTED]
+    stand = {draft.pk for draft in replaced if stands(draft.label, submitted=True, revealed=revealed)}
+    labels = Label.objects.filter(pk__in=[draft.label_id for draft in drafts])
+    labels.update(revision=F("revision") + 1)
+    # NB: a label that waits to be submitted holds its newest draft: only its state changes.
+    new = labels.exclude(pk__in=[draft.label_id for draft in drafts if draft.pk in stand])
+    new.update(state=Label.State.SUBMITTED, assignment=row, given_at=at, post_reveal=revealed)
+    changed = [draft for draft in replaced if draft.pk not in stand]
+    for draft in changed:
+        for name in answer:
+            setattr(draft.label, name, getattr(draft, name))
+        draft.label.source = source
+    Label.objects.bulk_update(
+        [draft.label for draft in changed], ["value", "rationale", "evidence", "version", "source"]
+    )
+    LabelRevision.objects.bulk_create(
+        LabelRevision(
+            label_id=draft.label_id,
+            number=draft.label.revision + 1,
+            client_id=uuid.uuid4(),
+            state=Label.State.SUBMITTED,
+            post_reveal=revealed,
+            created_at=at,
+            **{name: getattr(draft, name) for name in answer},
+        )
+        for draft in drafts
+    )
+
+
+@transaction.atomic
+def assignment_reveal(*, assignment: Assignment, rater: Rater) -> Assignment | None:
+    """Note that the rater sees the judge's view of a submitted chat, once; None where they may not.
+
+    From here on what this rater answers on this chat is kept apart from consensus and agreement.
+    """
+    # NB: taking a chat locks the rater too, so none can be taken between the check and the note.
+    Rater.objects.select_for_update(no_key=True).get(pk=rater.pk)
+    row, _ = work_locked(assignment=assignment, rater=rater)
+    if not may_reveal(assignment=row):
+        return None
+    if row.revealed_at is None:
+        row.revealed_at = timezone.now()
+        row.save(update_fields=["revealed_at"])
+    return row
