@@ -188,6 +188,11 @@ class Label(models.Model):
     def __str__(self) -> str:
         return f"{self.chat_id} {self.criterion_id} {self.rater_id}"
 
+    @property
+    def blind(self) -> bool:
+        """Whether it is submitted, and was given before its rater could see others' answers."""
+        return self.state == Label.State.SUBMITTED and not self.post_reveal
+
 
 class LabelRevision(models.Model):
     """One saved answer in a label's history; append-only."""

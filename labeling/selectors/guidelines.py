@@ -100,9 +100,9 @@ def changes_since(
 ) -> tuple[Change, ...]:
     """What reads otherwise than the texts that the rater last worked by, the rubric's guideline first.
 
-    Those are the texts that this chat was submitted under. Before, the guideline of the rater's last submitted
-    chat of the rubric, and of each criterion the version of their last label; without one, what stood when
-    they took this chat. So a change is told until the rater has worked by it.
+    Those are the texts that this chat was submitted under. Before, the guideline of the chat of the rubric
+    that they submitted last, and of each criterion the version of their last label; where there is none, what
+    stood when they took this chat. So a change is told until the rater has worked by it.
     """
     asked = criteria_of(assignment.job) if criteria is None else criteria
     found = [_guideline_change(assignment), *_criterion_changes(assignment, asked)]

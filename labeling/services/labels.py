@@ -3,7 +3,7 @@
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from labeling.core.answers import LabelLine, label_line_of
 from labeling.core.evidence import EvidenceError, evidence_of
 from labeling.core.importing import Ignored, ImportResult, in_batches, read_records
 from labeling.core.problems import FieldProblem, ImportProblem
-from labeling.models.labels import Label, LabelRevision
+from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.selectors.chats import ChatRef, chats_by_external_id
 from labeling.services.answers import (
@@ -77,6 +77,8 @@ class _Answer:
     post_reveal: bool
     given_at: datetime
     active_ms: int | None
+    # Whether its rater has seen the judge's view: a label from before that stays as it is.
+    after_reveal: bool = False
 
     def is_of(self, label: Label) -> bool:
         """Whether the label holds this very answer."""
@@ -165,7 +167,7 @@ def labels_take(
         unchanged=importer.counts["unchanged"],
         updated=importer.counts["updated"],
         ignored=file.ignored.counts,
-        notes=file.notes(),
+        notes=file.notes() + importer.notes(),
     )
 
 
@@ -185,7 +187,7 @@ class _LabelsImport:
 
     def store(self, chunk: Sequence[tuple[int, LabelLine]]) -> None:
         """Create or revise the labels of some lines."""
-        answers = self._resolve(chunk)
+        answers = self._marked(self._resolve(chunk))
         known = self._known(answers)
         new: list[Label] = []
         revised: dict[int, Label] = {}
@@ -196,6 +198,9 @@ class _LabelsImport:
                 continue
             self._check_once(answer, label)
             if answer.is_of(label):
+                self.counts["unchanged"] += 1
+            elif answer.after_reveal and label.blind:
+                self.counts["frozen"] += not replace(answer, post_reveal=False).is_of(label)
                 self.counts["unchanged"] += 1
             else:
                 revised[label.pk] = self._label(
@@ -249,6 +254,25 @@ class _LabelsImport:
             given_at=line.created_at or self.now,
             active_ms=line.active_ms,
         )
+
+    def notes(self) -> tuple[str, ...]:
+        """What else there is to say when all is stored."""
+        frozen = self.counts["frozen"]
+        said = f"{frozen} labels stay as they are: their raters have since seen the judge's view of the chat"
+        return (said,) if frozen else ()
+
+    def _marked(self, answers: Sequence[_Answer]) -> list[_Answer]:
+        """Those of raters who have seen the judge's view of the chat are marked as post-reveal."""
+        seen: set[tuple[int, int]] = set()
+        for batch in in_batches(sorted({answer.cell[0] for answer in answers}), ROWS_AT_ONCE):
+            revealed = Assignment.objects.filter(chat_id__in=batch, revealed_at__isnull=False)
+            seen.update(revealed.values_list("chat_id", "rater_id"))
+        return [
+            replace(answer, post_reveal=True, after_reveal=True)
+            if (answer.cell[0], answer.cell[2]) in seen
+            else answer
+            for answer in answers
+        ]
 
     def _known(self, answers: Sequence[_Answer]) -> dict[Cell, Label]:
         """The labels that are there on these cells, of this file's earlier lines too."""
