@@ -13,6 +13,7 @@ from alignment.selectors.answers import report_data
 from alignment.selectors.scope import Scope
 from labeling.models.chats import Chat
 from labeling.models.people import User
+from labeling.selectors.blind import chats_shown, sees_every_chat
 
 CELL_CODES = {
     "tp": (HumanCode.TRUE, JudgeCode.TRUE),
@@ -84,9 +85,9 @@ def disagreements(
 
 def visible(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -> list[str]:
     """Without the chats the user may not see."""
-    if user.has_perm("labeling.see_holdout"):
+    if sees_every_chat(user=user):
         return external_ids
-    allowed = Chat.objects.visible_to(user).filter(pk__in=scope.chat_ids)
+    allowed = chats_shown(user=user).filter(pk__in=scope.chat_ids)
     seen = set(allowed.values_list("external_id", flat=True))
     return [external_id for external_id in external_ids if external_id in seen]
 

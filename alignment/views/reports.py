@@ -24,6 +24,7 @@ from evaluation.models.runs import Run
 from labeling.access import permission_or_404
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.rubric import Criterion
+from labeling.selectors.blind import chats_shown
 
 PAGE = 50
 
@@ -113,7 +114,7 @@ def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
 def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
     """One chat of a run: people's labels, the verdicts, and the whole rationale."""
     run, scope = run_and_scope(request, run_id)
-    chats = Chat.objects.visible_to(request.user).select_related("topic")
+    chats = chats_shown(user=request.user).select_related("topic")
     row = get_object_or_404(chats, pk=chat_id, pk__in=run.run_chats.values("chat_id"))
     more = scope_query(scope, start="&")
     context = chat_page(scope=scope, run=run, chat=row, key=request.GET.get("criterion", ""), query=more)
@@ -128,7 +129,7 @@ def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
 @permission_or_404("labeling.see_judge")
 def chat_newest(request: HttpRequest, chat_id: int) -> HttpResponse:
     """The chat in the newest finished run that judged it, from pages that know no runs."""
-    row = get_object_or_404(Chat.objects.visible_to(request.user), pk=chat_id)
+    row = get_object_or_404(chats_shown(user=request.user), pk=chat_id)
     done = Run.objects.filter(state__in=(Run.State.DONE, Run.State.DONE_WITH_FAILURES), run_chats__chat=row)
     run = done.order_by("-pk").first()
     if run is None:

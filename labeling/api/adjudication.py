@@ -31,6 +31,7 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.selectors.adjudication import Kind, QueueItem, queue_items, queue_rows
 from labeling.selectors.adjudication_item import AdjudicationItem, adjudication_item
+from labeling.selectors.blind import chats_shown
 from labeling.selectors.dawid_skene import dawid_skene_of, likely_rows
 from labeling.services.adjudications import (
     REASON_LIMIT,
@@ -175,7 +176,7 @@ class LeadView(APIView):
 
     def item(self, chat_id: int, key: str) -> tuple[Chat, Criterion]:
         """A chat that the lead may see, and a criterion."""
-        chats = Chat.objects.visible_to(self.user).select_related("topic")
+        chats = chats_shown(user=self.user).select_related("topic")
         return get_object_or_404(chats, pk=chat_id), get_object_or_404(Criterion, key=key)
 
     def handle_exception(self, exc: Exception) -> Response:

@@ -25,6 +25,7 @@ from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, Consensus, LabelingJob, RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.selectors.blind import chats_shown, sees_every_chat
 
 # A place is one whole number: dispute, labels, chat, criterion; good for 10,000,000 chats, 100,000 criteria.
 PERMILLE = 1000
@@ -125,8 +126,8 @@ class Neighbours:
 def _items(filters: Filters, user: User | AnonymousUser) -> Items:
     """What the user may see under all filters but the kind, each with its place."""
     rows = Consensus.objects.filter(criterion__state=Criterion.State.ACTIVE)
-    if not user.has_perm("labeling.see_holdout"):
-        rows = rows.filter(chat__in=Chat.objects.visible_to(user).values("pk"))
+    if not sees_every_chat(user=user):
+        rows = rows.filter(chat__in=chats_shown(user=user).values("pk"))
     if filters.chat_set is not None:
         members = ChatSetMember.objects.filter(chat_set=filters.chat_set).values("chat")
         rows = rows.filter(chat__in=members, criterion__rubric=filters.chat_set.rubric_id)

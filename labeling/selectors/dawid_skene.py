@@ -8,10 +8,11 @@ import numpy as np
 
 from labeling.core.consensus import ConsensusState, state_of
 from labeling.core.dawid_skene import DawidSkene, TooFewError, dawid_skene, numbered
-from labeling.models.chats import Chat, ChatSet, ChatSetMember
+from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
+from labeling.selectors.blind import chats_shown
 
 # Not applicable is an answer like the others, as in the majority.
 CATEGORIES: tuple[ConsensusState, ...] = ("true", "false", "na")
@@ -79,7 +80,7 @@ def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSk
 
 def likely_rows(*, model: DawidSkeneConsensus, criterion: Criterion, user: User) -> list[dict[str, Any]]:
     """The estimates of the chats the user may see, by external id, each beside the consensus that counts."""
-    rows = Consensus.objects.filter(criterion=criterion, chat__in=Chat.objects.visible_to(user).values("pk"))
+    rows = Consensus.objects.filter(criterion=criterion, chat__in=chats_shown(user=user).values("pk"))
     known = rows.order_by("chat__external_id").values_list("chat", "chat__external_id", "state", "by")
     return [
         {

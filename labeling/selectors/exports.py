@@ -6,9 +6,10 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from labeling.core.importing import in_batches, iso
-from labeling.models.chats import Chat, ChatSet, ChatSetMember
+from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, Label, LabelRevision, RaterNote
 from labeling.models.people import User
+from labeling.selectors.blind import chats_shown
 from labeling.selectors.chats import criteria_of_set
 
 CHATS_AT_ONCE = 200
@@ -163,7 +164,7 @@ def assignment_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Li
     """The labels that the set's jobs ask for, mixed-in gold chats too: job by job in its order."""
     rows = Assignment.objects.filter(job__chat_set=chat_set)
     if user is not None:
-        rows = rows.filter(chat__in=Chat.objects.visible_to(user).values("pk"))
+        rows = rows.filter(chat__in=chats_shown(user=user).values("pk"))
     columns = rows.order_by("job_id", "position", "slot", "pk").values_list(*_ASSIGNMENT.values())
     for values in columns.iterator(ROWS_AT_ONCE):
         line = dict(zip(_ASSIGNMENT, values, strict=True))
@@ -209,7 +210,7 @@ def chats_in_order(chat_set: ChatSet, user: User | None = None) -> Iterator[dict
     """External ids by id, some chats at a time, in the set's order; with a user those they may see."""
     rows: QuerySet[ChatSetMember] = ChatSetMember.objects.filter(chat_set=chat_set).order_by("position")
     if user is not None:
-        rows = rows.filter(chat__in=Chat.objects.visible_to(user).values("pk"))
+        rows = rows.filter(chat__in=chats_shown(user=user).values("pk"))
     columns = rows.values_list("chat_id", "chat__external_id")
     for batch in in_batches(columns.iterator(CHATS_AT_ONCE), CHATS_AT_ONCE):
         yield dict(batch)

@@ -5,10 +5,11 @@ from typing import TypeVar
 from django.db.models import QuerySet
 
 from labeling.core.problems import FieldProblem, shown
-from labeling.models.chats import Chat, ChatSetMember
+from labeling.models.chats import ChatSetMember
 from labeling.models.labels import Label
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
+from labeling.selectors.blind import chats_shown
 from labeling.selectors.chats import chat_set_named
 
 Row = TypeVar("Row")
@@ -25,7 +26,7 @@ def labels_for(*, user: User, filters: dict[str, str]) -> QuerySet[Label]:
     Raises FieldProblem for a name that there is not.
     """
     labels: QuerySet[Label] = Label.objects.filter(
-        state=Label.State.SUBMITTED, chat__in=Chat.objects.visible_to(user).values("pk")
+        state=Label.State.SUBMITTED, chat__in=chats_shown(user=user).values("pk")
     )
     if "set" in filters:
         labels = _of_set(labels, filters["set"])

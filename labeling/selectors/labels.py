@@ -167,10 +167,22 @@ def seen_by(rater: Rater) -> Q:
     so as soon as it is through with the chat.
     """
     shown = Q(revealed_at__isnull=False)
-    if rater.user is None or not rater.user.sees_answers:
-        return shown
+    may = rater.user is not None and rater.user.sees_answers
+    return shown | through_with() if may else shown
+
+
+def through_with() -> Q:
+    """Of assignments, those that their rater has submitted or given back."""
     skipped = Q(state=Assignment.State.SKIPPED) & ~Q(skip_reason=EXPIRED)
-    return shown | Q(state=Assignment.State.SUBMITTED) | skipped
+    return Q(state=Assignment.State.SUBMITTED) | skipped
+
+
+def answers_seen(*, assignment: Assignment) -> bool:
+    """Whether its rater could see others' answers to the chat by now: then changes are kept, not counted."""
+    rater = assignment.rater
+    if rater is None:
+        return False
+    return Assignment.objects.filter(seen_by(rater), chat=assignment.chat_id, rater=rater).exists()
 
 
 def may_reveal(*, assignment: Assignment) -> bool:

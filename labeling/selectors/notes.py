@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, QuerySet
 
-from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.selectors.blind import chats_shown
 from labeling.selectors.versions import TextChange, criterion_diff
 
 
@@ -27,7 +27,7 @@ def notes_for(*, user: User | AnonymousUser) -> QuerySet[RaterNote]:
     rows = RaterNote.objects.order_by("-pk")
     if not user.has_perm("labeling.manage_labeling"):
         rows = rows.filter(kind=RaterNote.Kind.UNCLEAR)
-    return rows.filter(chat__in=Chat.objects.visible_to(user).values("pk"))
+    return rows.filter(chat__in=chats_shown(user=user).values("pk"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Consensus, Label, LabelingJob
 from labeling.models.people import User
+from labeling.selectors.blind import chats_shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +116,7 @@ def set_members(
     *, chat_set: ChatSet, user: User | AnonymousUser, topic: str = "", split: str = ""
 ) -> QuerySet[ChatSetMember]:
     """The members this user may see, in the set's order; holdout needs `see_holdout`."""
-    members = ChatSetMember.objects.filter(
-        chat_set=chat_set, chat__in=Chat.objects.visible_to(user).values("pk")
-    )
+    members = ChatSetMember.objects.filter(chat_set=chat_set, chat__in=chats_shown(user=user).values("pk"))
     if topic:
         members = members.filter(chat__topic__name=topic)
     if split:

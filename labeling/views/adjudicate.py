@@ -30,6 +30,7 @@ from labeling.selectors.adjudication import (
     queue_rows,
 )
 from labeling.selectors.adjudication_item import adjudication_item
+from labeling.selectors.blind import chats_shown
 from labeling.selectors.dawid_skene import dawid_skene_of
 from labeling.services.adjudications import (
     DecidedMeanwhileError,
@@ -151,7 +152,7 @@ def adjudicate_likely(request: HttpRequest, chat_id: int, key: str) -> HttpRespo
 
 
 def _item_or_404(request: HttpRequest, chat_id: int, key: str) -> tuple[Chat, Criterion]:
-    chats = Chat.objects.visible_to(cast(User, request.user)).select_related("topic")
+    chats = chats_shown(user=cast(User, request.user)).select_related("topic")
     criteria = Criterion.objects.select_related("dimension")
     return get_object_or_404(chats, pk=chat_id), get_object_or_404(criteria, key=key)
 

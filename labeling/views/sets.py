@@ -1,6 +1,6 @@
 """Chat sets: the list, and one set with its topics, labelling jobs and chats."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from labeling.access import permission_or_404
 from labeling.models.chats import ChatSet, Split
+from labeling.models.people import User
 from labeling.selectors.exports import LABELLING
 from labeling.selectors.jobs import job_rows
 from labeling.selectors.sets import (
@@ -56,6 +57,7 @@ def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
         "exports": list(LABELLING),
         "notices": demo_notices(chat_set=chat_set),
         "hides_holdout": not request.user.has_perm("labeling.see_holdout"),
+        "hides_own": cast(User, request.user).is_allowed("label_chats"),
     }
 
 

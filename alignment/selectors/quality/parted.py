@@ -15,6 +15,7 @@ from alignment.selectors.quality.scope import QualityScope
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, RaterNote
 from labeling.models.people import User
+from labeling.selectors.blind import chats_shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def parted_ids(found: Given, user: User | AnonymousUser, *, criterion_id: int) -
     parted = np.flatnonzero(minority)
     share = minority[parted] / counts[parted].sum(axis=1)
     ids = found.chat_ids[chats[parted[np.argsort(-share, kind="stable")]]].tolist()
-    seen = set(Chat.objects.visible_to(user).filter(pk__in=ids).values_list("pk", flat=True))
+    seen = set(chats_shown(user=user).filter(pk__in=ids).values_list("pk", flat=True))
     return [pk for pk in ids if pk in seen]
 
 

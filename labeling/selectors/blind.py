@@ -1,0 +1,45 @@
+"""Which chats are open to whom: nobody reads verdicts or labels of a chat that they are still to label."""
+
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from labeling.models.chats import Chat
+from labeling.models.labels import Assignment, LabelingJob
+from labeling.models.people import User
+from labeling.selectors.labels import through_with
+
+_State = Assignment.State
+
+
+def chats_shown(*, user: User | AnonymousUser) -> QuerySet[Chat]:
+    """The chats on which the user may read verdicts, labels, decisions and notes.
+
+    Those that are holdout in any set need `see_holdout`. Who labels, too, does not get to see the chats that
+    a job that is not closed may still ask of them: those they hold, and those that want a label and that they
+    have neither submitted nor skipped.
+    """
+    chats = Chat.objects.visible_to(user)
+    return chats.exclude(pk__in=_to_label(user)) if _labels(user) else chats
+
+
+def sees_every_chat(*, user: User | AnonymousUser) -> bool:
+    """Whether there is no need to look which chats are shown."""
+    return user.has_perm("labeling.see_holdout") and not _labels(user)
+
+
+def _labels(user: User | AnonymousUser) -> bool:
+    # NB: the account, not the token of the request: a person remembers what another token showed them.
+    return isinstance(user, User) and user.is_allowed("label_chats")
+
+
+def _to_label(user: User | AnonymousUser) -> QuerySet[Any]:
+    own = LabelingJob.objects.filter(Q(raters__user=user.pk) | Q(group__user=user.pk)).values("pk")
+    through = Assignment.objects.filter(
+        through_with(), job=OuterRef("job"), chat=OuterRef("chat"), rater__user=user.pk
+    )
+    wanted = Assignment.objects.filter(
+        Q(job__in=own) | Q(rater__user=user.pk), ~Exists(through), state__in=(_State.OPEN, _State.LEASED)
+    )
+    return wanted.exclude(job__state=LabelingJob.State.CLOSED).values("chat")
