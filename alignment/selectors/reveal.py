@@ -11,6 +11,8 @@ from evaluation.selectors.steps import final_rationales
 from labeling.models.rubric import Criterion
 
 FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
+# NB: by name, so that a trial of a prompt is never shown to raters as the judge's view.
+SHOWN = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ def judging_run(*, chat_id: int, criteria: Sequence[Criterion]) -> Run | None:
     """The newest finished run with a verdict on the chat, of the default profile before any other."""
     covers = RunChat.objects.filter(run=OuterRef("pk"), chat=chat_id)
     judged = Verdict.objects.filter(run=OuterRef("pk"), chat=chat_id, criterion__in=criteria)
-    runs = Run.objects.filter(Exists(covers), Exists(judged), state__in=FINISHED).select_related("judge")
+    runs = Run.objects.filter(Exists(covers), Exists(judged), state__in=FINISHED, purpose__in=SHOWN)
+    runs = runs.select_related("judge")
     return runs.order_by(Coalesce("judge__profile__is_default", False).desc(), "-pk").first()
 
 

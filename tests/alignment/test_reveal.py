@@ -133,6 +133,14 @@ def test_the_default_profiles_newest_finished_run_speaks(desk: Desk, rater: Clie
     assert reveal(rater, assignment).json()["judge"] == "imported"
 
 
+def test_runs_that_are_no_judgement_of_a_set_are_never_shown(desk: Desk, rater: Client) -> None:
+    judge_desk(desk)
+    Run.objects.update(purpose="trial")
+    assert reveal(rater, submitted(desk)).json()["judge"] == ""
+    Run.objects.update(purpose="import")
+    assert reveal(rater, Assignment.objects.get(state="submitted")).json()["judge"] == "outside judge"
+
+
 def test_verdicts_on_other_criteria_are_not_shown(desk: Desk, rater: Client) -> None:
     judge_desk(desk)
     desk.job.criteria.remove(desk.criteria[1])

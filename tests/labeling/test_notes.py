@@ -92,6 +92,33 @@ def test_the_same_note_sent_again_is_kept_once(desk: Desk, rater: Client) -> Non
     assert (other.status_code, other.json()["code"]) == (409, "client_id_used")
 
 
+def test_a_rater_may_note_two_hundred_things_on_a_chat(desk: Desk, rater: Client) -> None:
+    assignment, first = desk.taken(), str(uuid.uuid4())
+    assert post(rater, assignment, kind="flag", client_id=first).status_code == 201
+    RaterNote.objects.bulk_create(
+        RaterNote(rater=desk.rater, chat=assignment.chat, kind="flag", client_id=uuid.uuid4())
+        for _ in range(199)
+    )
+    refused = post(rater, assignment, kind="flag")
+    assert (refused.status_code, set(refused.json())) == (400, {"text"})
+    assert post(rater, assignment, kind="flag", client_id=first).status_code == 200
+
+
+def test_a_rater_reads_their_own_notes_with_the_chat_and_nobody_elses(desk: Desk, rater: Client) -> None:
+    assignment = desk.taken()
+    post(rater, assignment, kind="unclear", criterion="polite", text="Of what?")
+    post(rater, assignment, kind="flag")
+    RaterNote.objects.create(
+        rater=desk.raters[1], chat=assignment.chat, kind="comment", text="Mine.", client_id=uuid.uuid4()
+    )
+    shown = rater.get(reverse("api_assignment", args=[assignment.pk])).json()["notes"]
+    assert [(row["kind"], row["criterion"], row["text"]) for row in shown] == [
+        ("unclear", "polite", "Of what?"),
+        ("flag", None, ""),
+    ]
+    assert all(set(row) == {"kind", "criterion", "text", "at"} for row in shown)
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [

@@ -12,6 +12,8 @@ from django.utils import timezone
 
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.services.guidelines import guideline_write
+from labeling.services.leases import assignment_next
+from labeling.services.tokens import token_create
 from tests.labeling.calls import label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, make_desk, user_of
 
@@ -235,3 +237,36 @@ def test_a_withdrawal_sent_twice_takes_no_newer_answer_with_it(desk: Desk, rater
     put(rater, label_url(assignment), value=False)
     assert clear(rater, assignment, client_id=client_id).status_code == 204
     assert Label.objects.get().value is False
+
+
+# ---------- where an answer comes from ----------
+
+
+def test_a_label_says_whether_it_came_from_the_screen_or_by_a_token(desk: Desk, rater: Client) -> None:
+    made = token_create(user=user_of(desk.rater), name="script", scopes=["label_chats"], days=None)
+    script = Client(headers={"authorization": f"Token {made.secret}"})
+    assignment = desk.taken()
+    put(script, label_url(assignment))
+    put(rater, label_url(assignment, "correct"))
+    submit(rater, assignment)
+    assert sources() == {"polite": "api", "correct": "screen"}
+    put(script, label_url(assignment, "correct"), value=False)
+    assert sources() == {"polite": "api", "correct": "api"}
+
+
+def test_answers_that_replace_earlier_labels_come_from_where_they_were_submitted(
+    desk: Desk, rater: Client
+) -> None:
+    answer_all(first := desk.taken())
+    submit(rater, first)
+    Label.objects.update(source="import")
+    second = assignment_next(rater=desk.rater, job=desk.opened())
+    assert second is not None
+    answer_all(second, value=False)
+    assert sources() == {"polite": "import", "correct": "import"}
+    submit(rater, second)
+    assert sources() == {"polite": "screen", "correct": "screen"}
+
+
+def sources() -> dict[str, str]:
+    return dict(Label.objects.values_list("criterion__key", "source"))
