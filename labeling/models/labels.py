@@ -4,7 +4,7 @@ from typing import Self
 
 from django.contrib.auth.models import Group
 from django.db import models
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Exists, Max, OuterRef, Q, Subquery
 
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.people import Rater, User
@@ -125,19 +125,30 @@ class Assignment(models.Model):
 class LabelQuerySet(models.QuerySet["Label"]):
     """Table-wide filters of labels."""
 
-    def counted(self) -> Self:
-        """Those that consensus and agreement are made of: submitted, and not after the verdict was shown.
+    def given(self) -> Self:
+        """Those that are submitted, and not given after others' answers could be seen."""
+        return self.filter(state=Label.State.SUBMITTED, post_reveal=False)
 
-        Where a chat's labels answer different questions of one criterion, only those to the newest of them.
+    def counted(self) -> Self:
+        """Those that consensus and agreement are made of: the given ones to the question that counts.
+
+        Of each criterion that is the question asked last, of those that have any such label: two questions
+        are never counted together, and after a rewording the labels count on until the first to the new one.
+        Versions ask the same question by their content hash; one that comes back is the one asked last.
         """
-        given = Q(state=Label.State.SUBMITTED, post_reveal=False)
-        versions = CriterionVersion.objects.order_by().values("criterion")
-        # Few criteria are ever asked anew: only their labels have to be looked at with their neighbours.
-        asked_anew = versions.annotate(questions=Count("content_hash", distinct=True)).filter(questions__gt=1)
-        same_cell = Label.objects.filter(given, chat=OuterRef("chat"), criterion=OuterRef("criterion"))
-        newest = same_cell.order_by("-version__number").values("version__content_hash")[:1]
-        older = Q(criterion__in=asked_anew.values("criterion")) & ~Q(version__content_hash=Subquery(newest))
-        return self.filter(given).exclude(older)
+        # Of versions alone, so that each label is looked at by its version only.
+        versions = CriterionVersion.objects.order_by()
+        same = versions.filter(criterion=OuterRef("criterion"), content_hash=OuterRef("content_hash"))
+        asked_last = Subquery(same.values("criterion").values(last=Max("number")))
+        answered = Exists(Label.objects.given().filter(version=OuterRef("pk")))
+        later = (
+            versions.filter(criterion=OuterRef("criterion"))
+            .exclude(content_hash=OuterRef("content_hash"))
+            .annotate(asked=asked_last)
+            .filter(answered, asked__gt=OuterRef("asked"))
+        )
+        counting = versions.annotate(asked=asked_last).filter(~Exists(later))
+        return self.given().filter(version__in=counting.values("pk"))
 
 
 class Label(models.Model):

@@ -8,7 +8,7 @@ from django.db.models import Count, F, Q
 from labeling.core.consensus import ConsensusResult, Decision, Votes, consensus_of
 from labeling.core.importing import in_batches
 from labeling.models.labels import Adjudication, Consensus, Label
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, CriterionVersion
 
 CHATS_AT_ONCE = 1000
 
@@ -21,6 +21,7 @@ def consensus_refresh(*, criterion_ids: Collection[int], chat_ids: Collection[in
 
     Call it once, after the change, inside the transaction that changed submitted labels or adjudications. The
     criteria are locked in id order: a second transaction waits here and then counts what the first committed.
+    Where from now on another question of a criterion counts (`Label.objects.counted`), all its chats follow.
     """
     if not criterion_ids or not chat_ids:
         return
@@ -28,7 +29,56 @@ def consensus_refresh(*, criterion_ids: Collection[int], chat_ids: Collection[in
         criteria = criteria_lock(criterion_ids=criterion_ids)
         for chats in in_batches(sorted(set(chat_ids)), CHATS_AT_ONCE):
             _refresh(criteria, chats)
+        for criterion in _asked_anew(criteria):
+            if _others_differ(criterion, chat_ids):
+                _refresh_all(criterion)
         Criterion.objects.filter(pk__in=criteria).update(labels_seq=F("labels_seq") + 1)
+
+
+@transaction.atomic
+def consensus_follow(*, version: CriterionVersion) -> None:
+    """Recompute a criterion's consensus where its new version brings an earlier question back.
+
+    Call it after the version was made: the labels from then count again at once.
+    """
+    earlier = CriterionVersion.objects.filter(criterion=version.criterion_id, number__lt=version.number)
+    before = earlier.order_by("-number").first()
+    same_again = before is None or before.content_hash == version.content_hash
+    if same_again or not earlier.filter(content_hash=version.content_hash).exists():
+        return
+    for criterion in criteria_lock(criterion_ids=[version.criterion_id]):
+        _refresh_all(criterion)
+    Criterion.objects.filter(pk=version.criterion_id).update(labels_seq=F("labels_seq") + 1)
+
+
+def _asked_anew(criteria: list[int]) -> list[int]:
+    """Those of which there were ever two questions."""
+    versions = CriterionVersion.objects.filter(criterion__in=criteria).order_by().values("criterion")
+    questions = versions.annotate(questions=Count("content_hash", distinct=True))
+    return list(questions.filter(questions__gt=1).values_list("criterion", flat=True))
+
+
+def _others_differ(criterion: int, chat_ids: Collection[int]) -> bool:
+    """Whether the rows of other chats were made of another question than the one that counts now.
+
+    Then none of them was made of it. NB: for too many chats to name this is not looked at, but said.
+    """
+    if len(chat_ids) > CHATS_AT_ONCE:
+        return True
+    made = Consensus.objects.filter(criterion=criterion).exclude(n_true=0, n_false=0, n_na=0)
+    counted = Label.objects.counted().filter(criterion=criterion).exclude(chat__in=chat_ids)
+    some = list(counted.order_by().values_list("chat", flat=True)[:1])
+    if not some:
+        return made.exclude(chat__in=chat_ids).exists()
+    return not made.filter(chat__in=some).exists()
+
+
+def _refresh_all(criterion: int) -> None:
+    """Every chat with a consensus or a counted label."""
+    known = Consensus.objects.filter(criterion=criterion).values_list("chat", flat=True)
+    counted = Label.objects.counted().filter(criterion=criterion).values_list("chat", flat=True)
+    for chats in in_batches(sorted({*known, *counted}), CHATS_AT_ONCE):
+        _refresh([criterion], chats)
 
 
 def criteria_lock(*, criterion_ids: Collection[int]) -> list[int]:

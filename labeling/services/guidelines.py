@@ -10,8 +10,7 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
 from labeling.selectors.guidelines import guideline_in_force
 from labeling.services.audit import audit
-
-__all__ = ["CriterionWords", "EditConflict", "criterion_write", "guideline_in_force", "guideline_write"]
+from labeling.services.consensus import consensus_follow
 
 
 class EditConflict(Exception):
@@ -87,6 +86,7 @@ def criterion_write(
         **given,
         **rule,
     )
+    consensus_follow(version=row)
     asks_anew = row.content_hash != newest.content_hash
     audit(
         actor=by,

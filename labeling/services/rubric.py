@@ -12,6 +12,7 @@ from labeling.core.problems import FieldProblem, shown
 from labeling.core.rubric import WORDS_FOR_RATERS, CriterionSpec, DimensionSpec, rubric_of, version_hash
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
+from labeling.services.consensus import consensus_follow
 
 ArticlesSet = Callable[[Criterion, Sequence[str]], bool]
 
@@ -112,7 +113,7 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
             return False
         if newest.passes_when != spec.passes_when and _is_labelled(row):
             raise FieldProblem("passes_when", f"cannot change: {row.key} has labels; make a new criterion")
-    CriterionVersion.objects.create(
+    made = CriterionVersion.objects.create(
         criterion=row,
         number=newest.number + 1 if newest else 1,
         content_hash=version_hash(
@@ -124,6 +125,7 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
         reason=f"Imported from {source}",
         **text,
     )
+    consensus_follow(version=made)
     return True
 
 
