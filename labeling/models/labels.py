@@ -132,23 +132,9 @@ class LabelQuerySet(models.QuerySet["Label"]):
     def counted(self) -> Self:
         """Those that consensus and agreement are made of: the given ones to the question that counts.
 
-        Of each criterion that is the question asked last, of those that have any such label: two questions
-        are never counted together, and after a rewording the labels count on until the first to the new one.
-        Versions ask the same question by their content hash; one that comes back is the one asked last.
+        Two questions of a criterion are never counted together, on whatever chats (`counting_versions`).
         """
-        # Of versions alone, so that each label is looked at by its version only.
-        versions = CriterionVersion.objects.order_by()
-        same = versions.filter(criterion=OuterRef("criterion"), content_hash=OuterRef("content_hash"))
-        asked_last = Subquery(same.values("criterion").values(last=Max("number")))
-        answered = Exists(Label.objects.given().filter(version=OuterRef("pk")))
-        later = (
-            versions.filter(criterion=OuterRef("criterion"))
-            .exclude(content_hash=OuterRef("content_hash"))
-            .annotate(asked=asked_last)
-            .filter(answered, asked__gt=OuterRef("asked"))
-        )
-        counting = versions.annotate(asked=asked_last).filter(~Exists(later))
-        return self.given().filter(version__in=counting.values("pk"))
+        return self.given().filter(version__in=counting_versions().values("pk"))
 
 
 class Label(models.Model):
@@ -203,6 +189,26 @@ class Label(models.Model):
     def blind(self) -> bool:
         """Whether it is submitted, and was given before its rater could see others' answers."""
         return self.state == Label.State.SUBMITTED and not self.post_reveal
+
+
+def counting_versions() -> models.QuerySet[CriterionVersion]:
+    """The versions of all criteria that ask the question whose labels count.
+
+    Of each criterion that is the question asked last, of those that have a given label; without any, every
+    one. So after a rewording the labels count on until the first label to the new question. Versions ask the
+    same question by their content hash; a question that comes back is the one asked last.
+    """
+    versions = CriterionVersion.objects.order_by()
+    same = versions.filter(criterion=OuterRef("criterion"), content_hash=OuterRef("content_hash"))
+    asked_last = Subquery(same.values("criterion").values(last=Max("number")))
+    answered = Exists(Label.objects.given().filter(version=OuterRef("pk")))
+    later = (
+        versions.filter(criterion=OuterRef("criterion"))
+        .exclude(content_hash=OuterRef("content_hash"))
+        .annotate(asked=asked_last)
+        .filter(answered, asked__gt=OuterRef("asked"))
+    )
+    return versions.annotate(asked=asked_last).filter(~Exists(later))
 
 
 class LabelRevision(models.Model):

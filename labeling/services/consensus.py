@@ -7,7 +7,7 @@ from django.db.models import Count, F, Q
 
 from labeling.core.consensus import ConsensusResult, Decision, Votes, consensus_of
 from labeling.core.importing import in_batches
-from labeling.models.labels import Adjudication, Consensus, Label
+from labeling.models.labels import Adjudication, Consensus, Label, counting_versions
 from labeling.models.rubric import Criterion, CriterionVersion
 
 CHATS_AT_ONCE = 1000
@@ -29,8 +29,8 @@ def consensus_refresh(*, criterion_ids: Collection[int], chat_ids: Collection[in
         criteria = criteria_lock(criterion_ids=criterion_ids)
         for chats in in_batches(sorted(set(chat_ids)), CHATS_AT_ONCE):
             _refresh(criteria, chats)
-        for criterion in _asked_anew(criteria):
-            if _others_differ(criterion, chat_ids):
+        for criterion, versions in _asked_anew(criteria).items():
+            if _others_differ(criterion, versions, chat_ids):
                 _refresh_all(criterion)
         Criterion.objects.filter(pk__in=criteria).update(labels_seq=F("labels_seq") + 1)
 
@@ -51,14 +51,19 @@ def consensus_follow(*, version: CriterionVersion) -> None:
     Criterion.objects.filter(pk=version.criterion_id).update(labels_seq=F("labels_seq") + 1)
 
 
-def _asked_anew(criteria: list[int]) -> list[int]:
-    """Those of which there were ever two questions."""
+def _asked_anew(criteria: list[int]) -> dict[int, list[int]]:
+    """The criteria of which there were ever two questions, each with the versions that count."""
     versions = CriterionVersion.objects.filter(criterion__in=criteria).order_by().values("criterion")
-    questions = versions.annotate(questions=Count("content_hash", distinct=True))
-    return list(questions.filter(questions__gt=1).values_list("criterion", flat=True))
+    questions = versions.annotate(questions=Count("content_hash", distinct=True)).filter(questions__gt=1)
+    found: dict[int, list[int]] = {row["criterion"]: [] for row in questions}
+    if found:
+        counting = counting_versions().filter(criterion__in=found)
+        for pk, criterion in counting.values_list("pk", "criterion"):
+            found[criterion].append(pk)
+    return found
 
 
-def _others_differ(criterion: int, chat_ids: Collection[int]) -> bool:
+def _others_differ(criterion: int, versions: Collection[int], chat_ids: Collection[int]) -> bool:
     """Whether the rows of other chats were made of another question than the one that counts now.
 
     Then none of them was made of it. NB: for too many chats to name this is not looked at, but said.
@@ -66,7 +71,8 @@ def _others_differ(criterion: int, chat_ids: Collection[int]) -> bool:
     if len(chat_ids) > CHATS_AT_ONCE:
         return True
     made = Consensus.objects.filter(criterion=criterion).exclude(n_true=0, n_false=0, n_na=0)
-    counted = Label.objects.counted().filter(criterion=criterion).exclude(chat__in=chat_ids)
+    # NB: by the ids of the versions, or the database would look through all labels of the criterion.
+    counted = Label.objects.given().filter(version__in=versions).exclude(chat__in=chat_ids)
     some = list(counted.order_by().values_list("chat", flat=True)[:1])
     if not some:
         return made.exclude(chat__in=chat_ids).exists()
