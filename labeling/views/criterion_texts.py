@@ -76,8 +76,8 @@ def _said(row: CriterionVersion, before: CriterionVersion) -> str:
         return "Nothing changed, so no version was made."
     if row.content_hash != before.content_hash:
         return (
-            f"Version {row.number} is in force and asks anew: its labels are not counted together with "
-            "earlier ones, and runs started from now on have another judge."
+            f"Version {row.number} is in force and asks anew: with the first label to it all earlier ones "
+            "stop counting, and runs started from now on have another judge."
         )
     return (
         f"Version {row.number} is in force. It asks the same question, so labels and judges stay comparable."

@@ -68,6 +68,12 @@ def test_an_answer_that_another_tab_withdrew_or_gave_is_no_other_case(desk: Desk
     assert submit(rater, assignment, revisions={"polite": 0}).json()["code"] == "unanswered"
 
 
+def test_nothing_has_to_be_said(desk: Desk, rater: Client) -> None:
+    answer_all(assignment := desk.taken())
+    done = rater.generic("POST", reverse("api_submit", args=[assignment.pk]))
+    assert (done.status_code, done.json()["state"]) == (200, "submitted")
+
+
 def test_what_the_tab_does_not_speak_of_is_not_compared(desk: Desk, rater: Client) -> None:
     answer_all(assignment := desk.taken())
     assert submit(rater, assignment, revisions={}).status_code == 200
