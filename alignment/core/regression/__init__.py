@@ -1,0 +1,26 @@
+"""The regression gate: candidate against champion on the human labels."""
+
+from alignment.core.regression.evidence import (
+    ClassChange,
+    CriterionEvidence,
+    Evidence,
+    PairedVerdicts,
+    PooledEvidence,
+    weigh,
+)
+from alignment.core.regression.gate import Decision, Gate, confirm, decide
+from alignment.core.regression.policy import GatePolicy
+
+__all__ = [
+    "ClassChange",
+    "CriterionEvidence",
+    "Decision",
+    "Evidence",
+    "Gate",
+    "GatePolicy",
+    "PairedVerdicts",
+    "PooledEvidence",
+    "confirm",
+    "decide",
+    "weigh",
+]
