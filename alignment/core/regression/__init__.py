@@ -1,11 +1,13 @@
 """The regression gate: candidate against champion on the human labels."""
 
+from alignment.core.regression.body import regression_body
 from alignment.core.regression.evidence import (
     ClassChange,
     CriterionEvidence,
     Evidence,
     PairedVerdicts,
     PooledEvidence,
+    flip_share,
     weigh,
 )
 from alignment.core.regression.gate import Decision, Gate, confirm, decide
@@ -22,5 +24,7 @@ __all__ = [
     "PooledEvidence",
     "confirm",
     "decide",
+    "flip_share",
+    "regression_body",
     "weigh",
 ]

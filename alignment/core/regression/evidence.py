@@ -245,3 +245,16 @@ def _pooled(criteria: Sequence[PairedVerdicts]) -> PooledEvidence:
     if len(means) < 2:
         return PooledEvidence(len(means), None, None)
     return PooledEvidence(len(means), float(means.mean()), float(means.std(ddof=1) / np.sqrt(len(means))))
+
+
+def flip_share(first: Codes, second: Codes) -> Estimate:
+    """Share of verdicts that differ between two runs of one judge, with its 95% Wilson interval.
+
+    This is the judge's noise: what changes when nothing has changed. Chats without an answer for outer
+    reasons in either run are left out.
+
+    >>> flip_share(np.array([0, 1, 1], dtype=np.int8), np.array([0, 1, 0], dtype=np.int8)).value
+    0.3333333333333333
+    """
+    both = ~np.isin(first, OUTER) & ~np.isin(second, OUTER)
+    return proportion(int((first != second)[both].sum()), int(both.sum()), reason="no verdict in both runs")
