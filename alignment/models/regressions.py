@@ -3,7 +3,8 @@
 from django.db import models
 from django.db.models import Q
 
-from evaluation.models.prompts import Promotion, PromptVersion
+from evaluation.models.judges import JudgeProfile
+from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
@@ -62,6 +63,13 @@ class RegressionTest(models.Model):
     candidate = models.ForeignKey(
         PromptVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    # The recipes of both sides, where they come from stored profiles.
+    profile = models.ForeignKey(
+        JudgeProfile, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    candidate_profile = models.ForeignKey(
+        JudgeProfile, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     baseline_run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
     candidate_run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
     confirm_run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
@@ -72,11 +80,11 @@ class RegressionTest(models.Model):
     reasons = models.JSONField(default=list)
     # The counts and tests behind the result (docs/files.md), as they stood when it was decided.
     body = models.JSONField(null=True, blank=True)
-    promotion = models.OneToOneField(
-        Promotion, on_delete=models.PROTECT, null=True, blank=True, related_name="regression"
-    )
-    override_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    override_reason = models.TextField(blank=True, default="")
+    # Who released the candidate, and why; `overridden`: though the gate had not passed it.
+    released_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    released_at = models.DateTimeField(null=True, blank=True)
+    release_reason = models.TextField(blank=True, default="")
+    overridden = models.BooleanField(default=False)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -85,7 +93,7 @@ class RegressionTest(models.Model):
         ordering = ["-id"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(override_by=None) | ~Q(override_reason=""), name="override_reasoned"
+                condition=Q(overridden=False) | ~Q(release_reason=""), name="override_reasoned"
             ),
             models.CheckConstraint(
                 condition=Q(state="done") & ~Q(result="") | ~Q(state="done") & Q(result=""),

@@ -9,6 +9,8 @@ from alignment.core.regression import Decision, Evidence, Gate, confirm, decide,
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.regressions import evidence_of, gate_policy, judge_codes
 from evaluation.models.runs import Run
+from evaluation.runner.execute import ON_WORKER
+from evaluation.services.control import run_ring
 from evaluation.services.runs import run_repeat
 
 OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)
@@ -54,13 +56,21 @@ def _decide(test: RegressionTest) -> None:
     decision = decide(evidence, policy=policy)
     if decision.gate is Gate.FAIL and policy.confirm:
         if test.confirm_run is None:
-            test.confirm_run = run_repeat(test.candidate_run, purpose=Run.Purpose.CONFIRM, by=test.created_by)
+            test.confirm_run = _second_run(test.candidate_run)
             test.state = RegressionTest.State.CONFIRMING
             test.save(update_fields=["confirm_run", "state"])
             return
         second = decide(evidence_of(test, candidate=test.confirm_run), policy=policy)
         decision = confirm(decision, second)
     _settle(test, evidence, decision)
+
+
+def _second_run(first: Run) -> Run:
+    """The candidate once more; the workers are rung for it where they did the first."""
+    second = run_repeat(first, purpose=Run.Purpose.CONFIRM, by=first.started_by)
+    if second.options.get(ON_WORKER):
+        run_ring(second)
+    return second
 
 
 def _settle(test: RegressionTest, evidence: Evidence, decision: Decision) -> None:

@@ -54,6 +54,14 @@ def regression_answer(test: RegressionTest) -> dict[str, Any]:
     }
 
 
+def regression_title(test: RegressionTest) -> str:
+    """What was tested, in a line."""
+    where = f"{test.chat_set.name}, {test.split or 'every split'}"
+    if test.candidate is None:
+        return f"judge {test.candidate_run.judge.name} on {where}"
+    return f"{test.candidate.criterion.key} version {test.candidate.number} on {where}"
+
+
 def regression_text(test: RegressionTest) -> str:
     """The same for the terminal: the answer, why, and a line a criterion."""
     body = test.body or {}

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from pytest_django import Settings
@@ -104,6 +105,24 @@ def test_too_few_labels_are_inconclusive_and_say_so(labelled: Path, settings: Se
         answer = regress(labelled, "--policy", str(labelled / "few.json"))
     assert answer.code == 3
     assert answer.answer["reasons"] == ["polite: 120 labelled chats, 200 are needed to pass alone"]
+
+
+def test_it_writes_files_for_a_pull_request(labelled: Path, settings: Settings) -> None:
+    junit, summary = labelled / "gate.xml", labelled / "gate.md"
+    with answering(settings, wrong_on(2, 20)):
+        assert regress(labelled, "--junit", str(junit), "--markdown", str(summary)).code == 1
+    suite = ElementTree.fromstring(junit.read_text("utf-8"))  # noqa: S314  written by us
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert ["polite got worse" in entry.get("message", "") for entry in suite.iter("failure")] == [True]
+    assert "| `polite` | 120 | 2 | 20 | 0.98 → 0.83 |" in summary.read_text("utf-8")
+
+
+def test_the_gate_answers_again_for_a_test_that_is_over(labelled: Path, settings: Settings) -> None:
+    with answering(settings, wrong_on(6, 4)):
+        first = regress(labelled)
+    again = command("gate", str(first.answer["test"]))
+    assert (again.code, again.answer) == (0, first.answer)
+    assert command("gate", "999").error == "error: there is no regression test 999"
 
 
 def test_the_holdout_is_opened_on_record(labelled: Path, settings: Settings) -> None:

@@ -12,6 +12,7 @@ from alignment.core.regression.evidence import (
 )
 from alignment.core.regression.gate import Decision, Gate, confirm, decide
 from alignment.core.regression.policy import GatePolicy
+from alignment.core.regression.summary import junit_xml, markdown_summary
 
 __all__ = [
     "ClassChange",
@@ -25,6 +26,8 @@ __all__ = [
     "confirm",
     "decide",
     "flip_share",
+    "junit_xml",
+    "markdown_summary",
     "regression_body",
     "weigh",
 ]

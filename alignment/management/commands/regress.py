@@ -8,9 +8,9 @@ from django.core.management.base import CommandParser
 from tqdm import tqdm
 
 from alignment.core.regression import GatePolicy
+from alignment.management.gate_command import GateCommand
 from alignment.models.regressions import Policy, RegressionTest
 from alignment.runner.regressions import regression_advance, runs_of
-from alignment.selectors.regressions import regression_answer, regression_text
 from alignment.services.policies import policy_ensure, policy_in_force
 from alignment.services.regressions import RegressionChoice, prompt_test_start
 from evaluation.core.choice import JudgeChoice
@@ -24,14 +24,12 @@ from evaluation.selectors.profiles import default_profile, profile_choice
 from evaluation.services.examples import prompt_version_add
 from labeling.core.importing import read_text
 from labeling.core.problems import FieldProblem, InputProblem, shown
-from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
+from labeling.management.base import CommandExit, ExitCode
 from labeling.models.chats import ChatSet, Split
 from labeling.models.rubric import Criterion
 
-EXITS = {"pass": ExitCode.DONE, "fail": ExitCode.NO, "inconclusive": ExitCode.INCONCLUSIVE}
 
-
-class Command(WorkbenchCommand):
+class Command(GateCommand):
     """Test a criterion's prompt against its champion, paired, on the human labels of a set."""
 
     help = __doc__
@@ -48,6 +46,7 @@ class Command(WorkbenchCommand):
         )
         add("--noise", action="store_true", help="ask the champion again too, to know how much it flips")
         add("--budget", type=dollars, metavar="USD", help="of each run")
+        super().add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         test = prompt_test_start(
@@ -63,8 +62,7 @@ class Command(WorkbenchCommand):
             ),
         )
         test = self._carry_out(test)
-        self.answer(regression_answer(test), regression_text(test))
-        raise CommandExit(EXITS[test.result])
+        self.end_with(test, options)
 
     def _carry_out(self, test: RegressionTest) -> RegressionTest:
         """Work off the test's runs, the confirming one too where the gate asks for it."""
