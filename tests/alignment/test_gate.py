@@ -86,7 +86,7 @@ def test_one_bad_criterion_of_many_fails_after_holm() -> None:
     assert (
         gate(*family(worse))
         .reasons[0]
-        .startswith("polite got worse: 16 broken, 2 fixed of 200 chats (p = 0.00")
+        .startswith("polite got worse: 16 broken, 2 fixed of 200 chats (p = 0.0")
     )
 
 

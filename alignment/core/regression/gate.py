@@ -96,14 +96,14 @@ def _single_harm(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
     """The test of a criterion released alone."""
     (found,) = evidence.blocking
     if found.p_worse <= policy.single_alpha:
-        yield f"{_got_worse(found)} (p = {found.p_worse:.3f}, limit {policy.single_alpha:g})"
+        yield f"{_got_worse(found)} ({chance(found.p_worse)}, limit {policy.single_alpha:g})"
 
 
 def _family_harm(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
     """Rules A and B: some criterion got worse, the mean got worse."""
     for found in evidence.blocking:
         if found.p_holm is not None and found.p_holm <= policy.family_alpha:
-            yield f"{_got_worse(found)} (p = {found.p_holm:.3f} after Holm, limit {policy.family_alpha:g})"
+            yield f"{_got_worse(found)} ({chance(found.p_holm)} after Holm, limit {policy.family_alpha:g})"
     pooled, limit = evidence.pooled, float(ndtri(policy.pooled_alpha))
     if pooled.z is not None and pooled.mean is not None and pooled.z < limit:
         yield (
@@ -157,7 +157,7 @@ def _guards(found: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
 
 
 def _class_loss(side: ClassChange) -> str:
-    return f"{side.answer}: {side.broken} broken, {side.fixed} fixed of {side.n} (p = {side.p_worse:.3f})"
+    return f"{side.answer}: {side.broken} broken, {side.fixed} fixed of {side.n} ({chance(side.p_worse)})"
 
 
 def _floors(found: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
@@ -182,6 +182,15 @@ def _harmless(evidence: Evidence, policy: GatePolicy) -> str:
         return f"{counts}; with {level} not worse by {points(policy.single_delta(found.n))} or more"
     low = evidence.pooled.low(policy.bound_alpha) or 0.0
     return f"no criterion got worse; over all criteria the change is {points(low)} or better with {level}"
+
+
+def chance(p_value: float) -> str:
+    """A p value in words.
+
+    >>> chance(0.0004), chance(0.0213)
+    ('p < 0.001', 'p = 0.021')
+    """
+    return f"p = {p_value:.3f}" if p_value >= 0.001 else "p < 0.001"
 
 
 def points(share: float) -> str:
