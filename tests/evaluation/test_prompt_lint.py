@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.core.prompts import sections
-from evaluation.core.prompts.lint import Level, has_errors, leaked, lint_prompt, shingles
+from evaluation.core.prompts.lint import Level, lint_prompt
 
 QUESTION = "Was the bot polite?"
 CLEAN = f"""# Context
@@ -50,8 +50,8 @@ def test_the_shipped_prompts_are_clean(path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "level", "section", "message"),
     [
-        ("# Tone\nImpartial.\n\n", "", "warning", "tone", "# Tone is missing or empty"),
-        ("# Objective\n", "# Aim\n", "error", "objective", "# Objective is missing or empty"),
+        ("# Tone\nImpartial.\n\n", "", "warning", "tone", "is missing or empty"),
+        ("# Objective\n", "# Aim\n", "error", "objective", "is missing or empty"),
         (QUESTION, "Was it nice?", "warning", "objective", "does not ask the criterion's question"),
         ("120 words.", "120 words.\n\nVERDICTS\npolite: TRUE", "error", "response", "VERDICTS block"),
         ("120 words.", "120 words, as JSON.", "error", "response", "“JSON”: the engine asks for prose"),
@@ -63,7 +63,7 @@ def test_the_shipped_prompts_are_clean(path: Path) -> None:
         ("The lead.", "ann@example.org", "warning", "audience", "an e-mail address"),
         ("The lead.", "Card 4111 1111 1111 1111", "warning", "audience", "a card or account number"),
         ("The lead.", "Call +49 30 1234567", "warning", "audience", "a telephone number"),
-        ("# Context", "Hello.\n# Context", "warning", "", "text before the first heading"),
+        ("# Context", "Hello.\n# Context", "warning", "", "before the first heading"),
         ("A shop.", "word " * 1000, "warning", "", "words long"),
     ],
 )
@@ -74,22 +74,13 @@ def test_each_fault_is_named_with_its_section(
     assert [(a, b) for a, b, text in found if message in text] == [(level, section)]
 
 
-def test_errors_come_first_and_keep_a_prompt_from_being_saved() -> None:
+def test_errors_come_first() -> None:
     found = lint_prompt("# Tone\nBe strict. {{x}}", question=QUESTION, has_articles=False)
     assert [finding.level for finding in found] == sorted(finding.level for finding in found)
     assert found[0].level is Level.ERROR
-    assert has_errors(found)
-    assert not has_errors(lint_prompt(CLEAN, question=QUESTION, has_articles=False))
 
 
 def test_a_criterion_with_articles_is_reminded_of_the_slot() -> None:
     assert [message for _, _, message in said(CLEAN, has_articles=True)] == [
         "has no line {{knowledge}}: the names of the articles go to the end of the prompt"
     ]
-
-
-def test_eight_words_in_a_row_from_a_chat_are_a_leak() -> None:
-    message = "Hello, where is my order number 17, please? It was to come yesterday."
-    told = shingles("A customer asks: WHERE is my order number 17 please -- it waits.")
-    assert leaked(told, ["Something else.", message]) == "where is my order number 17 please it"
-    assert leaked(shingles("A customer asks where the order number 17 is."), [message]) == ""

@@ -20,6 +20,7 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.runner.execute import run_execute
+from evaluation.selectors.criteria import prompt_findings
 from evaluation.selectors.profiles import default_profile, profile_choice
 from evaluation.services.examples import prompt_version_add
 from labeling.core.importing import read_text
@@ -50,7 +51,7 @@ class Command(GateCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         test = prompt_test_start(
-            candidate=_candidate(options),
+            candidate=self._candidate(options),
             choice=RegressionChoice(
                 chat_set=_set(options["set"]),
                 split=options["split"],
@@ -63,6 +64,15 @@ class Command(GateCommand):
         )
         test = self._carry_out(test)
         self.end_with(test, options)
+
+    def _candidate(self, options: dict[str, Any]) -> PromptVersion:
+        criterion = Criterion.objects.filter(key=options["criterion"]).first()
+        if criterion is None:
+            raise InputProblem(f"--criterion: there is no criterion {shown(options['criterion'])}")
+        text = read_text(options["prompt"])
+        for finding in prompt_findings(criterion=criterion, text=text):
+            self.note(f"{options['prompt']}: {finding.line}")
+        return prompt_version_add(criterion=criterion, text=text, reason="Regression test")
 
     def _carry_out(self, test: RegressionTest) -> RegressionTest:
         """Work off the test's runs, the confirming one too where the gate asks for it."""
@@ -83,14 +93,6 @@ class Command(GateCommand):
             raise CommandExit(
                 ExitCode.INCONCLUSIVE if budget else ExitCode.OUTSIDE_FAILURE, f"run {run.pk}: {run.error}"
             )
-
-
-def _candidate(options: dict[str, Any]) -> PromptVersion:
-    criterion = Criterion.objects.filter(key=options["criterion"]).first()
-    if criterion is None:
-        raise InputProblem(f"--criterion: there is no criterion {shown(options['criterion'])}")
-    text = read_text(options["prompt"])
-    return prompt_version_add(criterion=criterion, text=text, reason="Regression test")
 
 
 def _set(name: str) -> ChatSet:

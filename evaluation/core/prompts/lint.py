@@ -1,7 +1,7 @@
 """What is wrong, or likely to be, with a criterion's prompt before anybody pays for trying it."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,11 +9,9 @@ from .costar import HEADINGS, PREAMBLE, sections
 
 COSTAR = tuple(name for name in HEADINGS if name != "examples")
 LONG_WORDS = 900  # twice the longest shipped prompt
-SHINGLE = 8  # so many words in a row that stand in a chat are no coincidence
 
 _SLOT = re.compile(r"\{\{[ \t]*([^{}\n]*?)[ \t]*\}\}")
 _KNOWN_SLOTS = ("knowledge",)
-_WORD = re.compile(r"\w+")
 _VERDICT_LINE = re.compile(r"^[\s>*`#-]*verdicts?\W*$", re.IGNORECASE | re.MULTILINE)
 _FORM = re.compile(
     r"\b(?:json|yaml|xml)\b|\b(?:answer|reply|respond|return|output)\s+(?:only\s+|just\s+|simply\s+)?(?:with\s+)?"
@@ -34,7 +32,7 @@ _PERSONAL = {
 
 
 class Level(StrEnum):
-    """How bad a finding is: an error keeps a version from being saved."""
+    """How bad a finding is."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -47,6 +45,12 @@ class Finding:
     level: Level
     section: str
     message: str
+
+    @property
+    def line(self) -> str:
+        """The finding in one line."""
+        where = f"# {self.section.capitalize()}: " if self.section else ""
+        return f"{self.level}: {where}{self.message}"
 
 
 def lint_prompt(text: str, *, question: str, has_articles: bool) -> tuple[Finding, ...]:
@@ -79,16 +83,16 @@ def _missing(found: dict[str, str]) -> Iterator[Finding]:
     for name in COSTAR:
         if name not in found:
             level = Level.ERROR if name == "objective" else Level.WARNING
-            yield Finding(level, name, f"# {name.capitalize()} is missing or empty")
+            yield Finding(level, name, "is missing or empty")
     if PREAMBLE in found:
-        yield Finding(Level.WARNING, PREAMBLE, "there is text before the first heading")
+        yield Finding(Level.WARNING, PREAMBLE, "text stands before the first heading")
 
 
 def _question(found: dict[str, str], question: str) -> Iterator[Finding]:
     """The judge is to answer what the raters were asked."""
     objective = " ".join(found.get("objective", "").split())
     if objective and " ".join(question.split()) not in objective:
-        message = "# Objective does not ask the criterion's question word for word, as raters see it"
+        message = "does not ask the criterion's question word for word, as raters see it"
         yield Finding(Level.WARNING, "objective", message)
 
 
@@ -98,9 +102,7 @@ def _form(found: dict[str, str]) -> Iterator[Finding]:
         if _VERDICT_LINE.search(text):
             yield Finding(Level.ERROR, name, "holds a VERDICTS block: the engine asks for that itself")
         elif asked := _FORM.search(text):
-            message = (
-                f"“{asked[0]}”: the engine asks for prose and a VERDICTS block, no other form"
-            )
+            message = f"“{asked[0]}”: the engine asks for prose and a VERDICTS block, no other form"
             yield Finding(Level.ERROR if name == "response" else Level.WARNING, name, message)
 
 
@@ -130,30 +132,3 @@ def _words(found: dict[str, str]) -> Iterator[Finding]:
         for what, pattern in _PERSONAL.items():
             if pattern.search(text):
                 yield Finding(Level.WARNING, name, f"holds what looks like {what}")
-
-
-def shingles(text: str, *, size: int = SHINGLE) -> frozenset[tuple[str, ...]]:
-    """Every run of `size` words, case and punctuation folded away.
-
-    >>> sorted(shingles("Where is my order?", size=3))
-    [('is', 'my', 'order'), ('where', 'is', 'my')]
-    """
-    words = [word.casefold() for word in _WORD.findall(text)]
-    return frozenset(tuple(words[i : i + size]) for i in range(len(words) - size + 1))
-
-
-def leaked(prompt: frozenset[tuple[str, ...]], messages: Iterable[str]) -> str:
-    """The first run of words that a prompt shares with one of these messages, '' without one.
-
-    >>> leaked(shingles("a b c d e f g h i"), ["x", "A b, c d e f g h!"])
-    'a b c d e f g h'
-    """
-    for message in messages:
-        if shared := prompt & shingles(message):
-            return " ".join(min(shared))
-    return ""
-
-
-def has_errors(findings: Sequence[Finding]) -> bool:
-    """Whether anything found keeps the prompt from being saved."""
-    return any(finding.level == Level.ERROR for finding in findings)
