@@ -227,7 +227,8 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ROUTES = {"evaluation.tasks.drain": {"queue": "judge"}}
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
-    "sweep": {"task": "evaluation.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}}
+    "sweep": {"task": "evaluation.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
+    "gate": {"task": "alignment.tasks.gate", "schedule": 5.0, "options": {"expires": 30}},
 }
 # Nothing of the schedule is worth keeping over a restart.
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"

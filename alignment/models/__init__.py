@@ -1,3 +1,4 @@
-"""Tables of alignment reports; import from the submodules."""
+"""Tables of alignment reports and regression tests; import from the submodules."""
 
+from alignment.models import regressions as regressions
 from alignment.models import reports as reports

@@ -66,6 +66,12 @@ def report_data(scope: Scope) -> ReportData:
     return ReportData(chat_ids=chats.external_ids, criteria=criteria, against=scope.against)
 
 
+def judge_answers(scope: Scope) -> dict[str, Codes]:
+    """JudgeCode by chat in the scope's order, by criterion key; two queries."""
+    codes = _judge(scope, covered_chats(scope))
+    return {row.key: codes[row.pk] for row in scope.criteria}
+
+
 def covered_chats(scope: Scope) -> Chats:
     """The scope's chats in order."""
     rows = list(scope.members.values_list("chat_id", "chat__external_id"))

@@ -14,6 +14,7 @@ class PromptVersion(models.Model):
         SHIPPED = "shipped", "Shipped"
         GENERATED = "generated", "Generated from question and definition"
         AUTHOR = "author", "Author"
+        SUGGESTED = "suggested", "Suggested by a model"
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     number = models.PositiveIntegerField()
@@ -53,6 +54,29 @@ class FewShotExample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.prompt_version_id}: {self.chat_id}"
+
+
+class PromptDraft(models.Model):
+    """An author's unsaved work on a criterion's prompt; it goes when a version is made of it."""
+
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    author = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    base = models.ForeignKey(PromptVersion, on_delete=models.PROTECT, related_name="+")
+    text = models.TextField()
+    # [{"chat": external id, "turns": [first, last], "value", "rationale"}], as lines of an examples file.
+    examples = models.JSONField(default=list)
+    origin = models.CharField(
+        max_length=10, choices=PromptVersion.Origin.choices, default=PromptVersion.Origin.AUTHOR
+    )
+    # Raised by every save, so that a second tab cannot overwrite what it has not seen.
+    revision = models.PositiveIntegerField(default=1)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["criterion", "author"], name="draft_once")]
+
+    def __str__(self) -> str:
+        return f"{self.criterion_id}: {self.author_id}"
 
 
 class Promotion(models.Model):

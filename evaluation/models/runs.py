@@ -15,6 +15,10 @@ class Run(models.Model):
 
     class Purpose(models.TextChoices):
         EVALUATION = "evaluation", "Evaluation"
+        REGRESSION = "regression", "Regression test"
+        CONFIRM = "confirm", "Confirming run of a regression test"
+        NOISE = "noise", "Champion asked again"
+        TRY = "try", "Tried from the editor"
         IMPORT = "import", "Imported verdicts"
 
     class State(models.TextChoices):

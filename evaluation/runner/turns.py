@@ -117,7 +117,7 @@ def reap() -> Reaped:
     apart from those of the runs that it settles.
     """
     released = leases_release(WorkerLease.objects.all())
-    running = Run.objects.filter(state=Run.State.RUNNING, purpose=Run.Purpose.EVALUATION)
+    running = Run.objects.filter(state=Run.State.RUNNING).exclude(purpose=Run.Purpose.IMPORT)
     units = Unit.objects.filter(run=OuterRef("pk"))
     left = Exists(units.filter(state=Unit.State.OPEN)) | Exists(units.filter(state=Unit.State.LEASED))
     finished = list(running.exclude(left).select_related("judge"))

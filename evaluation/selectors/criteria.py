@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from evaluation.core.prompts.lint import Finding, lint_prompt
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, PromptVersion
 from evaluation.selectors.prompts import champions, newest_versions
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -43,6 +44,15 @@ def prompt_versions(criterion: Criterion) -> list[PromptRow]:
     champion = champions(criteria=[criterion]).get(criterion.pk)
     rows = PromptVersion.objects.filter(criterion=criterion).order_by("-number")
     return [PromptRow(row, champion is not None and row.pk == champion.pk) for row in rows]
+
+
+def prompt_findings(*, criterion: Criterion, text: str) -> tuple[Finding, ...]:
+    """What the lint says of a text as this criterion's prompt."""
+    return lint_prompt(
+        text,
+        question=newest_versions(criteria=[criterion])[criterion.pk].question,
+        has_articles=bool(articles_of([criterion])[criterion.pk]),
+    )
 
 
 def articles_of(criteria: list[Criterion]) -> dict[int, list[ArticleVersion]]:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.runner.batch import batches_stop
 from evaluation.runner.execute import ON_WORKER, run_reopen
@@ -25,14 +26,22 @@ CANCELLABLE = (Run.State.RUNNING, Run.State.PAUSED)
 
 @transaction.atomic
 def run_launch(
-    *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, endpoint: Endpoint, by: User | None
+    *,
+    chat_set: ChatSet,
+    judge: JudgeChoice,
+    run: RunChoice,
+    endpoint: Endpoint,
+    by: User | None,
+    prompts: Collection[PromptVersion] = (),
 ) -> Run:
-    """Plan a run and ring for a worker once it is stored. Raises RunRefused."""
+    """Plan a run and ring for a worker once it is stored. `prompts` as for run_start. Raises RunRefused."""
     if endpoint.embedded and judge.grouping == "auto":
         # The embedded model does best with one criterion a call.
         judge = replace(judge, grouping="criterion")
     planned = replace(run, options={**run.options, ON_WORKER: True})
-    started = run_start(chat_set=chat_set, judge=judge, run=planned, endpoint=endpoint, by=by)
+    started = run_start(
+        chat_set=chat_set, judge=judge, run=planned, endpoint=endpoint, by=by, prompts=prompts
+    )
     run_ring(started)
     return started
 
@@ -79,7 +88,7 @@ def run_cancel(*, run: Run, by: User | None) -> Run:
 def _locked(run: Run, what: str, states: Collection[Run.State]) -> Run:
     """The run as it is now, under a lock; raises RunRefused unless it is in one of these states."""
     locked = Run.objects.select_for_update(of=("self",)).select_related("judge", "chat_set").get(pk=run.pk)
-    if locked.purpose != Run.Purpose.EVALUATION:
+    if locked.purpose == Run.Purpose.IMPORT:
         raise RunRefused(f"run {run.pk} was imported: it cannot be {what}")
     if locked.state not in states:
         state = locked.get_state_display().lower()

@@ -1,11 +1,12 @@
 """Says what a run would ask and cost before it is started."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 
 from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.models.prompts import PromptVersion
 from evaluation.runner.estimate import Estimate, Scope, asking_of, plan_estimate
 from evaluation.services.judges import judge_ensure
 from evaluation.services.runs import RunChoice, chosen_criteria, chosen_members
@@ -19,8 +20,9 @@ def estimate_for(
     run: RunChoice,
     endpoint: Endpoint,
     most_chats: int | None = None,
+    prompts: Collection[PromptVersion] = (),
 ) -> Estimate:
-    """What this choice would ask and cost today; raises what run_start raises.
+    """What this choice would ask and cost today; `prompts` as for run_start, which raises the same.
 
     Of more than `most_chats` chats only so many are looked at, evenly spaced, and the figures scaled up. What
     the judge needs (its row, generated prompts) is made and taken back; a plan of units is never made.
@@ -28,7 +30,7 @@ def estimate_for(
     chat_ids = list(chosen_members(chat_set, run).values_list("chat_id", flat=True))
     with transaction.atomic():
         criteria = chosen_criteria(chat_set, run.criteria)
-        row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint)
+        row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts)
         asking = asking_of(row, replicate=run.replicate, audit=run.audit)
         transaction.set_rollback(True)
     groups = list(asking.groups)

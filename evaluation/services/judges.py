@@ -1,7 +1,7 @@
 """Builds judges: today's champions and settings, fingerprinted."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast, get_args
 
@@ -61,21 +61,22 @@ def judge_ensure(
     criteria: Sequence[Criterion],
     endpoint: Endpoint,
     profile: JudgeProfile | None = None,
+    prompts: Collection[PromptVersion] = (),
 ) -> Judge:
     """The judge that this choice amounts to today; the same ingredients give the same row.
 
-    A judge keeps the first profile that it came from.
+    `prompts` take the place of their criteria's champions. A judge keeps the first profile that it came from.
     """
-    prompts = champions_ensure(criteria=criteria)
+    asked = champions_ensure(criteria=criteria) | {row.criterion_id: row for row in prompts}
     ingredients = _Ingredients(
         criteria=criteria,
         versions=newest_versions(criteria=criteria),
-        prompts=prompts,
-        examples=examples_of([prompt.pk for prompt in prompts.values()]),
+        prompts=asked,
+        examples=examples_of([prompt.pk for prompt in asked.values()]),
         articles={} if choice.knowledge == "none" else articles_of(list(criteria)),
     )
     snapshot = _snapshot_ensure(ingredients)
-    groups = _groups(choice, endpoint, criteria)
+    groups = groups_of(choice=choice, endpoint=endpoint, criteria=criteria)
     config = _config(choice, endpoint, groups, ingredients, snapshot)
     fingerprint = text_hash(canonical(config))
     judge, created = Judge.objects.get_or_create(
@@ -116,8 +117,8 @@ def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
     return "reasoning" if REASONING_MODELS.search(model) else "standard"
 
 
-def _groups(
-    choice: JudgeChoice, endpoint: Endpoint, criteria: Sequence[Criterion]
+def groups_of(
+    *, choice: JudgeChoice, endpoint: Endpoint, criteria: Sequence[Criterion]
 ) -> list[tuple[types.Engine, tuple[str, ...]]]:
     """Engine and criterion keys of each group, in order. Engine `auto` never mixes engines in a group.
 

@@ -57,8 +57,10 @@ def champions_ensure(*, criteria: Collection[Criterion]) -> dict[int, PromptVers
 
 
 @transaction.atomic
-def prompt_promote(*, version: PromptVersion, reason: str, by: User | None = None) -> Promotion:
-    """Make a version the champion without any gate; the promotion says so (`overridden`).
+def prompt_promote(
+    *, version: PromptVersion, reason: str, by: User | None = None, overridden: bool = True
+) -> Promotion:
+    """Make a version the champion; `overridden` says that no gate has passed it.
 
     One that is the champion already keeps its promotion. Raises InputProblem without a reason.
     """
@@ -69,7 +71,7 @@ def prompt_promote(*, version: PromptVersion, reason: str, by: User | None = Non
     if newest is not None and newest.version_id == version.pk:
         return newest
     return Promotion.objects.create(
-        criterion=criterion, version=version, reason=reason, by=by, overridden=True
+        criterion=criterion, version=version, reason=reason, by=by, overridden=overridden
     )
 
 

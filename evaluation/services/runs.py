@@ -1,6 +1,6 @@
 """Starts runs: the whole plan is in the database before the first call."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
@@ -12,6 +12,7 @@ from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.budget import budget_check, budget_recount
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Judge
+from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, RunChat, Unit
 from evaluation.runner.plan import current_prices
 from evaluation.services.judges import judge_ensure
@@ -32,8 +33,9 @@ class RunRefused(InputProblem):
 class RunChoice:
     """What a run covers: criteria (none = the whole rubric), a split ('' = all), the first `limit` chats.
 
-    `budget_usd` caps what it may spend. `audit` is the share of readable answers (0 to 1) that the formatter
-    reads once more without their block; verdicts do not depend on it. No two runs share a `source_hash`.
+    `purpose` says what for. `budget_usd` caps what it may spend. `audit` is the share of readable answers (0
+    to 1) that the formatter reads once more without their block; verdicts do not depend on it. No two runs
+    share a `source_hash`.
     """
 
     criteria: Sequence[str] = ()
@@ -41,6 +43,7 @@ class RunChoice:
     limit: int | None = None
     replicate: int = 0
     mode: Run.Mode = Run.Mode.LIVE
+    purpose: Run.Purpose = Run.Purpose.EVALUATION
     budget_usd: Decimal | None = None
     audit: float = 0.0
     options: dict[str, Any] = field(default_factory=dict)
@@ -49,9 +52,17 @@ class RunChoice:
 
 @transaction.atomic
 def run_start(
-    *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, endpoint: Endpoint, by: User | None = None
+    *,
+    chat_set: ChatSet,
+    judge: JudgeChoice,
+    run: RunChoice,
+    endpoint: Endpoint,
+    by: User | None = None,
+    prompts: Collection[PromptVersion] = (),
 ) -> Run:
     """Plan a run: judge, pinned chats, one unit for each chat and criteria group.
+
+    `prompts` take the place of their criteria's champions.
 
     Raises RunRefused; InputProblem for a budget that cannot be kept without a price.
     """
@@ -59,13 +70,14 @@ def run_start(
         raise RunRefused("the embedded model has no Batch API: ask it one request a call")
     criteria = chosen_criteria(chat_set, run.criteria)
     members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
-    row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint)
+    row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts)
     _budget_check(row, run.budget_usd)
     started = Run.objects.create(
         judge=row,
         chat_set=chat_set,
         replicate=run.replicate,
         mode=run.mode,
+        purpose=run.purpose,
         budget_usd=run.budget_usd,
         source_hash=run.source_hash,
         options={
@@ -81,6 +93,28 @@ def run_start(
     _add(RunChat, (RunChat(run=started, chat_id=chat_id, split=split) for chat_id, split in members))
     _add(Unit, _units(started, row, [chat_id for chat_id, _ in members]))
     return started
+
+
+@transaction.atomic
+def run_repeat(run: Run, *, purpose: Run.Purpose, by: User | None = None) -> Run:
+    """Plan the same judge over the same chats under the next free replicate: everything is asked anew."""
+    same = Run.objects.filter(judge=run.judge, chat_set=run.chat_set)
+    last = same.aggregate(last=models.Max("replicate"))["last"]
+    repeated = Run.objects.create(
+        judge=run.judge,
+        chat_set=run.chat_set,
+        replicate=last + 1,
+        mode=run.mode,
+        purpose=purpose,
+        budget_usd=run.budget_usd,
+        options=run.options,
+        units_total=run.units_total,
+        started_by=by,
+    )
+    covered = list(run.run_chats.values_list("chat_id", "split", "weight"))
+    _add(RunChat, (RunChat(run=repeated, chat_id=chat, split=split, weight=w) for chat, split, w in covered))
+    _add(Unit, _units(repeated, run.judge, [chat for chat, _, _ in covered]))
+    return repeated
 
 
 @transaction.atomic

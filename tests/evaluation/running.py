@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from django.core.management import get_commands, load_command_class
 from django.db import connection
 from pytest_django import Settings
 
-from evaluation.management.commands.evaluate import Command
 from evaluation.models.runs import Attempt, ModelCall, Run, Verdict
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.rubric import Rubric
@@ -42,11 +42,16 @@ class Ended:
 
 
 def evaluate(*args: str) -> Ended:
-    """`manage.py evaluate … --json` in this process, with the exit code that a shell would see."""
+    """`manage.py evaluate … --json`."""
+    return command("evaluate", *args)
+
+
+def command(name: str, *args: str) -> Ended:
+    """`manage.py NAME … --json` in this process, with the exit code that a shell would see."""
     out, err, code = io.StringIO(), io.StringIO(), 0
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            Command().run_from_argv(["manage.py", "evaluate", *args, "--json"])
+            load_command_class(get_commands()[name], name).run_from_argv(["manage.py", name, *args, "--json"])
         except SystemExit as ended:
             code = int(ended.code or 0)
     assert "Traceback" not in err.getvalue(), err.getvalue()

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from evaluation.core.examples import LONGEST_RATIONALE, advice
 from evaluation.models.prompts import PromptVersion
+from evaluation.selectors.criteria import prompt_findings
 from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_version_add
 from evaluation.services.prompts import prompt_promote
 from labeling.core.importing import KEY_LIMIT, Fields, Ignored, read_records, read_text
@@ -72,6 +73,8 @@ class Command(WorkbenchCommand):
             version = prompt_version_add(criterion=criterion, text=text, examples=choices, reason=reason)
         except PromptRefused as problem:
             raise _in_file(problem, prompt, examples, lines) from None
+        for finding in prompt_findings(criterion=criterion, text=text):
+            self.note(f"{prompt}: {finding.line}")
         topics = [choice.chat.topic.key for choice in choices]
         for note in advice([choice.value for choice in choices], topics=topics):
             self.note(note)

@@ -154,7 +154,7 @@ def counting(bar: Any, failed: int) -> Callable[[bool], None]:
 
 def run_named(run_id: int) -> Run:
     """A run that was evaluated here; raises InputProblem for any other."""
-    runs = Run.objects.select_related("judge", "chat_set").filter(purpose=Run.Purpose.EVALUATION)
+    runs = Run.objects.select_related("judge", "chat_set").exclude(purpose=Run.Purpose.IMPORT)
     if (run := runs.filter(pk=run_id).first()) is None:
         raise InputProblem(f"--resume: there is no run {run_id} that was evaluated here")
     if run.state == Run.State.CANCELLED:

@@ -1,0 +1,179 @@
+"""Paired shares: the same chats judged twice, against the same human answers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import bdtrc
+
+from alignment.core.estimates import Interval
+from alignment.core.intervals import normal_quantile
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PairedTable:
+    """Counts of chats by who is right: both, only the first judge, only the second, neither.
+
+    Raises
+    ------
+    ValueError : a count is negative.
+
+    Examples
+    --------
+    >>> PairedTable(both=53, first=16, second=8, neither=9).difference
+    0.09302325581395349
+    """
+
+    both: int
+    first: int
+    second: int
+    neither: int
+
+    def __post_init__(self) -> None:
+        if min(self.both, self.first, self.second, self.neither) < 0:
+            raise ValueError(f"negative count in {self}")
+
+    @property
+    def n(self) -> int:
+        """Chats compared."""
+        return self.both + self.first + self.second + self.neither
+
+    @property
+    def difference(self) -> float | None:
+        """Share right of the first minus that of the second. None without a chat."""
+        return (self.first - self.second) / self.n if self.n else None
+
+
+def mcnemar_midp(worse: int, better: int) -> float:
+    """One-sided mid-p value of McNemar's test: is `worse` larger than chance makes it?
+
+    P(X > worse) + P(X = worse) / 2 with X ~ Binomial(worse + better, 1/2); without a discordant pair 1.
+
+    Parameters
+    ----------
+    worse, better : counts of the discordant pairs of either kind.
+
+    Notes
+    -----
+    Fagerland, Lydersen & Laake (2013), BMC Med Res Methodol 13:91. The exact test is too timid here: at 100
+    chats it finds a true loss of 5 points in 24% where this one finds it in 46%.
+
+    Examples
+    --------
+    >>> round(2 * mcnemar_midp(7, 1), 4)
+    0.0391
+    """
+    n = worse + better
+    if n == 0:
+        return 1.0
+    # The mean of P(X > worse) and P(X >= worse).
+    return float((bdtrc(worse, n, 0.5) + bdtrc(worse - 1, n, 0.5)) / 2)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down adjusted p values, in the order given.
+
+    Parameters
+    ----------
+    p_values : of one family of tests, each in [0, 1].
+
+    Notes
+    -----
+    Holm (1979), Scand J Stat 6:65. Not statsmodels' `multipletests`: that collects all garbage at each call,
+    a tenth of a second that a simulation of thousands of releases cannot pay.
+
+    Examples
+    --------
+    >>> [round(p, 6) for p in holm([0.01, 0.04, 0.03, 0.04])]
+    [0.04, 0.09, 0.09, 0.09]
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    steps = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return [float(p) for p in adjusted]
+
+
+def tango_z(first: ArrayLike, second: ArrayLike, n: ArrayLike, *, at: float) -> Floats:
+    """Tango's score statistic of the paired difference (first - second) / n against the true difference `at`.
+
+    (first - second - n at) / sqrt(n (2 q + at (1 - at))), q the second's share by constrained maximum
+    likelihood.
+
+    Parameters
+    ----------
+    first, second : counts of the discordant pairs; fractions where they are expected counts.
+    n : pairs, all of one shape.
+    at : between -1 and 1, both left out.
+
+    Returns
+    -------
+    array : 0 where nothing differs and at = 0.
+
+    Notes
+    -----
+    Tango (1998), Stat Med 17:891, formulas 24 to 26.
+
+    Examples
+    --------
+    >>> round(float(tango_z(0, 1, 44, at=-0.1)), 3)
+    1.709
+    """
+    b, c, total = (np.asarray(value, dtype=np.float64) for value in (first, second, n))
+    linear = (2 * total - b + c) * at - b - c
+    constant = -c * at * (1 - at)
+    q = (np.sqrt(linear**2 - 8 * total * constant) - linear) / (4 * total)
+    variance = total * (2 * q + at * (1 - at))
+    distance = b - c - total * at
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.abs(distance) < 1e-12, 0.0, distance / np.sqrt(variance))
+
+
+def tango_interval(table: PairedTable, *, confidence: float = 0.95) -> Interval | None:
+    """Tango's score interval of the paired difference.
+
+    Parameters
+    ----------
+    table : the four counts.
+    confidence : two-sided; 0.90 for a one-sided bound of 95%.
+
+    Returns
+    -------
+    Interval or None : None without a chat. Not of width zero where nothing differs: there it is
+        z^2 / (n + z^2) on either side.
+
+    Notes
+    -----
+    Tango (1998), Stat Med 17:891.
+
+    Examples
+    --------
+    >>> found = tango_interval(PairedTable(both=53, first=16, second=8, neither=9))
+    >>> round(found.low, 3), round(found.high, 3)
+    (-0.02, 0.207)
+    """
+    if table.n == 0:
+        return None
+    z = normal_quantile(confidence)
+    return Interval(_bound(table, z, towards=-1), _bound(table, -z, towards=1))
+
+
+def _bound(table: PairedTable, z: float, *, towards: int) -> float:
+    """The true difference, on one side of the observed one, at which the statistic equals z."""
+    if table.first + table.second == 0:
+        return towards * z**2 / (table.n + z**2)
+    observed = (table.first - table.second) / table.n
+    end = towards * (1 - 1e-12)
+    if math.isclose(observed, towards):
+        return float(towards)
+
+    def away(at: float) -> float:
+        return float(tango_z(table.first, table.second, table.n, at=at)) - z
+
+    return float(brentq(away, *sorted((observed, end)), xtol=1e-10))

@@ -1,0 +1,33 @@
+"""The regression gate: candidate against champion on the human labels."""
+
+from alignment.core.regression.body import regression_body
+from alignment.core.regression.evidence import (
+    ClassChange,
+    CriterionEvidence,
+    Evidence,
+    PairedVerdicts,
+    PooledEvidence,
+    flip_share,
+    weigh,
+)
+from alignment.core.regression.gate import Decision, Gate, confirm, decide
+from alignment.core.regression.policy import GatePolicy
+from alignment.core.regression.summary import junit_xml, markdown_summary
+
+__all__ = [
+    "ClassChange",
+    "CriterionEvidence",
+    "Decision",
+    "Evidence",
+    "Gate",
+    "GatePolicy",
+    "PairedVerdicts",
+    "PooledEvidence",
+    "confirm",
+    "decide",
+    "flip_share",
+    "junit_xml",
+    "markdown_summary",
+    "regression_body",
+    "weigh",
+]

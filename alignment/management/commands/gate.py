@@ -1,0 +1,49 @@
+"""The answer of a regression test, for scripts and CI."""
+
+import time
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from alignment.management.gate_command import GateCommand
+from alignment.models.regressions import RegressionTest
+from alignment.runner.regressions import OPEN, regression_advance, runs_of
+from evaluation.management.options import positive
+from evaluation.models.runs import Run
+from labeling.core.problems import InputProblem
+from labeling.management.base import CommandExit, ExitCode
+
+POLL_SECONDS = 2.0
+
+
+class Command(GateCommand):
+    """Say what the gate answered: exit 0 pass, 1 fail, 3 inconclusive or not decided yet."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("test", type=positive, metavar="ID", help="a regression test")
+        parser.add_argument(
+            "--wait", type=positive, metavar="SECONDS", default=0, help="for a test that runs"
+        )
+        super().add_arguments(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        test = self._decided(options["test"], until=time.monotonic() + options["wait"])
+        if test.state == RegressionTest.State.CANCELLED:
+            raise InputProblem(f"regression test {test.pk} was cancelled")
+        self.end_with(test, options)
+
+    def _decided(self, test_id: int, *, until: float) -> RegressionTest:
+        """The test once it is over. Raises CommandExit (3) where that is not in time, or a run is paused."""
+        while True:
+            if not RegressionTest.objects.filter(pk=test_id).exists():
+                raise InputProblem(f"there is no regression test {test_id}")
+            test = regression_advance(test_id)
+            if test.state not in OPEN:
+                return test
+            paused = [run for run in runs_of(test) if run.state == Run.State.PAUSED]
+            if paused or time.monotonic() >= until:
+                why = f"run {paused[0].pk} is paused: {paused[0].error}" if paused else "its runs go on"
+                raise CommandExit(ExitCode.INCONCLUSIVE, f"regression test {test_id} is not decided: {why}")
+            time.sleep(POLL_SECONDS)

@@ -1,0 +1,126 @@
+"""Tests a prompt against its criterion's champion on the human labels: the gate."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+from tqdm import tqdm
+
+from alignment.core.regression import GatePolicy
+from alignment.management.gate_command import GateCommand
+from alignment.models.regressions import Policy, RegressionTest
+from alignment.runner.regressions import regression_advance, runs_of
+from alignment.services.policies import policy_ensure, policy_in_force
+from alignment.services.regressions import RegressionChoice, prompt_test_start
+from evaluation.core.choice import JudgeChoice
+from evaluation.gateway.budget import BUDGET_REACHED
+from evaluation.management.options import dollars
+from evaluation.models.judges import JudgeProfile
+from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run
+from evaluation.runner.execute import run_execute
+from evaluation.selectors.criteria import prompt_findings
+from evaluation.selectors.profiles import default_profile, profile_choice
+from evaluation.services.examples import prompt_version_add
+from labeling.core.importing import read_text
+from labeling.core.problems import FieldProblem, InputProblem, shown
+from labeling.management.base import CommandExit, ExitCode
+from labeling.models.chats import ChatSet, Split
+from labeling.models.rubric import Criterion
+
+
+class Command(GateCommand):
+    """Test a criterion's prompt against its champion, paired, on the human labels of a set."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add = parser.add_argument
+        add("--criterion", required=True, metavar="KEY")
+        add("--prompt", required=True, type=Path, metavar="FILE.md", help="the candidate's text")
+        add("--set", required=True, metavar="NAME", help="a labelled chat set")
+        add("--split", choices=[Split.DEV.value, Split.HOLDOUT.value], default=Split.DEV.value)
+        add("--profile", metavar="NAME", help="the judge's recipe; default: the workspace's default profile")
+        add(
+            "--policy", type=Path, metavar="FILE", help="JSON with the gate's limits; default: those in force"
+        )
+        add("--noise", action="store_true", help="ask the champion again too, to know how much it flips")
+        add("--budget", type=dollars, metavar="USD", help="of each run")
+        super().add_arguments(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        test = prompt_test_start(
+            candidate=self._candidate(options),
+            choice=RegressionChoice(
+                chat_set=_set(options["set"]),
+                split=options["split"],
+                judge=_judge(options["profile"]),
+                policy=_policy(options["policy"]),
+                noise=options["noise"],
+                budget_usd=options["budget"],
+                on_worker=False,
+            ),
+        )
+        test = self._carry_out(test)
+        self.end_with(test, options)
+
+    def _candidate(self, options: dict[str, Any]) -> PromptVersion:
+        criterion = Criterion.objects.filter(key=options["criterion"]).first()
+        if criterion is None:
+            raise InputProblem(f"--criterion: there is no criterion {shown(options['criterion'])}")
+        text = read_text(options["prompt"])
+        for finding in prompt_findings(criterion=criterion, text=text):
+            self.note(f"{options['prompt']}: {finding.line}")
+        return prompt_version_add(criterion=criterion, text=text, reason="Regression test")
+
+    def _carry_out(self, test: RegressionTest) -> RegressionTest:
+        """Work off the test's runs, the confirming one too where the gate asks for it."""
+        while test.state in (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING):
+            for run in runs_of(test):
+                self._execute(run)
+            test = regression_advance(test.pk)
+        return test
+
+    def _execute(self, run: Run) -> None:
+        if run.finished_at is not None:
+            return
+        self.note(f"run {run.pk}: {run.get_purpose_display().lower()}, {run.units_total:,} units")
+        with tqdm(total=run.units_total, unit="unit", disable=None) as bar:
+            run_execute(run, on_unit=lambda failed: bar.update())
+        if run.state == Run.State.PAUSED:
+            budget = run.error.startswith(BUDGET_REACHED)
+            raise CommandExit(
+                ExitCode.INCONCLUSIVE if budget else ExitCode.OUTSIDE_FAILURE, f"run {run.pk}: {run.error}"
+            )
+
+
+def _set(name: str) -> ChatSet:
+    chat_set = ChatSet.objects.select_related("rubric").filter(name=name).first()
+    if chat_set is None:
+        raise InputProblem(f"--set: there is no chat set {shown(name)}")
+    return chat_set
+
+
+def _judge(name: str | None) -> JudgeChoice:
+    """The recipe of the named profile, else of the default one."""
+    profile = JudgeProfile.objects.filter(name=name).first() if name else default_profile()
+    if profile is None and name:
+        raise InputProblem(f"--profile: there is no judge profile {shown(name)}")
+    try:
+        return profile_choice(profile) if profile else JudgeChoice("direct")
+    except FieldProblem as problem:
+        raise InputProblem(f"--profile: {problem}") from None
+
+
+def _policy(path: Path | None) -> Policy:
+    """The limits of the file, stored under their name and version; without a file those in force."""
+    if path is None:
+        return policy_in_force()
+    try:
+        parameters = json.loads(read_text(path))
+        if not isinstance(parameters, dict):
+            raise FieldProblem("", "must be one JSON object")
+        return policy_ensure(GatePolicy.from_json(parameters))
+    except (json.JSONDecodeError, FieldProblem) as problem:
+        raise InputProblem(f"--policy: {path}: {problem}") from None

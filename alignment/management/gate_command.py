@@ -1,0 +1,41 @@
+"""What `regress` and `gate` share: the answer, the files for a pull request, the exit code."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from alignment.core.regression import junit_xml, markdown_summary
+from alignment.models.regressions import RegressionTest
+from alignment.selectors.regressions import regression_answer, regression_text, regression_title
+from labeling.core.problems import InputProblem
+from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
+
+EXITS = {"pass": ExitCode.DONE, "fail": ExitCode.NO, "inconclusive": ExitCode.INCONCLUSIVE}
+
+
+class GateCommand(WorkbenchCommand):
+    """A command that ends with the gate's answer: 0 pass, 1 fail, 3 inconclusive."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--junit", type=Path, metavar="FILE", help="write the answer as a JUnit file")
+        parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary in Markdown")
+
+    def end_with(self, test: RegressionTest, options: dict[str, Any]) -> None:
+        """Print the answer of a test that is done, write the files asked for, and exit with its code."""
+        answer, title = regression_answer(test), regression_title(test)
+        for path, text in (
+            (options["junit"], junit_xml(answer, title=title)),
+            (options["markdown"], markdown_summary(answer, title=title)),
+        ):
+            if path is not None:
+                _write(path, text)
+        self.answer(answer, regression_text(test))
+        raise CommandExit(EXITS[test.result])
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputProblem(f"{path} cannot be written: {error.strerror}") from None

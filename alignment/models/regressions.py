@@ -1,0 +1,132 @@
+"""Regression tests of prompts and judges, the policies they are decided by, and openings of the holdout."""
+
+from django.db import models
+from django.db.models import Q
+
+from evaluation.models.judges import JudgeProfile
+from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run
+from labeling.models.chats import ChatSet, Split
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+
+class Policy(models.Model):
+    """A named set of limits; a changed limit is a new version, the newest one is in force."""
+
+    class Kind(models.TextChoices):
+        GATE = "gate", "Regression gate"
+
+    kind = models.CharField(max_length=6, choices=Kind.choices, default=Kind.GATE)
+    name = models.CharField(max_length=120)
+    version = models.PositiveIntegerField()
+    # What alignment.core.regression.GatePolicy writes.
+    parameters = models.JSONField()
+    reason = models.TextField(blank=True, default="")
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["kind", "name", "version"]
+        constraints = [models.UniqueConstraint(fields=["kind", "name", "version"], name="policy_version")]
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+
+class RegressionTest(models.Model):
+    """Candidate against champion on a labelled set, paired; what it found is never changed.
+
+    Its runs cover the criteria that the change touches, and nothing else.
+    """
+
+    class Kind(models.TextChoices):
+        PROMPT = "prompt", "Prompt"
+        JUDGE = "judge", "Whole judge"
+
+    class State(models.TextChoices):
+        RUNNING = "running", "Running"
+        CONFIRMING = "confirming", "Confirming"
+        DONE = "done", "Done"
+        CANCELLED = "cancelled", "Cancelled"
+
+    class Result(models.TextChoices):
+        PASS = "pass", "Pass"
+        FAIL = "fail", "Fail"
+        INCONCLUSIVE = "inconclusive", "Inconclusive"
+
+    kind = models.CharField(max_length=6, choices=Kind.choices, default=Kind.PROMPT)
+    chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, related_name="+")
+    split = models.CharField(max_length=8, choices=Split.choices, blank=True, default="")
+    policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="+")
+    # The version under test; null where the whole judge is.
+    candidate = models.ForeignKey(
+        PromptVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    # The recipes of both sides, where they come from stored profiles.
+    profile = models.ForeignKey(
+        JudgeProfile, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    candidate_profile = models.ForeignKey(
+        JudgeProfile, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    baseline_run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
+    candidate_run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
+    confirm_run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    # The champion asked again: what changes there is the judge's own noise.
+    noise_run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
+    result = models.CharField(max_length=12, choices=Result.choices, blank=True, default="")
+    reasons = models.JSONField(default=list)
+    # The counts and tests behind the result (docs/files.md), as they stood when it was decided.
+    body = models.JSONField(null=True, blank=True)
+    # Who released the candidate, and why; `overridden`: though the gate had not passed it.
+    released_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    released_at = models.DateTimeField(null=True, blank=True)
+    release_reason = models.TextField(blank=True, default="")
+    overridden = models.BooleanField(default=False)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(overridden=False) | ~Q(release_reason=""), name="override_reasoned"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="done") & ~Q(result="") | ~Q(state="done") & Q(result=""),
+                name="regression_decided",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["state"], name="regression_open", condition=Q(state__in=["running", "confirming"])
+            ),
+            models.Index(fields=["candidate", "-id"], name="regression_candidate"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Regression test {self.pk}"
+
+    @property
+    def holdout(self) -> bool:
+        """Whether it looks at chats that authors must not see."""
+        return self.split in ("", Split.HOLDOUT)
+
+
+class HoldoutOpening(models.Model):
+    """One look at a holdout split for one criterion; append-only."""
+
+    regression = models.ForeignKey(RegressionTest, on_delete=models.PROTECT, related_name="openings")
+    chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["chat_set", "criterion", "at"], name="opening")]
+
+    def __str__(self) -> str:
+        return f"{self.chat_set_id}: {self.criterion_id}"

@@ -1,0 +1,99 @@
+"""Carries regression tests on: once the runs are over the gate decides, or has the candidate asked again."""
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from alignment.core.estimates import Estimate
+from alignment.core.regression import Decision, Evidence, Gate, confirm, decide, flip_share, regression_body
+from alignment.models.regressions import RegressionTest
+from alignment.selectors.regressions import evidence_of, gate_policy, judge_codes
+from evaluation.models.runs import Run
+from evaluation.runner.execute import ON_WORKER
+from evaluation.services.control import run_ring
+from evaluation.services.runs import run_repeat
+
+OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)
+
+
+@transaction.atomic
+def regression_advance(test_id: int) -> RegressionTest:
+    """Take one test a step further; while a run goes on, or once it is done, it stays as it is.
+
+    A FAIL has to be confirmed by a second run of the candidate, which is planned here: whoever worked the
+    first one off works this one off too. A cancelled run cancels the test.
+    """
+    test = (
+        RegressionTest.objects.select_for_update(of=("self",))
+        .select_related("policy", "baseline_run__chat_set", "candidate_run__chat_set", "candidate_run__judge")
+        .get(pk=test_id)
+    )
+    if test.state not in OPEN:
+        return test
+    runs = runs_of(test)
+    if any(run.state == Run.State.CANCELLED for run in runs):
+        return _close(test, RegressionTest.State.CANCELLED)
+    if all(run.finished_at for run in runs):
+        _decide(test)
+    return test
+
+
+def runs_of(test: RegressionTest) -> list[Run]:
+    """The test's runs so far: champion, candidate, the second run, the champion asked again."""
+    runs = (test.baseline_run, test.candidate_run, test.confirm_run, test.noise_run)
+    return [run for run in runs if run is not None]
+
+
+def regressions_waiting() -> list[int]:
+    """Open tests whose first two runs are over, or one of whose runs was cancelled."""
+    over = Q(baseline_run__finished_at__isnull=False, candidate_run__finished_at__isnull=False)
+    return list(RegressionTest.objects.filter(over, state__in=OPEN).values_list("pk", flat=True))
+
+
+def _decide(test: RegressionTest) -> None:
+    policy = gate_policy(test.policy)
+    evidence = evidence_of(test, candidate=test.candidate_run)
+    decision = decide(evidence, policy=policy)
+    if decision.gate is Gate.FAIL and policy.confirm:
+        if test.confirm_run is None:
+            test.confirm_run = _second_run(test.candidate_run)
+            test.state = RegressionTest.State.CONFIRMING
+            test.save(update_fields=["confirm_run", "state"])
+            return
+        second = decide(evidence_of(test, candidate=test.confirm_run), policy=policy)
+        decision = confirm(decision, second)
+    _settle(test, evidence, decision)
+
+
+def _second_run(first: Run) -> Run:
+    """The candidate once more; the workers are rung for it where they did the first."""
+    second = run_repeat(first, purpose=Run.Purpose.CONFIRM, by=first.started_by)
+    if second.options.get(ON_WORKER):
+        run_ring(second)
+    return second
+
+
+def _settle(test: RegressionTest, evidence: Evidence, decision: Decision) -> None:
+    test.result = decision.gate.value
+    test.reasons = list(decision.reasons)
+    test.body = regression_body(evidence, decision, noise=_noise(test))
+    _close(test, RegressionTest.State.DONE)
+
+
+def _close(test: RegressionTest, state: RegressionTest.State) -> RegressionTest:
+    test.state = state
+    test.finished_at = timezone.now()
+    test.save(update_fields=["state", "result", "reasons", "body", "finished_at"])
+    return test
+
+
+def _noise(test: RegressionTest) -> dict[str, Estimate]:
+    """By criterion, how much flips when one judge is asked again: the champion, else the candidate."""
+    if test.noise_run is not None:
+        pair = test.baseline_run, test.noise_run
+    elif test.confirm_run is not None:
+        pair = test.candidate_run, test.confirm_run
+    else:
+        return {}
+    first, second = (judge_codes(run) for run in pair)
+    return {key: flip_share(codes, second[key]) for key, codes in first.items()}

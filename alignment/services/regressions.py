@@ -1,0 +1,188 @@
+"""Starts and ends regression tests: champion and candidate over the same labelled chats."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db import transaction
+
+from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
+from alignment.runner.regressions import OPEN, runs_of
+from evaluation.core.choice import JudgeChoice
+from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run
+from evaluation.runner.plan import current_endpoint
+from evaluation.services.control import CANCELLABLE, run_cancel, run_launch, run_ring
+from evaluation.services.judges import groups_of
+from evaluation.services.prompts import champions_ensure
+from evaluation.services.runs import RunChoice, chosen_criteria, chosen_members, run_repeat, run_start
+from labeling.core.problems import InputProblem
+from labeling.models.chats import ChatSet, Split
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionChoice:
+    """On what a candidate is tested: a labelled set, one of its splits ('' = all), the champion's recipe.
+
+    `noise` has the champion asked once more, so that its own flips are known. `budget_usd` caps each run.
+    `on_worker`: the workers carry the runs out, else whoever starts the test does.
+    """
+
+    chat_set: ChatSet
+    split: str
+    judge: JudgeChoice
+    policy: Policy
+    noise: bool = False
+    budget_usd: Decimal | None = None
+    on_worker: bool = True
+
+
+class RegressionRefused(InputProblem):
+    """A test that makes no sense; the message says why."""
+
+
+@transaction.atomic
+def prompt_test_start(
+    *, candidate: PromptVersion, choice: RegressionChoice, by: User | None = None
+) -> RegressionTest:
+    """Test a prompt version against its criterion's champion; only the criteria asked with it are asked.
+
+    Raises RegressionRefused; RunRefused and InputProblem as run_start does. A holdout is opened, and that is
+    recorded.
+    """
+    criterion = candidate.criterion
+    if champions_ensure(criteria=[criterion])[criterion.pk].pk == candidate.pk:
+        raise RegressionRefused(f"version {candidate.number} of {criterion.key} is the champion already")
+    keys = tested_criteria(criterion=criterion, choice=choice)
+    baseline = _run(choice, keys, by, judge=choice.judge)
+    tested = _run(choice, keys, by, judge=choice.judge, prompts=[candidate])
+    return _test(
+        choice, RegressionTest.Kind.PROMPT, baseline=baseline, tested=tested, by=by, candidate=candidate
+    )
+
+
+@transaction.atomic
+def judge_test_start(
+    *,
+    judge: JudgeChoice,
+    choice: RegressionChoice,
+    baseline: Run | None = None,
+    prompts: Collection[PromptVersion] = (),
+    by: User | None = None,
+) -> RegressionTest:
+    """Test another recipe, other prompts or today's knowledge against the champion's, on every criterion.
+
+    `baseline` names a finished run in place of the champion's recipe as it would be asked today: after a
+    change of the knowledge only that knows the older one.
+
+    Raises RegressionRefused when nothing differs, or for a baseline over other chats; else as above.
+    """
+    if baseline is None:
+        keys = tuple(row.key for row in chosen_criteria(choice.chat_set, ()))
+        first = _run(choice, keys, by, judge=choice.judge)
+    else:
+        first, keys = _checked_baseline(baseline, choice)
+    tested = _run(choice, keys, by, judge=judge, prompts=prompts)
+    if tested.judge_id == first.judge_id:
+        raise RegressionRefused("the candidate is the same judge as its baseline: there is nothing to test")
+    return _test(choice, RegressionTest.Kind.JUDGE, baseline=first, tested=tested, by=by)
+
+
+@transaction.atomic
+def regression_cancel(*, test: RegressionTest, by: User | None) -> None:
+    """End a test and its runs for good; what they answered stays.
+
+    Raises RegressionRefused once the test is over.
+    """
+    test = RegressionTest.objects.select_for_update(of=("self",)).get(pk=test.pk)
+    if test.state not in OPEN:
+        raise RegressionRefused(f"regression test {test.pk} is over: it cannot be cancelled")
+    for run in runs_of(test):
+        if run.state in CANCELLABLE:
+            run_cancel(run=run, by=by)
+    test.state = RegressionTest.State.CANCELLED
+    test.save(update_fields=["state"])
+
+
+def tested_criteria(*, criterion: Criterion, choice: RegressionChoice) -> tuple[str, ...]:
+    """The keys of the criteria that are asked in one call with this one: a change of one touches them all.
+
+    Raises RegressionRefused for a criterion that the set's rubric does not ask.
+    """
+    criteria = chosen_criteria(choice.chat_set, ())
+    groups = groups_of(choice=choice.judge, endpoint=current_endpoint(), criteria=criteria)
+    for _, keys in groups:
+        if criterion.key in keys:
+            return keys
+    raise RegressionRefused(
+        f"{criterion.key} is no active criterion of the rubric {choice.chat_set.rubric.name!r}"
+    )
+
+
+def _checked_baseline(run: Run, choice: RegressionChoice) -> tuple[Run, tuple[str, ...]]:
+    """A finished run over the very chats of the test, and its criteria that are still asked."""
+    if run.finished_at is None or run.state == Run.State.CANCELLED:
+        raise RegressionRefused(f"run {run.pk} is not finished: it cannot be a baseline")
+    wanted = chosen_members(choice.chat_set, RunChoice(split=choice.split)).values_list("chat_id", flat=True)
+    if list(run.run_chats.values_list("chat_id", flat=True)) != list(wanted):
+        raise RegressionRefused(f"run {run.pk} covers other chats than the test would")
+    asked = set(run.judge.prompts.values_list("criterion__key", flat=True))
+    keys = tuple(row.key for row in chosen_criteria(choice.chat_set, ()) if row.key in asked)
+    if not keys:
+        raise RegressionRefused(f"run {run.pk} was asked no criterion that is active today")
+    return run, keys
+
+
+def _run(
+    choice: RegressionChoice,
+    keys: Sequence[str],
+    by: User | None,
+    *,
+    judge: JudgeChoice,
+    prompts: Collection[PromptVersion] = (),
+) -> Run:
+    """Plan a run of a test. What was asked before, by whatever run, is not asked again."""
+    start = run_launch if choice.on_worker else run_start
+    return start(
+        chat_set=choice.chat_set,
+        judge=judge,
+        run=RunChoice(
+            criteria=keys, split=choice.split, purpose=Run.Purpose.REGRESSION, budget_usd=choice.budget_usd
+        ),
+        endpoint=current_endpoint(),
+        by=by,
+        prompts=prompts,
+    )
+
+
+def _test(
+    choice: RegressionChoice,
+    kind: RegressionTest.Kind,
+    *,
+    baseline: Run,
+    tested: Run,
+    by: User | None,
+    candidate: PromptVersion | None = None,
+) -> RegressionTest:
+    noise = run_repeat(baseline, purpose=Run.Purpose.NOISE, by=by) if choice.noise else None
+    if noise is not None and choice.on_worker:
+        run_ring(noise)
+    test = RegressionTest.objects.create(
+        kind=kind,
+        chat_set=choice.chat_set,
+        split=choice.split,
+        policy=choice.policy,
+        candidate=candidate,
+        baseline_run=baseline,
+        candidate_run=tested,
+        noise_run=noise,
+        created_by=by,
+    )
+    if choice.chat_set.members.filter(split=Split.HOLDOUT).exists() and test.holdout:
+        HoldoutOpening.objects.bulk_create(
+            HoldoutOpening(regression=test, chat_set=choice.chat_set, criterion_id=pk, by=by)
+            for pk in tested.judge.prompts.values_list("criterion_id", flat=True)
+        )
+    return test
