@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 
 FEWEST_RATERS = 3  # with two, who of them errs cannot be told
@@ -35,6 +36,8 @@ class DawidSkene:
         the rater has answered nothing that may be of that category.
     iterations, converged : steps taken, and whether the posteriors stood still at the end.
     log_likelihood : of the answers.
+    answered : shape (raters,), answers of each.
+    expected : shape (categories, categories), expected number of answers (columns) by truth (rows).
     """
 
     shares: Floats
@@ -43,14 +46,14 @@ class DawidSkene:
     iterations: int
     converged: bool
     log_likelihood: float
-    answered: Floats  # shape (raters,), answers of each
+    answered: Floats
+    expected: Floats
 
     @property
     def switched(self) -> bool:
-        """Whether a category is mostly answered as another one: the classes found are not those named."""
-        pooled = np.nansum(self.confusion * self.answered[:, None, None], axis=0)
-        used = np.flatnonzero(self.shares > 0)
-        return bool((pooled[used].argmax(axis=1) != used).any())
+        """Whether other names for the classes would agree with more answers: EM does not know their names."""
+        best = self.expected[linear_sum_assignment(self.expected, maximize=True)].sum()
+        return bool(best > np.trace(self.expected) + 0.5)  # by less than one answer is a tie
 
     def right(self, rater: int, category: int) -> float | None:
         """How often they answer `category` where it is true: sensitivity for True, specificity for False."""
@@ -72,14 +75,12 @@ class _Answers:
     raters: int
     categories: int
 
-    def confusion(self, posteriors: Floats) -> Floats:
-        """P(answer | truth) by rater: the expected counts, each row by its sum."""
+    def expected(self, posteriors: Floats) -> Floats:
+        """Expected number of answers, shape (raters, categories, categories), truth in rows."""
         counts = np.zeros((self.raters, self.categories, self.categories))
         by_answer = counts.swapaxes(1, 2)  # a view
         np.add.at(by_answer, (self.rater, self.answer), (posteriors * self.weights[:, None])[self.item])
-        totals = counts.sum(axis=2, keepdims=True)
-        chances: Floats = np.divide(counts, totals, out=np.full_like(counts, np.nan), where=totals > 0)
-        return chances
+        return counts
 
     def joint(self, shares: Floats, confusion: Floats) -> Floats:
         """log P(truth and all answers) by item, shape (items, categories)."""
@@ -143,7 +144,8 @@ def dawid_skene(
     moved, step = np.inf, 0
     while moved > tolerance and step < iterations:
         shares = given.weights @ posteriors / given.weights.sum()
-        confusion = given.confusion(posteriors)
+        expected = given.expected(posteriors)
+        confusion = _by_row(expected)
         joint = given.joint(shares, confusion)
         evidence = logsumexp(joint, axis=1, keepdims=True)
         before, posteriors = posteriors, np.exp(joint - evidence)
@@ -156,7 +158,15 @@ def dawid_skene(
         converged=moved <= tolerance,
         log_likelihood=float(given.weights @ evidence[:, 0]),
         answered=np.bincount(everything.rater).astype(np.float64),
+        expected=expected.sum(axis=0),
     )
+
+
+def _by_row(expected: Floats) -> Floats:
+    """P(answer | truth): each row by its sum."""
+    totals = expected.sum(axis=2, keepdims=True)
+    chances: Floats = np.divide(expected, totals, out=np.full_like(expected, np.nan), where=totals > 0)
+    return chances
 
 
 def _checked(items: ArrayLike, raters: ArrayLike, answers: ArrayLike, categories: int) -> _Answers:
