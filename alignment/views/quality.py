@@ -79,7 +79,7 @@ def criterion(
 ) -> HttpResponse:
     """The chats on which people part on one criterion."""
     scope, row = _on_criterion(scope_or_404(request, set_id, job_id), key)
-    ids = parted_ids(given(scope), request.user, criterion_id=row.pk)
+    ids = parted_ids(scope, given(scope), request.user, criterion_id=row.pk)
     page: Page[int] = Paginator(ids, CHATS_A_PAGE).get_page(request.GET.get("page"))
     context = _about(scope.narrowed("")) | _text_of(row)
     context |= {"page_obj": page, "items": parted_chats(scope, list(page), criterion_id=row.pk)}
@@ -95,7 +95,7 @@ def team(request: HttpRequest, set_id: int | None = None, job_id: int | None = N
         raise Http404
     scope, row = _on_criterion(whole, whole.only or criteria[0].key)
     found = given(scope)
-    ids = parted_ids(found, request.user, criterion_id=row.pk)
+    ids = parted_ids(scope, found, request.user, criterion_id=row.pk)
     place = [one.key for one in criteria].index(row.key)
     context = _about(whole.narrowed("")) | _text_of(row)
     context |= {
