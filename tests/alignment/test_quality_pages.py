@@ -286,6 +286,21 @@ def test_parted_chats_stand_side_by_side_with_reasons_evidence_notes_and_decisio
         assert part in text
 
 
+def test_links_to_adjudication_keep_criterion_and_set_or_job(lead: Client, compared: Compared) -> None:
+    job = job_of(compared)
+    chat, urls = compared.chat(3).pk, pages(compared, job)
+    for page, where in (("set_id", f"set={compared.chat_set.pk}"), ("job_id", f"job={job.pk}")):
+        shown = text_of(lead.get(urls[f"{page} criterion"]))
+        query = f"?criterion=polite&amp;{where}"
+        for address in (
+            reverse("labeling:adjudication_queue"),
+            reverse("labeling:adjudicate", args=[chat, "polite"]),
+        ):
+            assert f'href="{address}{query}"' in shown
+    first = lead.get(reverse("labeling:adjudication_queue") + f"?criterion=polite&job={job.pk}")
+    assert first.context["counts"].disputed == 1
+
+
 def test_the_most_evenly_split_chats_come_first(lead: Client, compared: Compared) -> None:
     chat = compared.chat(39)
     Label.objects.filter(chat=chat, rater__name="ben").delete()

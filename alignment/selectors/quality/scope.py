@@ -85,6 +85,12 @@ class QualityScope:
         return address + _query(query)
 
     @property
+    def adjudication_query(self) -> str:
+        """The disputed items of this scope, as a query string of the adjudication pages."""
+        where = {"job": str(self.job.pk)} if self.job is not None else {"set": str(self.chat_set.pk)}
+        return _query({"criterion": self.only, **where})
+
+    @property
     def api_url(self) -> str:
         """Of the same numbers as JSON."""
         if self.job is not None:
