@@ -24,6 +24,7 @@ def report_table(report: Mapping[str, Any]) -> str:
     head = HEAD_JUDGED if judge else HEAD_PEOPLE
     lines = [f"{report['set'] or '–'}{split}: {report['chats']} chats, {who}", head, "-" * len(head)]
     lines += [f"{criterion['key'][:NAME]:<{NAME}} {row(criterion)}" for criterion in criteria]
+    lines += [f"{row['key']}: {row['questions']['words']}." for row in criteria if row["questions"]["words"]]
     few = sum(criterion["status"] == "not_enough_labels" for criterion in criteria)
     if few:
         lines.append(

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, Exists, OuterRef, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Subquery
 
 from alignment.core.agreement import Confusion
 from alignment.core.report import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.core.report.data import Codes
+from alignment.core.report.questions import Answered, Questions
 from alignment.selectors.scope import Scope
+from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Verdict
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater
@@ -52,6 +54,7 @@ def report_data(scope: Scope) -> ReportData:
     judge = _judge(scope, chats) if scope.run is not None else None
     passes, raters = _passes_when(scope.criteria), _rater_counts(scope)
     tables = _rater_tables(scope) if scope.each_rater and judge is not None else {}
+    questions = _questions(scope)
     criteria = tuple(
         CriterionData(
             spec=_spec(row, passes[row.pk]),
@@ -60,6 +63,7 @@ def report_data(scope: Scope) -> ReportData:
             counts=counts[row.pk],
             raters=raters.get(row.pk, 0),
             rater_tables=tables.get(row.pk, {}),
+            questions=questions[row.pk],
         )
         for row in scope.criteria
     )
@@ -153,6 +157,24 @@ def _rater_counts(scope: Scope) -> dict[int, int]:
     """Distinct raters by criterion id."""
     rows = _labels(scope).values("criterion").annotate(raters=Count("rater", distinct=True)).order_by()
     return {row["criterion"]: row["raters"] for row in rows}
+
+
+def _questions(scope: Scope) -> dict[int, Questions]:
+    """Which questions labels and judge answer, by criterion id; an imported judge's is not known."""
+    prompts = JudgePrompt.objects.filter(judge=scope.run.judge) if scope.run else JudgePrompt.objects.none()
+    asked = {row.criterion_id: row.criterion_version for row in prompts.select_related("criterion_version")}
+    labels = _labels(scope).filter(rater__name=scope.rater) if scope.rater else _labels(scope)
+    answered: dict[int, list[Answered]] = {}
+    counted = labels.values_list("criterion_id", "version__content_hash").annotate(
+        newest=Max("version__number"), n=Count("pk")
+    )
+    for criterion, question, newest, n in counted.order_by("newest"):
+        same = question == asked[criterion].content_hash if criterion in asked else None
+        answered.setdefault(criterion, []).append(Answered(newest, n, same))
+    return {
+        row.pk: Questions(asked[row.pk].number if row.pk in asked else None, answered.get(row.pk, ()))
+        for row in scope.criteria
+    }
 
 
 def _rater_tables(scope: Scope) -> dict[int, dict[str, Confusion]]:

@@ -40,7 +40,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
         "headline": headline(criteria, judged=report["judge"] is not None, chats=report["chats"]),
         "run": scope.run,
         "set": scope.chat_set,
-        "notices": notices(scope),
+        "notices": [*notices(scope), *_question_notices(criteria)],
         "is_demo": is_demo(scope),
         "filters": _filters(scope),
         "export_url": _export_url(scope),
@@ -58,6 +58,14 @@ def notices(scope: Scope) -> list[str]:
     if Rater.Kind.AUTOMATIC in kinds:
         found.append("some labels are automatic, not given by a person")
     return found
+
+
+def _question_notices(criteria: list[dict[str, Any]]) -> list[str]:
+    """That figures below compare answers to different texts; each criterion says which."""
+    number = sum(bool(row["questions"]["words"]) for row in criteria)
+    if not number:
+        return []
+    return [f"on {number} criteri{'on' if number == 1 else 'a'} not all answers are to the same text"]
 
 
 def is_demo(scope: Scope) -> bool:
@@ -115,6 +123,7 @@ def _criteria(report: Mapping[str, Any], scope: Scope) -> list[dict[str, Any]]:
             "question": versions[rows[entry["key"]].pk].question,
             "critical": rows[entry["key"]].critical,
             "url": reverse("evaluation:criterion_detail", args=[entry["key"]]),
+            "texts_url": reverse("labeling:criterion_text", args=[entry["key"]]),
             "cells": _cells(entry["key"], scope),
         }
         for entry in report["criteria"]

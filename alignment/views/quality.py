@@ -79,9 +79,9 @@ def criterion(
 ) -> HttpResponse:
     """The chats on which people part on one criterion."""
     scope, row = _on_criterion(scope_or_404(request, set_id, job_id), key)
-    ids = parted_ids(given(scope), request.user, criterion_id=row.pk)
+    ids = parted_ids(scope, given(scope), request.user, criterion_id=row.pk)
     page: Page[int] = Paginator(ids, CHATS_A_PAGE).get_page(request.GET.get("page"))
-    context = _about(scope.narrowed("")) | _text_of(row)
+    context = _about(scope.narrowed("")) | _text_of(scope, row)
     context |= {"page_obj": page, "items": parted_chats(scope, list(page), criterion_id=row.pk)}
     return render(request, "alignment/quality_criterion.html", context)
 
@@ -95,9 +95,9 @@ def team(request: HttpRequest, set_id: int | None = None, job_id: int | None = N
         raise Http404
     scope, row = _on_criterion(whole, whole.only or criteria[0].key)
     found = given(scope)
-    ids = parted_ids(found, request.user, criterion_id=row.pk)
+    ids = parted_ids(scope, found, request.user, criterion_id=row.pk)
     place = [one.key for one in criteria].index(row.key)
-    context = _about(whole.narrowed("")) | _text_of(row)
+    context = _about(whole.narrowed("")) | _text_of(scope, row)
     context |= {
         "place": place + 1,
         "criteria": [{"row": one, "url": whole.url("team", criterion=one.key)} for one in criteria],
@@ -161,8 +161,12 @@ def _criterion_filter(scope: QualityScope) -> dict[str, Any]:
     }
 
 
-def _text_of(row: Criterion) -> dict[str, Any]:
-    return {"criterion": row, "version": newest_versions(criteria=[row])[row.pk]}
+def _text_of(scope: QualityScope, row: Criterion) -> dict[str, Any]:
+    return {
+        "criterion": row,
+        "version": newest_versions(criteria=[row])[row.pk],
+        "adjudication_query": scope.adjudication_query,
+    }
 
 
 def _waiting(scope: QualityScope) -> list[LabelingJob]:

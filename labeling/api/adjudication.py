@@ -32,7 +32,7 @@ from labeling.models.rubric import Criterion
 from labeling.selectors.adjudication import Kind, QueueItem, queue_items, queue_rows
 from labeling.selectors.adjudication_item import AdjudicationItem, adjudication_item
 from labeling.selectors.blind import chats_shown
-from labeling.selectors.dawid_skene import dawid_skene_of, likely_rows
+from labeling.selectors.dawid_skene import dawid_skene_of, likely_cells, likely_rows
 from labeling.services.adjudications import (
     REASON_LIMIT,
     DecidedMeanwhileError,
@@ -152,6 +152,8 @@ class DawidSkeneOutput(serializers.Serializer[Any]):
     reason = serializers.CharField()
     raters = RatesOutput(many=True)
     chats = LikelyOutput(many=True)
+    next = serializers.URLField(allow_null=True)
+    previous = serializers.URLField(allow_null=True)
 
 
 # ---------- routes ----------
@@ -263,17 +265,34 @@ class AdjudicateApi(LeadView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
+class LikelyPages(CursorPagination):
+    """Chats in the order they were added."""
+
+    page_size = 1000
+    page_size_query_param = "page_size"
+    max_page_size = 1000
+    ordering = "chat_id"
+
+
 class DawidSkeneApi(LeadView):
     """The estimate beside the consensus."""
 
     @extend_schema(
-        operation_id="dawid_skene", responses={200: DawidSkeneOutput, 403: FORBIDDEN, 404: NOT_FOUND}
+        operation_id="dawid_skene",
+        parameters=[
+            OpenApiParameter("page_size", OpenApiTypes.INT, description="chats a page, up to 1,000"),
+            OpenApiParameter("cursor", OpenApiTypes.STR, description="as in `next` and `previous`"),
+        ],
+        responses={200: DawidSkeneOutput, 403: FORBIDDEN, 404: NOT_FOUND},
     )
     def get(self, request: Request, set_id: int, criterion_key: str) -> Response:
-        """Computed now from the labels of the set; nothing is stored."""
+        """Computed now from the labels of the set, nothing is stored; `chats` come a page at a time."""
         chat_set = get_object_or_404(ChatSet, pk=set_id)
         criterion = get_object_or_404(Criterion, key=criterion_key, rubric=chat_set.rubric_id)
         model = dawid_skene_of(criterion=criterion, chat_set=chat_set)
+        pages = LikelyPages()
+        cells = likely_cells(criterion=criterion, chat_set=chat_set, user=self.user)
+        page = pages.paginate_queryset(cells, request, view=self) or []
         body = {
             "set": chat_set.name,
             "criterion": criterion.key,
@@ -283,6 +302,8 @@ class DawidSkeneApi(LeadView):
             "converged": model.converged,
             "reason": model.reason,
             "raters": model.raters,
-            "chats": likely_rows(model=model, criterion=criterion, user=self.user),
+            "chats": likely_rows(model=model, cells=page),
+            "next": pages.get_next_link(),
+            "previous": pages.get_previous_link(),
         }
         return Response(DawidSkeneOutput(body).data)

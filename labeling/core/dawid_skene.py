@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
 FEWEST_RATERS = 3  # with two, who of them errs cannot be told
@@ -35,6 +37,8 @@ class DawidSkene:
         the rater has answered nothing that may be of that category.
     iterations, converged : steps taken, and whether the posteriors stood still at the end.
     log_likelihood : of the answers.
+    answered : shape (raters,), answers of each.
+    expected : shape (categories, categories), expected number of answers (columns) by truth (rows).
     """
 
     shares: Floats
@@ -43,14 +47,14 @@ class DawidSkene:
     iterations: int
     converged: bool
     log_likelihood: float
-    answered: Floats  # shape (raters,), answers of each
+    answered: Floats
+    expected: Floats
 
     @property
     def switched(self) -> bool:
-        """Whether a category is mostly answered as another one: the classes found are not those named."""
-        pooled = np.nansum(self.confusion * self.answered[:, None, None], axis=0)
-        used = np.flatnonzero(self.shares > 0)
-        return bool((pooled[used].argmax(axis=1) != used).any())
+        """Whether other names for the classes would agree with more answers: EM does not know their names."""
+        best = self.expected[linear_sum_assignment(self.expected, maximize=True)].sum()
+        return bool(best > np.trace(self.expected) + 0.5)  # by less than one answer is a tie
 
     def right(self, rater: int, category: int) -> float | None:
         """How often they answer `category` where it is true: sensitivity for True, specificity for False."""
@@ -60,39 +64,32 @@ class DawidSkene:
 
 @dataclass(frozen=True)
 class _Answers:
-    """One row an answer; a rater may answer an item more than once.
+    """How often each rater gave each answer on an item; they may answer an item more than once.
 
     An item stands for all that were answered alike: 10,000 chats of three raters are a few dozen items.
     """
 
-    item: Whole
-    rater: Whole
-    answer: Whole
+    votes: csr_array  # shape (items, raters * categories)
     weights: Floats  # shape (items,), how many are alike
-    raters: int
     categories: int
 
-    def confusion(self, posteriors: Floats) -> Floats:
-        """P(answer | truth) by rater: the expected counts, each row by its sum."""
-        counts = np.zeros((self.raters, self.categories, self.categories))
-        by_answer = counts.swapaxes(1, 2)  # a view
-        np.add.at(by_answer, (self.rater, self.answer), (posteriors * self.weights[:, None])[self.item])
-        totals = counts.sum(axis=2, keepdims=True)
-        chances: Floats = np.divide(counts, totals, out=np.full_like(counts, np.nan), where=totals > 0)
-        return chances
+    def expected(self, posteriors: Floats) -> Floats:
+        """Expected number of answers, shape (raters, categories, categories), truth in rows."""
+        by_answer = self.votes.T @ (posteriors * self.weights[:, None])
+        counts: Floats = by_answer.reshape(-1, self.categories, self.categories).swapaxes(1, 2)
+        return counts
 
     def joint(self, shares: Floats, confusion: Floats) -> Floats:
         """log P(truth and all answers) by item, shape (items, categories)."""
         with np.errstate(divide="ignore"):  # NB: log 0 = -inf is meant: that category is impossible
-            chances = np.log(np.nan_to_num(confusion))
-            joint = np.tile(np.log(shares), (len(self.weights), 1))
-        np.add.at(joint, self.item, chances[self.rater, :, self.answer])
+            chances = np.log(np.nan_to_num(confusion)).swapaxes(1, 2).reshape(-1, self.categories)
+            joint: Floats = np.log(shares) + self.votes @ chances
         return joint
 
     def vote_shares(self) -> Floats:
         """Where EM starts: the share of each category among the item's answers."""
-        votes = np.zeros((len(self.weights), self.categories))
-        np.add.at(votes, (self.item, self.answer), 1.0)
+        raters = self.votes.shape[1] // self.categories
+        votes = self.votes @ np.tile(np.eye(self.categories), (raters, 1))
         shares: Floats = votes / votes.sum(axis=1, keepdims=True)
         return shares
 
@@ -137,13 +134,14 @@ def dawid_skene(
     >>> found.posteriors.argmax(axis=1).tolist(), found.converged
     ([1, 0, 1], True)
     """
-    everything = _checked(items, raters, answers, categories)
-    given, places = _folded(everything)
+    item, rater, answer = _checked(items, raters, answers, categories)
+    given, places = _folded(item, rater * categories + answer, categories)
     posteriors = given.vote_shares()
     moved, step = np.inf, 0
     while moved > tolerance and step < iterations:
         shares = given.weights @ posteriors / given.weights.sum()
-        confusion = given.confusion(posteriors)
+        expected = given.expected(posteriors)
+        confusion = _by_row(expected)
         joint = given.joint(shares, confusion)
         evidence = logsumexp(joint, axis=1, keepdims=True)
         before, posteriors = posteriors, np.exp(joint - evidence)
@@ -155,11 +153,21 @@ def dawid_skene(
         iterations=step,
         converged=moved <= tolerance,
         log_likelihood=float(given.weights @ evidence[:, 0]),
-        answered=np.bincount(everything.rater).astype(np.float64),
+        answered=np.bincount(rater).astype(np.float64),
+        expected=expected.sum(axis=0),
     )
 
 
-def _checked(items: ArrayLike, raters: ArrayLike, answers: ArrayLike, categories: int) -> _Answers:
+def _by_row(expected: Floats) -> Floats:
+    """P(answer | truth): each row by its sum."""
+    totals = expected.sum(axis=2, keepdims=True)
+    chances: Floats = np.divide(expected, totals, out=np.full_like(expected, np.nan), where=totals > 0)
+    return chances
+
+
+def _checked(
+    items: ArrayLike, raters: ArrayLike, answers: ArrayLike, categories: int
+) -> tuple[Whole, Whole, Whole]:
     item, rater, answer = (np.asarray(column, dtype=np.int64) for column in (items, raters, answers))
     if not item.shape == rater.shape == answer.shape or item.ndim != 1:
         raise ValueError("needs one item, one rater and one answer in each place")
@@ -167,36 +175,35 @@ def _checked(items: ArrayLike, raters: ArrayLike, answers: ArrayLike, categories
         raise TooFewError("no answers")
     if answer.min() < 0 or answer.max() >= categories:
         raise ValueError(f"an answer is none of the {categories} categories")
-    sizes = _size("item", item), _size("rater", rater)
-    if sizes[1] < FEWEST_RATERS:
+    _check_numbers("item", item)
+    _check_numbers("rater", rater)
+    if rater.max() + 1 < FEWEST_RATERS:
         raise TooFewError(f"fewer than {FEWEST_RATERS} raters")
     pairs = np.unique(np.stack([item, rater]), axis=1)
     if np.bincount(pairs[0]).max() < 2:
         raise TooFewError("no item has answers of two raters")
-    return _Answers(item, rater, answer, np.ones(sizes[0]), sizes[1], categories)
+    return item, rater, answer
 
 
-def _folded(given: _Answers) -> tuple[_Answers, Whole]:
+def _folded(item: Whole, code: Whole, categories: int) -> tuple[_Answers, Whole]:
     """Items answered alike by the same raters as one, and the place of each item among those."""
-    codes = given.rater * given.categories + given.answer
-    order = np.lexsort((codes, given.item))
-    item, code = given.item[order], codes[order]
+    order = np.lexsort((code, item))
+    item, code = item[order], code[order]
     sizes = np.bincount(item)
     column = np.arange(len(item)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     patterns = np.full((len(sizes), sizes.max()), -1)
     patterns[item, column] = code
     different, places, weights = np.unique(patterns, axis=0, return_inverse=True, return_counts=True)
     row, column = np.nonzero(different >= 0)
-    rater, answer = np.divmod(different[row, column], given.categories)
-    folded = _Answers(row, rater, answer, weights.astype(np.float64), given.raters, given.categories)
-    return folded, places.reshape(-1)
+    width = (code.max() // categories + 1) * categories
+    votes = csr_array((np.ones(len(row)), (row, different[row, column])), shape=(len(different), int(width)))
+    return _Answers(votes, weights.astype(np.float64), categories), places.reshape(-1)
 
 
-def _size(name: str, numbers: Whole) -> int:
-    """How many there are, when every number from 0 to the highest occurs."""
+def _check_numbers(name: str, numbers: Whole) -> None:
+    """Every number from 0 to the highest must occur."""
     if numbers.min() < 0 or not np.bincount(numbers).all():
         raise ValueError(f"{name} numbers must run from 0 without a gap")
-    return int(numbers.max()) + 1
 
 
 def numbered(names: Sequence[int]) -> tuple[list[int], Whole]:

@@ -27,7 +27,7 @@ class RaterLabel:
     rater: str
     value: bool | None
     rationale: str
-    # {"message", "start"?, "end"?, "quote"?, "nth"?}: nth counts earlier places of the same words.
+    # {"message", "start"?, "end"?, "quote"?}; without start and end the whole message.
     evidence: list[dict[str, Any]]
     version: int
     outdated: bool
@@ -73,12 +73,17 @@ class AdjudicationItem:
         """The messages that any rater gave as evidence."""
         return {turn for label in self.labels for turn in label.turns}
 
+    @property
+    def texts(self) -> dict[int, str]:
+        """Those messages' texts by number, in which `start` and `end` count."""
+        return {row["n"]: row["content"] for row in self.chat.messages if row["n"] in self.turns}
+
 
 def adjudication_item(*, chat: Chat, criterion: Criterion) -> AdjudicationItem:
     """The item, in a fixed number of queries."""
     version = criterion.versions.latest("number")
     submitted = Label.objects.filter(chat=chat, criterion=criterion, state=Label.State.SUBMITTED)
-    rows = list(submitted.select_related("rater", "version", "chat"))
+    rows = list(submitted.select_related("rater", "version"))
     blind = [row for row in rows if not row.post_reveal]
     counted = set(Label.objects.counted().filter(chat=chat, criterion=criterion).values_list("pk", flat=True))
     letters = _letters(chat, criterion, [row.rater_id for row in blind])
@@ -115,13 +120,12 @@ def _letter(number: int) -> str:
 
 
 def _label(row: Label, letter: str, newest: CriterionVersion, counts: bool) -> RaterLabel:
-    contents = {int(message["n"]): str(message["content"]) for message in row.chat.messages}
     return RaterLabel(
         letter=letter,
         rater=row.rater.name,
         value=row.value,
         rationale=row.rationale,
-        evidence=[_place(part, contents) for part in row.evidence],
+        evidence=[_place(part) for part in row.evidence],
         version=row.version.number,
         outdated=row.version_id != newest.pk,
         counts=counts,
@@ -129,11 +133,8 @@ def _label(row: Label, letter: str, newest: CriterionVersion, counts: bool) -> R
     )
 
 
-def _place(part: Mapping[str, Any], contents: Mapping[int, str]) -> dict[str, Any]:
-    place = {"message": part["n"], **{name: part[name] for name in ("start", "end", "quote") if name in part}}
-    if "start" in part and part.get("quote"):
-        place["nth"] = contents.get(int(part["n"]), "")[: part["start"]].count(part["quote"])
-    return place
+def _place(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {"message": part["n"], **{name: part[name] for name in ("start", "end", "quote") if name in part}}
 
 
 def _notes(chat: Chat, criterion: Criterion) -> QuerySet[RaterNote]:

@@ -1,10 +1,11 @@
 """Dawid–Skene consensus of a set and criterion, made when somebody asks; it never enters Consensus."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 
 from labeling.core.consensus import ConsensusState, state_of
 from labeling.core.dawid_skene import DawidSkene, TooFewError, dawid_skene, numbered
@@ -78,20 +79,26 @@ def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSk
     )
 
 
-def likely_rows(*, model: DawidSkeneConsensus, criterion: Criterion, user: User) -> list[dict[str, Any]]:
-    """The estimates of the chats the user may see, by external id, each beside the consensus that counts."""
-    rows = Consensus.objects.filter(criterion=criterion, chat__in=chats_shown(user=user).values("pk"))
-    known = rows.order_by("chat__external_id").values_list("chat", "chat__external_id", "state", "by")
+def likely_cells(*, criterion: Criterion, chat_set: ChatSet, user: User) -> QuerySet[Consensus]:
+    """The consensus of the set's chats that the user may see."""
+    members = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
+    rows = Consensus.objects.filter(criterion=criterion, chat__in=members)
+    seen = rows.filter(chat__in=chats_shown(user=user).values("pk"))
+    return seen.select_related("chat").defer("chat__messages")
+
+
+def likely_rows(*, model: DawidSkeneConsensus, cells: Iterable[Consensus]) -> list[dict[str, Any]]:
+    """The estimates of these chats by external id, each beside the consensus that counts."""
     return [
         {
-            "chat_id": name,
-            "dawid_skene": model.likely[chat].state,
-            "probability": model.likely[chat].probability,
-            "consensus": state,
-            "by": by,
+            "chat_id": row.chat.external_id,
+            "dawid_skene": model.likely[row.chat_id].state,
+            "probability": model.likely[row.chat_id].probability,
+            "consensus": row.state,
+            "by": row.by,
         }
-        for chat, name, state, by in known
-        if chat in model.likely
+        for row in cells
+        if row.chat_id in model.likely
     ]
 
 

@@ -9,7 +9,7 @@ from django.contrib.messages import get_messages
 from django.template import Context
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeData, SafeString, mark_safe
 
 from labeling.core import plots, safe_text
 
@@ -352,7 +352,8 @@ def turn(message: Any, cited: Iterable[int] = (), picked: Iterable[int] = ()) ->
 def flashes(context: Context) -> dict[str, Any]:
     """What the last action left to say; a tag, because a chat's pages call their transcript `messages`."""
     request = context.get("request")
-    return {"flashes": get_messages(request) if request else ()}
+    told = [one.message for one in get_messages(request)] if request else []
+    return {"flashes": [text if isinstance(text, SafeData) else visible(text) for text in told]}
 
 
 @register.simple_tag

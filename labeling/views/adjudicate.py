@@ -38,7 +38,7 @@ from labeling.services.adjudications import (
     adjudication_withdraw,
     raters_named,
 )
-from labeling.templatetags.lace import answer_in_words
+from labeling.templatetags.lace import answer_in_words, visible
 
 ITEMS_A_PAGE = 50
 MANAGE = "labeling.manage_labeling"
@@ -204,9 +204,9 @@ def _next(request: HttpRequest, row: Adjudication) -> HttpResponse:
         filters=filters, user=request.user, chat_id=row.chat_id, criterion_id=row.criterion_id
     )
     own = _url(row.chat_id, row.criterion.key, filters)
-    said = answer_in_words(state_of(row.value))
+    said, name, chat = answer_in_words(state_of(row.value)), row.criterion.name, row.chat.external_id
     text = 'Decided {}: {}, chat {}. <a href="{}" data-undo>Change or withdraw</a>'
-    messages.success(request, format_html(text, said, row.criterion.name, row.chat.external_id, own))
+    messages.success(request, format_html(text, said, visible(name), visible(chat), own))
     return redirect(_item_url(around.after, filters) if around.after else _queue_url(filters))
 
 

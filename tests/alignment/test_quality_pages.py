@@ -11,6 +11,8 @@ from django.utils import timezone
 from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob, LabelRevision, RaterNote
 from labeling.models.people import Rater
+from labeling.models.rubric import Criterion
+from labeling.selectors.labels import EXPIRED
 from tests.alignment.compared import RATERS, Compared, text_of
 from tests.alignment.quality import DIFFERING, job_of, pages, polite, rows_of, set_page
 from tests.factories import make_chat, make_set
@@ -116,6 +118,30 @@ def test_agreement_over_time_needs_labels_given_at_different_times(lead: Client,
     assert sum(part.value * 12 for part in rows["cleo"].course) == pytest.approx(81)
 
 
+def test_agreement_over_time_is_in_the_order_of_giving_not_of_storing(
+    lead: Client, compared: Compared
+) -> None:
+    """As after an import whose lines stand in the order of the set, the newest first."""
+    theirs = Label.objects.filter(rater__name="cleo")
+    theirs.update(value=True)
+    Label.objects.filter(rater__name__in=["anna", "ben"]).update(value=True)
+    now = timezone.now()
+    for place, label in enumerate(theirs.order_by("-pk")):
+        Label.objects.filter(pk=label.pk).update(given_at=now + timedelta(minutes=place), value=place < 60)
+    row = rows_of(lead, compared)["cleo"]
+    assert [part.value for part in row.course] == [1.0] * 5 + [0.0] * 5
+    assert row.first is not None
+    assert abs(row.first - now) < timedelta(milliseconds=2)
+    assert row.last == row.first + timedelta(minutes=119)
+
+
+def test_a_retired_criterion_is_no_question_of_the_chat(lead: Client, compared: Compared) -> None:
+    job = job_of(compared, raters=("anna",))
+    Assignment.objects.filter(job=job).update(active_ms=60_000)
+    Criterion.objects.filter(key="polite").update(state="retired")
+    assert rows_of(lead, compared)["anna"].pace.seconds == pytest.approx(30.0)
+
+
 def test_rushed_is_faster_than_the_turns_of_customer_and_bot_can_be_skimmed(
     lead: Client, compared: Compared
 ) -> None:
@@ -150,12 +176,46 @@ def test_progress_and_skips_are_told_with_their_reasons(lead: Client, compared: 
     assert "2 × Too long" in text_of(lead.get(set_page(compared)))
 
 
+def test_a_chat_whose_time_ran_out_was_not_skipped(lead: Client, compared: Compared) -> None:
+    job = job_of(compared, raters=("anna",))
+    Assignment.objects.create(
+        job=job, chat=compared.chat(9), slot=1, position=9, rater=Rater.objects.get(name="anna"),
+        state="skipped", skip_reason=EXPIRED,
+    )  # fmt: skip
+    progress = rows_of(lead, compared)["anna"].progress
+    assert (progress.submitted, progress.skipped, progress.reasons) == (4, 0, ())
+
+
 def test_a_job_shows_the_labels_given_in_it_only(lead: Client, compared: Compared) -> None:
     job = job_of(compared, raters=("anna", "cleo"))
     context = lead.get(reverse("quality:overview", kwargs={"job_id": job.pk})).context
     assert (context["labels"], context["chats"]) == (24, 4)
     assert [row.person.name for row in context["rows"]] == ["anna", "cleo"]
     assert {(row.others.n, row.others.agreeing) for row in context["rows"]} == {(12, 9)}
+
+
+def test_a_job_keeps_its_labels_when_the_chats_are_submitted_again_in_another(
+    lead: Client, compared: Compared
+) -> None:
+    job, again = job_of(compared), job_of(compared, raters=("anna", "ben"))
+    for one, raters in ((job, 3), (again, 2)):
+        urls = pages(compared, one)
+        context = lead.get(urls["job_id overview"]).context
+        assert (context["labels"], len(context["rows"])) == (4 * 3 * raters, raters)
+        sides = [item.sides for item in lead.get(urls["job_id criterion"]).context["items"]]
+        assert sum(len(side.said) for chat in sides for side in chat) == len(sides) * raters
+
+
+def test_gold_answers_stay_with_the_job_in_which_they_were_given(lead: Client, compared: Compared) -> None:
+    job = job_of(compared)
+    chat = compared.chat(1)
+    Assignment.objects.filter(job=job, chat=chat).update(kind="gold")
+    Adjudication.objects.create(
+        chat=chat, criterion=polite(), value=True, reason="r", by_name="Ines", created_at=timezone.now()
+    )
+    job_of(compared)
+    page = lead.get(pages(compared, job)["job_id overview"])
+    assert {row.gold.n for row in page.context["rows"]} == {1}
 
 
 # ---------- pairs, criteria, chats ----------
@@ -224,6 +284,21 @@ def test_parted_chats_stand_side_by_side_with_reasons_evidence_notes_and_decisio
     text = text_of(response)
     for part in ("cleo on polite: see m2", "Order &lt;3&gt;", "Is irony polite?", "The bot apologised."):
         assert part in text
+
+
+def test_links_to_adjudication_keep_criterion_and_set_or_job(lead: Client, compared: Compared) -> None:
+    job = job_of(compared)
+    chat, urls = compared.chat(3).pk, pages(compared, job)
+    for page, where in (("set_id", f"set={compared.chat_set.pk}"), ("job_id", f"job={job.pk}")):
+        shown = text_of(lead.get(urls[f"{page} criterion"]))
+        query = f"?criterion=polite&amp;{where}"
+        for address in (
+            reverse("labeling:adjudication_queue"),
+            reverse("labeling:adjudicate", args=[chat, "polite"]),
+        ):
+            assert f'href="{address}{query}"' in shown
+    first = lead.get(reverse("labeling:adjudication_queue") + f"?criterion=polite&job={job.pk}")
+    assert first.context["counts"].disputed == 1
 
 
 def test_the_most_evenly_split_chats_come_first(lead: Client, compared: Compared) -> None:

@@ -157,6 +157,18 @@ def test_the_estimate_stands_beside_the_consensus(lead: Client, item: Item) -> N
     assert list(Consensus.objects.values()) == before
 
 
+def test_the_estimates_come_a_page_at_a_time(lead: Client) -> None:
+    items = [labelled_item(True, True, False) for _ in range(5)]
+    at: str | None = reverse("api_dawid_skene", args=[items[0].chat_set.pk, "polite"]) + "?page_size=2"
+    pages: list[list[str]] = []
+    while at:
+        body = lead.get(at).json()
+        assert body["labels"] == 15
+        pages.append([row["chat_id"] for row in body["chats"]])
+        at = body["next"]
+    assert pages == [["chat-1", "chat-2"], ["chat-3", "chat-4"], ["chat-5"]]
+
+
 def test_without_enough_raters_there_is_a_reason_and_no_estimate(lead: Client) -> None:
     item = labelled_item(True, False)
     body = lead.get(reverse("api_dawid_skene", args=[item.chat_set.pk, "polite"])).json()

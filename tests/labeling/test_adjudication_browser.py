@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Dialog, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.labels import Adjudication, Consensus
-from labeling.models.people import Role
+from labeling.models.people import AuditEvent, Role
 from labeling.services.adjudications import adjudication_decide
 from tests.factories import make_user
 from tests.labeling.bench_of_labels import Item, label, labelled_item
@@ -154,6 +154,19 @@ def test_the_quoted_words_are_marked_at_their_own_place_and_e_leads_through_the_
     expect(screen.locator("#m3.here details")).to_have_attribute("open", "")
 
 
+def test_words_in_links_and_beside_hidden_characters_are_marked_where_they_were_chosen(screen: Page) -> None:
+    content = "See [the order](https://example.org/the-order) and `the order`: the\u200b order."
+    item = labelled_item(key="late", messages=[("assistant", content)])
+    place = content.index("the\u200b")
+    words = content[place : place + 10]
+    quote = {"n": 1, "start": place, "end": place + 10, "quote": words}
+    label(item.chat, item.criterion, True, False, evidence=[quote])
+    screen.goto(screen.url.split("/adjud")[0] + reverse("labeling:adjudicate", args=[item.chat.pk, "late"]))
+    marked = """() => [...CSS.highlights.get("evidence")].map(range =>
+        [range.startContainer.parentElement.tagName, range.toString()])"""
+    assert screen.evaluate(marked) == [["P", "theZWSP order"]] * 2
+
+
 def test_names_are_shown_by_a_button_that_keeps_what_was_typed(screen: Page) -> None:
     start(screen)
     screen.keyboard.press("f")
@@ -161,9 +174,42 @@ def test_names_are_shown_by_a_button_that_keeps_what_was_typed(screen: Page) -> 
     expect(screen.locator(".voices")).not_to_contain_text("Amira")
     screen.get_by_role("button", name="Show names").press("Enter")
     expect(screen.locator(".voices")).to_contain_text("Amira")
+    expect(screen.locator("#names")).to_contain_text("Names shown")
+    expect(screen.locator("#names span")).to_be_focused()
     expect(screen.locator("#reason")).to_have_value("Half a reason")
+    screen.keyboard.press("e")
+    expect(screen.locator("#m2.here")).to_be_in_viewport()
     screen.keyboard.press("Control+Enter")
     expect(screen.locator(".asked h2")).to_have_text("Is correct so?")
+
+
+def test_a_reason_that_is_stored_nowhere_is_asked_about_after_names_too(screen: Page) -> None:
+    start(screen)
+    asked: list[str] = []
+
+    def stay_not(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    screen.on("dialog", stay_not)
+    screen.keyboard.press("f")
+    screen.keyboard.type("Half a reason")
+    screen.get_by_role("button", name="Show names").press("Enter")
+    expect(screen.locator(".voices")).to_contain_text("Amira")
+    screen.reload()
+    assert asked == ["beforeunload"]
+    expect(screen.locator(".voices")).not_to_contain_text("Amira")
+    assert AuditEvent.objects.filter(verb="raters named").count() == 1
+
+
+def test_keys_work_on_a_keyboard_of_another_script_and_filling_in_fires_none(screen: Page) -> None:
+    start(screen)
+    screen.evaluate("document.body.dispatchEvent(new Event('keydown', {bubbles: true}))")
+    screen.evaluate(
+        """document.body.dispatchEvent(
+            new KeyboardEvent('keydown', {key: '\u0430', code: 'KeyF', bubbles: true, cancelable: true}))"""
+    )
+    expect(screen.locator("input[value=false]")).to_be_checked()
 
 
 def test_a_second_lead_confirms_before_a_decision_is_replaced(screen: Page, items: list[Item]) -> None:

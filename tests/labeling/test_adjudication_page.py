@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import AuditEvent, Rater, Role, User
 from labeling.models.rubric import CriterionVersion
@@ -108,15 +109,18 @@ def test_a_label_shows_its_evidence_its_time_and_an_older_version(lead: Client) 
     page = text(lead.get(url(item)))
     assert page.count("older than 2") == 2
     assert "Is it polite now?" in page
-    assert 'data-turn="2" data-quote="On its" data-nth="0"' in page
+    assert 'data-turn="2" data-start="0" data-end="6"' in page
     assert re.search(r'class="turn bot picked" id="m2"', page)
 
 
-def test_a_quote_that_stands_twice_in_a_message_is_told_from_its_first_place() -> None:
-    item = labelled_item(messages=[("user", "no and no again")])
-    label(item.chat, item.criterion, True, evidence=[{"n": 1, "start": 7, "end": 9, "quote": "no"}])
-    (row,) = adjudication_item(chat=item.chat, criterion=item.criterion).labels
-    assert row.evidence[0]["nth"] == 1
+def test_names_in_what_the_page_says_show_their_hidden_characters(lead: Client) -> None:
+    item = labelled_item()
+    Chat.objects.filter(pk=item.chat.pk).update(external_id="a\u202eb<i>")
+    answer = lead.post(url(item), {"value": "true", "reason": "r", "seen": ""}, follow=True)
+    shown = text(answer)
+    assert "RIGHT-TO-LEFT OVERRIDE" in shown
+    assert "\u202e" not in shown
+    assert "<i>" not in shown
 
 
 def test_drafts_and_labels_given_after_the_verdict_was_shown_are_left_out(lead: Client, item: Item) -> None:

@@ -1,5 +1,7 @@
 """Dawid–Skene consensus: the published case, planted error rates, and what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -116,19 +118,29 @@ def test_too_few_steps_are_told() -> None:
     assert (found.iterations, found.converged) == (1, False)
 
 
-def test_classes_that_are_mostly_answered_as_another_are_told() -> None:
-    """A category of its own answer, e.g. raters who say False where the model finds True."""
-    confusion = np.array([[[0.2, 0.8], [0.1, 0.9]]])
-    found = DawidSkene(
-        shares=np.array([0.5, 0.5]),
-        posteriors=np.ones((1, 2)) / 2,
-        confusion=confusion,
-        iterations=1,
-        converged=True,
-        log_likelihood=0.0,
-        answered=np.array([10.0]),
-    )
-    assert found.switched
+def unanimous(answers: list[int], *others: tuple[int, int, int]) -> DawidSkene:
+    """Chats on which three raters answer alike, then chats with the three answers given."""
+    rows = np.array([*([answer] * 3 for answer in answers), *others])
+    items, raters = np.indices(rows.shape)
+    return dawid_skene(items.ravel(), raters.ravel(), rows.ravel(), categories=3)
+
+
+@pytest.mark.parametrize("stray", [(2, 1, 1), (0, 1, 1)])
+def test_an_answer_that_is_never_in_the_majority_takes_nothing_from_the_others(
+    stray: tuple[int, int, int],
+) -> None:
+    falses = 0 if 0 in stray else 9
+    found = unanimous([1] * (39 - falses) + [0] * falses, stray)
+    assert found.converged
+    assert not found.switched
+    assert (found.posteriors[:39].max(axis=1) > 0.99).all()
+
+
+def test_classes_of_which_each_is_answered_as_the_other_are_told() -> None:
+    """As EM from another start would end: the same classes with their names exchanged."""
+    found = unanimous([1] * 30 + [0] * 9, (0, 1, 1))
+    assert not found.switched
+    assert replace(found, expected=found.expected[[1, 0, 2]]).switched
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,7 @@ def criterion_entry(
         "reasons": list(decision.reasons),
         "prevalence": _prevalence(parts).value,
         "policy": policy.label,
+        "questions": data.questions.as_json(),
         "undefined": {
             **_missing_counts(parts),
             **undefined_reasons(judged),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alignment.core.agreement import Confusion
+from alignment.core.report.questions import Questions
 
 Codes = NDArray[np.int8]
 
@@ -64,6 +65,7 @@ class CriterionData:
     counts : labels by chat, shape (chats, 3): True, False, not applicable; of all raters.
     raters : how many different raters gave them.
     rater_tables : each rater against the judge; read only against each rater.
+    questions : which texts of the criterion labels and judge answer.
 
     Raises
     ------
@@ -76,6 +78,7 @@ class CriterionData:
     counts: NDArray[np.integer]
     raters: int
     rater_tables: Mapping[str, Confusion] = field(default_factory=dict)
+    questions: Questions = field(default_factory=Questions)
 
     def __post_init__(self) -> None:
         chats = len(self.human)

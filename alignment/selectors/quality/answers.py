@@ -1,12 +1,13 @@
 """The labels of a scope as arrays: one query, however many there are."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from django.db.models import Case, QuerySet, SmallAutoField, Value, When
+from django.db.models import BigAutoField, Case, Func, Q, QuerySet, SmallAutoField, Value, When
 from numpy.typing import NDArray
 
 from alignment.core.quality import FALSE, NA, TRUE, Answers, majority_of_others
@@ -14,8 +15,21 @@ from alignment.core.quality.answers import Ints
 from alignment.selectors.quality.scope import QualityScope
 from labeling.models.labels import Adjudication, Assignment, Label
 
-# NB: a number made in SQL, and called an AutoField, because Django converts booleans and integer expressions
-# one by one, which takes a third of the time here.
+
+class Milliseconds(Func):
+    """A moment as whole milliseconds since 1970."""
+
+    template = "CAST(EXTRACT(EPOCH FROM %(expressions)s) * 1000 AS BIGINT)"
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """SQLite counts days, from noon on 24 November 4714 BC."""
+        days = "CAST(round((julianday(%(expressions)s) - 2440587.5) * 86400000) AS INTEGER)"
+        return self.as_sql(compiler, connection, template=days, **context)
+
+
+# NB: numbers made in SQL, and called an AutoField, because Django converts times, booleans and integer
+# expressions one by one, which takes a third of the time here.
+GIVEN = Milliseconds("given_at", output_field=BigAutoField())
 CODE = Case(
     When(value=True, then=Value(TRUE)),
     When(value=False, then=Value(FALSE)),
@@ -23,18 +37,19 @@ CODE = Case(
     output_field=SmallAutoField(),
 )
 CODES = {True: TRUE, False: FALSE, None: NA}
-COLUMNS = ("pk", "chat_id", "criterion_id", "rater_id", "code", "active_ms")
+COLUMNS = ("given", "pk", "chat_id", "criterion_id", "rater_id", "code")
 
 
 @dataclass(frozen=True)
 class Given:
-    """Labels oldest first; `answers` holds their places in the sorted ids beside it."""
+    """Labels oldest first; `answers` holds their places in the sorted ids beside it, `times` milliseconds."""
 
+    label_ids: Ints
     answers: Answers
     chat_ids: Ints
     criterion_ids: Ints
     rater_ids: Ints
-    active_ms: Ints
+    times: Ints
 
     @cached_property
     def others(self) -> Ints:
@@ -52,6 +67,17 @@ class Given:
         """Number of labels of each rater."""
         return np.bincount(self.answers.raters, minlength=len(self.rater_ids))
 
+    @cached_property
+    def periods(self) -> dict[int, tuple[datetime, datetime]]:
+        """The first and the last label of each rater, by id."""
+        raters = self.answers.raters
+        first = self.times[np.unique(raters, return_index=True)[1]]
+        last = self.times[::-1][np.unique(raters[::-1], return_index=True)[1]]
+        return {
+            rater: (_moment(start), _moment(end))
+            for rater, start, end in zip(self.rater_ids.tolist(), first.tolist(), last.tolist(), strict=True)
+        }
+
 
 @dataclass(frozen=True)
 class Decided:
@@ -64,28 +90,61 @@ class Decided:
 
 
 def given(scope: QualityScope) -> Given:
-    """Every counted label of the scope."""
-    return _given(_columns(scope.labels))
+    """Every counted label of the scope; in a job those of raters who submitted the chat in it."""
+    rows = _columns(Label.objects.counted().filter(scope.on_criteria, scope.on_chats))
+    return _given(rows if scope.job is None else _submitted(rows, scope.assignments))
+
+
+def gold_given(scope: QualityScope) -> Given:
+    """The labels given on gold chats of the scope's jobs, which need not be chats of its set."""
+    gold = scope.assignments.filter(kind=Assignment.Kind.GOLD)
+    labels = Label.objects.counted().filter(scope.on_criteria, chat__in=gold.values("chat"))
+    return _given(_submitted(_columns(labels), gold))
 
 
 def _columns(labels: QuerySet[Label]) -> Ints:
-    rows = labels.order_by().annotate(code=CODE).values_list(*COLUMNS)
-    flat = chain.from_iterable(rows.iterator(chunk_size=10_000))
-    return np.fromiter(flat, dtype=np.int64).reshape(-1, len(COLUMNS))
+    return _numbers(labels.annotate(given=GIVEN, code=CODE), *COLUMNS)
+
+
+def _numbers(rows: QuerySet[Any], *names: str) -> Ints:
+    """These columns, all of them whole numbers, shape (rows, columns)."""
+    found = rows.order_by().values_list(*names).iterator(chunk_size=10_000)
+    return np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, len(names))
+
+
+def _submitted(rows: Ints, assignments: QuerySet[Assignment]) -> Ints:
+    """The labels of raters on chats that they submitted there.
+
+    NB: not by the label's own assignment, which is that of the job in which it was submitted last; and not in
+    SQL, where either database finds one form of this quickly and none both.
+    """
+    done = assignments.filter(state=Assignment.State.SUBMITTED)
+    chats, raters = _numbers(done, "chat_id", "rater_id").T
+    return rows[np.isin(_pairs(rows[:, 2], rows[:, 4]), _pairs(chats, raters))]
+
+
+def _pairs(chat_ids: Ints, rater_ids: Ints) -> Ints:
+    """One number for each (chat, rater)."""
+    return chat_ids * 2**32 + rater_ids
 
 
 def _given(rows: Ints) -> Given:
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    chat_ids, chats = np.unique(rows[:, 1], return_inverse=True)
-    criterion_ids, criteria = np.unique(rows[:, 2], return_inverse=True)
-    rater_ids, raters = np.unique(rows[:, 3], return_inverse=True)
+    times, label_ids, chat, criterion, rater, codes = rows[np.lexsort((rows[:, 1], rows[:, 0]))].T
+    chat_ids, chats = np.unique(chat, return_inverse=True)
+    criterion_ids, criteria = np.unique(criterion, return_inverse=True)
+    rater_ids, raters = np.unique(rater, return_inverse=True)
     return Given(
-        answers=Answers(chats, criteria, raters, rows[:, 4]),
+        label_ids=label_ids,
+        answers=Answers(chats, criteria, raters, codes),
         chat_ids=chat_ids,
         criterion_ids=criterion_ids,
         rater_ids=rater_ids,
-        active_ms=rows[:, 5],
+        times=times,
     )
+
+
+def _moment(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 def keys_of(chat_ids: Ints, criterion_ids: Ints) -> Ints:
@@ -93,18 +152,10 @@ def keys_of(chat_ids: Ints, criterion_ids: Ints) -> Ints:
     return chat_ids * 2**20 + criterion_ids
 
 
-def gold_rows(scope: QualityScope) -> Ints:
-    """The labels given on gold chats of the scope's jobs, which need not be chats of its set."""
-    jobs = scope.assignments.filter(kind=Assignment.Kind.GOLD)
-    labels = Label.objects.counted().filter(
-        assignment__in=jobs.values("pk"), criterion__in=[row.pk for row in scope.criteria]
-    )
-    return _columns(labels)
-
-
 def decisions(scope: QualityScope) -> tuple[Ints, Ints]:
-    """Keys, sorted, and values of the adjudications in force on the scope's criteria."""
-    rows = Adjudication.objects.filter(replaced_at=None, criterion__in=[row.pk for row in scope.criteria])
+    """Keys, sorted, and values of the adjudications in force; gold chats may be outside of the set."""
+    gold = scope.assignments.filter(kind=Assignment.Kind.GOLD).values("chat")
+    rows = Adjudication.objects.filter(scope.on_criteria, scope.on_chats | Q(chat__in=gold), replaced_at=None)
     found: list[Any] = list(rows.values_list("chat_id", "criterion_id", "value"))
     chats = np.array([row[0] for row in found], dtype=np.int64)
     criteria = np.array([row[1] for row in found], dtype=np.int64)
@@ -115,32 +166,17 @@ def decisions(scope: QualityScope) -> tuple[Ints, Ints]:
 
 def decided_and_gold(scope: QualityScope, found: Given) -> tuple[Decided, Decided]:
     """The scope's labels against decisions without the gold chats, and those on the gold chats."""
-    keys, values = decisions(scope)
-    gold = gold_rows(scope)
-    answers = found.answers
-    rater_ids = found.rater_ids[answers.raters]
-    ids = np.column_stack([found.keys, rater_ids])
-    on_gold = _among(ids, np.column_stack([keys_of(gold[:, 1], gold[:, 2]), gold[:, 3]]))
-    plain = ~on_gold
-    return (
-        _decided(found.keys[plain], rater_ids[plain], answers.values[plain], keys, values),
-        _decided(keys_of(gold[:, 1], gold[:, 2]), gold[:, 3], gold[:, 4], keys, values),
+    gold, known = gold_given(scope), decisions(scope)
+    everything = np.ones(len(gold.answers), dtype=bool)
+    return _decided(found, ~np.isin(found.label_ids, gold.label_ids), *known), _decided(
+        gold, everything, *known
     )
 
 
-def _among(rows: Ints, others: Ints) -> NDArray[np.bool_]:
-    """Which rows (key, rater) also stand in the others."""
-    if not len(others):
-        return np.zeros(len(rows), dtype=bool)
-    maybe = np.isin(rows[:, 0], others[:, 0])
-    known = set(map(tuple, others.tolist()))
-    places = np.flatnonzero(maybe)
-    maybe[places] = [tuple(row) in known for row in rows[places].tolist()]
-    return maybe
-
-
-def _decided(keys: Ints, rater_ids: Ints, values: Ints, decided: Ints, decision: Ints) -> Decided:
-    place = np.searchsorted(decided, keys)
+def _decided(found: Given, chosen: NDArray[np.bool_], decided: Ints, decision: Ints) -> Decided:
+    """Those of the chosen labels on which a decision is in force."""
+    place = np.searchsorted(decided, found.keys)
     place[place == decided.size] = 0
-    known = decided[place] == keys if decided.size else np.zeros(keys.size, dtype=bool)
-    return Decided(rater_ids[known], keys[known] >> 20, decision[place[known]], values[known])
+    known = chosen & (decided[place] == found.keys if decided.size else False)
+    raters = found.rater_ids[found.answers.raters[known]]
+    return Decided(raters, found.keys[known] >> 20, decision[place[known]], found.answers.values[known])

@@ -68,7 +68,9 @@ class PartedChat:
         return {turn for side in self.sides for said in side.said for turn in said.turns}
 
 
-def parted_ids(found: Given, user: User | AnonymousUser, *, criterion_id: int) -> list[int]:
+def parted_ids(
+    scope: QualityScope, found: Given, user: User | AnonymousUser, *, criterion_id: int
+) -> list[int]:
     """The chats that the user may see, most evenly split first, then in the order they were added."""
     place = np.flatnonzero(found.criterion_ids == criterion_id)
     chats, counts = chat_counts(found, int(place[0]) if place.size else -1)
@@ -76,7 +78,7 @@ def parted_ids(found: Given, user: User | AnonymousUser, *, criterion_id: int) -
     parted = np.flatnonzero(minority)
     share = minority[parted] / counts[parted].sum(axis=1)
     ids = found.chat_ids[chats[parted[np.argsort(-share, kind="stable")]]].tolist()
-    seen = set(chats_shown(user=user).filter(pk__in=ids).values_list("pk", flat=True))
+    seen = set(chats_shown(user=user).filter(pk__in=scope.chats).values_list("pk", flat=True))
     return [pk for pk in ids if pk in seen]
 
 
@@ -93,7 +95,7 @@ def parted_chats(scope: QualityScope, chat_ids: Sequence[int], *, criterion_id: 
 
 
 def _sides(scope: QualityScope, chat_ids: Collection[int], criterion_id: int) -> dict[int, list[Side]]:
-    rows = scope.labels.filter(chat__in=chat_ids, criterion=criterion_id)
+    rows = scope.labels_on(chat_ids).filter(criterion=criterion_id)
     labels = list(rows.select_related("rater", "version").order_by("rater__name"))
     rushed = rushed_among({row.assignment_id for row in labels if row.assignment_id})
     found: dict[int, dict[bool | None, Side]] = {}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Q
 from numpy.typing import NDArray
 
 from alignment.core.estimates import Estimate
@@ -16,6 +16,7 @@ from alignment.selectors.quality.pace import Pace, paces, timed
 from alignment.selectors.quality.scope import QualityScope
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
+from labeling.selectors.labels import EXPIRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def rater_rows(scope: QualityScope, found: Given, people: Sequence[Person]) -> l
     """These people's figures, in the same order; the number of queries depends on nothing."""
     ids = [person.id for person in people]
     figures = _Figures(scope, found, ids)
-    progress, changed, period = _progress(scope, ids), _changed(scope), _period(scope)
+    progress, changed = _progress(scope, ids), _changed(scope)
     pace = paces(timed(scope.assignments.filter(rater__in=ids)))
     return [
         RaterRow(
@@ -93,9 +94,9 @@ def rater_rows(scope: QualityScope, found: Given, people: Sequence[Person]) -> l
             progress=progress.get(person.id, Progress()),
             pace=pace.get(person.id, Pace()),
             # Labels of one import have no order in time.
-            course=figures.course(place) if len(set(period.get(person.id, ()))) > 1 else (),
-            first=period.get(person.id, (None, None))[0],
-            last=period.get(person.id, (None, None))[1],
+            course=figures.course(place) if len(set(found.periods.get(person.id, ()))) > 1 else (),
+            first=found.periods.get(person.id, (None, None))[0],
+            last=found.periods.get(person.id, (None, None))[1],
             changed=changed.get(person.id, 0),
         )
         for place, person in enumerate(people)
@@ -161,7 +162,8 @@ class _Figures:
 
 
 def _progress(scope: QualityScope, ids: Sequence[int]) -> dict[int, Progress]:
-    rows = scope.assignments.filter(rater__in=ids).values_list("rater_id", "state", "skip_reason")
+    kept = scope.assignments.filter(rater__in=ids).exclude(skip_reason=EXPIRED)  # a lost chat was not skipped
+    rows = kept.values_list("rater_id", "state", "skip_reason")
     states: dict[int, dict[str, int]] = {}
     reasons: dict[int, dict[str, int]] = {}
     for rater, state, reason, n in rows.annotate(n=Count("pk")):
@@ -182,16 +184,13 @@ def _progress(scope: QualityScope, ids: Sequence[int]) -> dict[int, Progress]:
     }
 
 
-# The two below go over all raters of the scope: naming them in the query leads databases to worse plans.
+# Over all raters of the scope: naming them in the query leads databases to worse plans.
 def _changed(scope: QualityScope) -> dict[int, int]:
     """Answers changed or given after the judge's view, by rater; none of them counts."""
     revealed = scope.assignments.filter(revealed_at__isnull=False)
     late = LabelRevision.objects.filter(label__assignment__in=revealed.values("pk"), post_reveal=True)
-    rows = Label.objects.filter(Q(post_reveal=True) | Q(pk__in=late.values("label")), scope.covers)
+    where = Q(assignment__job=scope.job) if scope.job else scope.on_chats
+    rows = Label.objects.filter(
+        Q(post_reveal=True) | Q(pk__in=late.values("label")), scope.on_criteria, where
+    )
     return dict(rows.order_by().values_list("rater_id").annotate(Count("pk")))
-
-
-def _period(scope: QualityScope) -> dict[int, tuple[datetime, datetime]]:
-    """The first and the last label of each rater."""
-    rows = scope.labels.order_by().values_list("rater_id").annotate(Min("given_at"), Max("given_at"))
-    return {rater: (first, last) for rater, first, last in rows}

@@ -1,11 +1,12 @@
-"""Whose labels a quality page is about: those on a chat set, or those given in one labelling job."""
+"""Whose labels a quality page is about: those on a chat set, or those on chats submitted in one job."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from labeling.models.chats import ChatSet, ChatSetMember
@@ -40,18 +41,29 @@ class QualityScope:
         return [row for row in self.all_criteria if self.only in ("", row.key)]
 
     @property
-    def labels(self) -> QuerySet[Label]:
-        """The counted labels; in a job those that were given in it."""
-        return Label.objects.counted().filter(self.covers)
+    def on_criteria(self) -> Q:
+        """Labels and decisions on the criteria."""
+        return Q(criterion__in=[row.pk for row in self.criteria])
 
     @property
-    def covers(self) -> Q:
-        """Which labels are covered, counted or not."""
-        wanted = Q(criterion__in=[row.pk for row in self.criteria])
+    def chats(self) -> QuerySet[Any, Any]:
+        """The chats, as a sub-query of ids."""
         if self.job is not None:
-            return wanted & Q(assignment__job=self.job)
-        members = ChatSetMember.objects.filter(chat_set=self.chat_set)
-        return wanted & Q(chat__in=members.values("chat_id"))
+            return self.assignments.values("chat")
+        return ChatSetMember.objects.filter(chat_set=self.chat_set).values("chat")
+
+    @property
+    def on_chats(self) -> Q:
+        """Labels and decisions on the chats, whoever gave them."""
+        return Q(chat__in=self.chats)
+
+    def labels_on(self, chat_ids: Collection[int]) -> QuerySet[Label]:
+        """The counted labels on these chats; in a job those of raters who submitted the chat in it."""
+        rows = Label.objects.counted().filter(self.on_criteria, chat__in=chat_ids)
+        if self.job is None:
+            return rows
+        done = self.assignments.filter(state=Assignment.State.SUBMITTED)
+        return rows.filter(Exists(done.filter(chat=OuterRef("chat"), rater=OuterRef("rater"))))
 
     @property
     def assignments(self) -> QuerySet[Assignment]:
@@ -71,6 +83,12 @@ class QualityScope:
         else:
             address = reverse(f"quality:set_{page}", args=[self.chat_set.pk, *args])
         return address + _query(query)
+
+    @property
+    def adjudication_query(self) -> str:
+        """The disputed items of this scope, as a query string of the adjudication pages."""
+        where = {"job": str(self.job.pk)} if self.job is not None else {"set": str(self.chat_set.pk)}
+        return _query({"criterion": self.only, **where})
 
     @property
     def api_url(self) -> str:

@@ -1,59 +1,37 @@
 // One item of the adjudication queue: keys, the walk through the queue, evidence marked in the chat.
 
+import { keyOf } from "./rate_keys.js";
+import { TurnText } from "./rate_text.js";
+
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 const pane = $("#main");
 const form = $("#decide");
 const reason = $("#reason");
-const given = new FormData(form);
 let leaving = false;
 
 // ---------- evidence ----------
 
-const places = $$("[data-turn]");
+const texts = JSON.parse($("#texts").textContent);
+const turns = new Map(Object.entries(texts).map(([n, text]) => [n, new TurnText($(`#m${n}`), text)]));
+const places = () => $$("[data-turn]");
 let at = -1;
-
-// The range of a quote in a turn as it is shown: Markdown and white space may differ from the message's text.
-function rangeOf(body, quote, nth) {
-  const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
-  const letters = []; // each printed character with its node and offset
-  for (let node = walker.nextNode(); node; node = walker.nextNode())
-    for (let i = 0; i < node.length; i++) if (!/[\s*_`#>]/.test(node.data[i])) letters.push({ node, i });
-  const shown = letters.map(({ node, i }) => node.data[i]).join("");
-  const wanted = quote.replace(/[\s*_`#>]/g, "");
-  if (!wanted) return null;
-  let start = -1;
-  for (let n = 0; n <= nth; n++) {
-    const found = shown.indexOf(wanted, start + 1);
-    if (found < 0) break;
-    start = found;
-  }
-  if (start < 0) return null;
-  const first = letters[start];
-  const last = letters[start + wanted.length - 1];
-  const range = new Range();
-  range.setStart(first.node, first.i);
-  range.setEnd(last.node, last.i + 1);
-  return range;
-}
 
 function markQuotes() {
   if (!window.CSS?.highlights) return; // the turn is tinted and the quote stands beside the label anyway
-  const ranges = places
-    .filter((place) => place.dataset.quote)
-    .map((place) => {
-      const body = $(`#m${place.dataset.turn} .md, #m${place.dataset.turn} pre`);
-      return body && rangeOf(body, place.dataset.quote, Number(place.dataset.nth || 0));
-    })
+  const ranges = places()
+    .filter(({ dataset }) => dataset.end)
+    .map(({ dataset }) => turns.get(dataset.turn)?.range({ start: Number(dataset.start), end: Number(dataset.end) }))
     .filter(Boolean);
   CSS.highlights.set("evidence", new Highlight(...ranges));
 }
 
 function nextEvidence() {
-  if (!places.length) return;
-  at = (at + 1) % places.length;
-  const turn = $(`#m${places[at].dataset.turn}`);
+  const all = places();
+  if (!all.length) return;
+  at = (at + 1) % all.length;
+  const turn = $(`#m${all[at].dataset.turn}`);
   for (const other of $$(".turn.here")) other.classList.remove("here");
   turn.classList.add("here");
   $("details", turn)?.setAttribute("open", "");
@@ -105,7 +83,7 @@ const REPEATABLE = new Set(["pagedown", "pageup", "e"]);
 const TEXT_FIELD = "textarea, select, [contenteditable], input:not([type=radio])";
 
 function commandFor(event) {
-  const key = event.key.toLowerCase();
+  const key = keyOf(event);
   if (event.altKey) return null;
   if (event.ctrlKey || event.metaKey) return key === "enter" ? () => form.requestSubmit() : null;
   if (event.target.closest(TEXT_FIELD)) return key === "escape" ? () => event.target.blur() : null;
@@ -119,7 +97,7 @@ document.addEventListener("keydown", (event) => {
   const command = commandFor(event);
   if (!command) return;
   event.preventDefault();
-  if (event.repeat && !REPEATABLE.has(event.key.toLowerCase())) return; // a held key acts once
+  if (event.repeat && !REPEATABLE.has(keyOf(event))) return; // a held key acts once
   command();
 });
 
@@ -128,7 +106,10 @@ document.addEventListener("keydown", (event) => {
 for (const owner of $$("form")) owner.addEventListener("submit", () => (leaving = true));
 addEventListener("pageshow", () => (leaving = false));
 addEventListener("beforeunload", (event) => {
-  if (!leaving && reason.value.trim() && reason.value !== given.get("reason")) event.preventDefault();
+  if (!leaving && reason.value.trim()) event.preventDefault(); // what stands there is stored nowhere
+});
+addEventListener("htmx:afterSettle", ({ target }) => {
+  if (target.id === "voices") $("#names span")?.focus(); // the button that was pressed is gone
 });
 $("#show-keys").addEventListener("click", KEYS["?"]);
 markQuotes();
