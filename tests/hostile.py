@@ -187,7 +187,7 @@ def _poison_json() -> None:
     for event in AuditEvent.objects.all():
         detail = dict.fromkeys([*event.detail, PAYLOADS[6]], WHOLE)
         AuditEvent.objects.filter(pk=event.pk).update(detail=detail)
-    for judge in (Judge, JudgeProfile):
-        for number, row in enumerate(judge._default_manager.all()):
-            named = {"model": PAYLOADS[number], "endpoint": PAYLOADS[-2]}
-            judge._default_manager.filter(pk=row.pk).update(config=row.config | named)
+    judges: list[Judge | JudgeProfile] = [*Judge.objects.all(), *JudgeProfile.objects.all()]
+    for number, judge in enumerate(judges):
+        judge.config |= {"model": f"{number}\u200b {PAYLOADS[number]}", "endpoint": PAYLOADS[-2]}
+        judge.save()

@@ -32,7 +32,7 @@ def test_only_leads_find_any_of_it(compared: Compared, lead: Client, author: Cli
         assert (name, lead.get(url).status_code) == (name, 200)
         for client in (rater, author):
             assert (name, client.get(url).status_code) == (name, 404)
-        assert nobody.get(url).status_code == (404 if "api" in name else 302)
+        assert nobody.get(url).status_code == (403 if "api" in name else 302)
 
 
 def test_what_does_not_exist_is_not_found(lead: Client, compared: Compared) -> None:
