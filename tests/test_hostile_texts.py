@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from tests.hostile import FENCE, PAYLOADS, WHOLE, poison
 from tests.labeling.screen import sign_in
-from tests.routes import ROUTES, url_of
+from tests.routes import ROUTES, address, url_of
 from tests.world import World, make_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -120,7 +120,7 @@ def pages(world: World, person: str) -> Iterator[tuple[str, str]]:
     for name, cases in ROUTES.items():
         for case in cases:
             if case.method == "GET" and person in case.may and name != "api_docs":
-                path = url_of(name, world.args, case.args)
+                path = address(name, case, world.args)
                 answer = client.get(path, follow=True)
                 assert answer.status_code == 200, f"{name}: {answer.status_code}"
                 # NB: a fragment shows in the page that loads it.
