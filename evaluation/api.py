@@ -24,7 +24,7 @@ from evaluation.runner.plan import current_endpoint
 from evaluation.selectors.runs import run_json, run_list, run_rows
 from evaluation.services.control import run_cancel, run_launch, run_pause, run_resume
 from evaluation.services.runs import RunRefused
-from labeling.api.base import Permitted
+from labeling.api.base import FORBIDDEN, Permitted
 from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
@@ -69,7 +69,11 @@ class RunList(APIView):
 
     @extend_schema(
         operation_id="runs",
-        responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of runs")},
+        responses={
+            200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of runs"),
+            403: FORBIDDEN,
+            404: NOT_FOUND,
+        },
     )
     def get(self, request: Request) -> Response:
         """One page of runs, newest first."""
@@ -80,7 +84,7 @@ class RunList(APIView):
     @extend_schema(
         operation_id="run_start",
         request=RunInput,
-        responses={202: StartedOutput, 400: WRONG, 404: NOT_FOUND},
+        responses={202: StartedOutput, 400: WRONG, 403: FORBIDDEN, 404: NOT_FOUND},
     )
     def post(self, request: Request) -> Response:
         """Plan a run; the workers carry it out."""
@@ -95,7 +99,7 @@ class RunDetail(APIView):
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(operation_id="run", responses={200: RunOutput, 404: NOT_FOUND})
+    @extend_schema(operation_id="run", responses={200: RunOutput, 403: FORBIDDEN, 404: NOT_FOUND})
     def get(self, request: Request, run_id: int) -> Response:
         """How far it is and what it cost."""
         run = get_object_or_404(run_list(), pk=run_id)
@@ -111,7 +115,8 @@ def _action(
         operation_id=f"run_{name}",
         description=f"{name.title()} a run; the answer is the run as it is then.",
         request=body,
-        responses={200: RunOutput, 404: NOT_FOUND, 409: REFUSED} | ({400: WRONG} if body else {}),
+        responses={200: RunOutput, 403: FORBIDDEN, 404: NOT_FOUND, 409: REFUSED}
+        | ({400: WRONG} if body else {}),
     )
     def post(self: APIView, request: Request, run_id: int) -> Response:
         run = get_object_or_404(run_list(), pk=run_id)

@@ -1,24 +1,29 @@
 """Every route of the site and who may use it: one row a route, by name.
 
 A new route needs a row in `ROUTES` (and, for an argument that no route had so far, a value in
-`tests/world.py`). `test_access` then tries it as each of the five people, and `test_blind` looks for leaks.
+`tests/world.py`). `test_access` then tries it as each of the people, and `test_blind` looks for leaks.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
+from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
 
 NOBODY: tuple[str, ...] = ()
-# `rater` has the assignment of the row; `other` labels in the same job and has another one.
+# `rater` has the assignment of the row; `other` labels in the same job and has another one. `both` is a
+# third rater of the job and an author too; they may what either may, so no row names them.
 RATER = ("rater",)
 OTHER = ("other",)
 RATERS = ("rater", "other")
 LEADS = ("lead",)
 AUTHORS = ("author", "lead")
 SIGNED_IN = (*RATERS, *AUTHORS)
-PEOPLE = ("anonymous", *SIGNED_IN)
+NAMED = ("anonymous", *SIGNED_IN)
+PEOPLE = (*NAMED, "both")
 
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
 METHODS = ("GET", *UNSAFE)
@@ -28,27 +33,65 @@ ADMIN = "admin:"
 
 @dataclass(frozen=True)
 class Case:
-    """Who may make one call; `args` names values of the world that stand for the usual ones."""
+    """Who may make one call, and what they are answered.
+
+    `args`, and what `body` and `query` hold, are values of the world by name, or the value itself.
+    `says` is the status for those who may; 0: the one of success, which for a page's form is 302.
+    """
 
     may: tuple[str, ...]
     method: str = "GET"
     body: Mapping[str, Any] = field(default_factory=dict)
     args: Mapping[str, Any] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=dict)
+    says: int = 0
+
+    def allows(self, person: str) -> bool:
+        """Whether the person may make the call."""
+        if person != "both":
+            return person in self.may
+        return "author" in self.may or set(RATERS) <= set(self.may)
 
 
-def get(may: tuple[str, ...], **args: Any) -> Case:
-    """A page, or a read of the API; an argument given here is a value of the world by name, or the value."""
-    return Case(may, args=args)
+def get(may: tuple[str, ...], *, query: Mapping[str, Any] | None = None, says: int = 0, **args: Any) -> Case:
+    """A page, or a read of the API."""
+    return Case(may, args=args, query=query or {}, says=says)
 
 
-def post(may: tuple[str, ...], body: Mapping[str, Any] | None = None, **args: Any) -> Case:
-    """A change; an empty body is enough where only the right to it is asked."""
-    return Case(may, "POST", body or {}, args)
+def post(
+    may: tuple[str, ...],
+    body: Mapping[str, Any] | None = None,
+    *,
+    query: Mapping[str, Any] | None = None,
+    says: int = 0,
+    **args: Any,
+) -> Case:
+    """A change, with a body by which who may does change something."""
+    return Case(may, "POST", body or {}, args, query or {}, says)
 
 
 ANSWER = {"client_id": "6f1c4f0e-0000-4000-8000-000000000001", "value": True}
-NOTE = {"client_id": "6f1c4f0e-0000-4000-8000-000000000002", "kind": "flag"}
+NOTE = {"client_id": "6f1c4f0e-0000-4000-8000-000000000002", "kind": "flag", "text": "Look."}
+DECISION = {"value": True, "reason": "Turn 2.", "seen": "decision"}
+GUIDELINE = {"text": "Be fair.", "reason": "The first.", "base": 0}
+TEXT = {"question": "Is it so?", "definition": "When it is.", "reason": "Clearer.", "base": 1}
+JOB = {
+    "name": "November",
+    "overlap": 1,
+    "order": "topic",
+    "criteria": "criterion_id",
+    "raters": "rater_account",
+}
+PROFILE = {"name": "A recipe", "engine": "direct", "samples": 1, "knowledge": "none", "grouping": "auto"} | {
+    "layout": "auto",
+    "role_in": "user",
+    "passage_tokens": 700,
+}
+RUN = {"set": "set_id", "profile": "profile_id", "mode": "live"}
 LOOK = (get(AUTHORS),)
+# Authors read what raters found unclear, where the chat is not held out; the rest is for leads.
+NOTED = (get(LEADS), get(LEADS, note_id="holdout_note"), get(AUTHORS, note_id="unclear_note"))
+SETTLE = (post(LEADS), post(LEADS, note_id="holdout_note"), post(AUTHORS, note_id="unclear_note"))
 
 ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- site
@@ -62,13 +105,36 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- raters
     "labeling:queue": (get(RATERS),),
     "labeling:next": (post(RATERS), post(NOBODY, job_id="foreign_job")),
-    "labeling:rate": (get(RATER), get(OTHER, assignment_id="foreign_assignment")),
+    "labeling:rate": (
+        get(RATER),
+        get(OTHER, assignment_id="foreign_assignment"),
+        *(get(RATER, assignment_id=one) for one in ("submitted_assignment", "closed_assignment")),
+        get(RATER, assignment_id="calibration_assignment"),
+        *(get(RATER, assignment_id=one, says=302) for one in ("skipped_assignment", "lost_assignment")),
+    ),
     "api_queue": (get(RATERS),),
-    "api_assignment": (get(RATER), get(OTHER, assignment_id="foreign_assignment")),
-    "api_label": (Case(RATER, "PUT", ANSWER), Case(RATER, "DELETE")),
-    "api_submit": (post(RATER),),
-    "api_skip": (post(RATER, {"reason": "too_long"}),),
-    "api_extend": (post(RATER),),
+    "api_assignment": (
+        get(RATER),
+        get(OTHER, assignment_id="foreign_assignment"),
+        *(get(RATER, assignment_id=one) for one in ("submitted_assignment", "closed_assignment")),
+        *(get(RATER, assignment_id=one) for one in ("calibration_assignment", "skipped_assignment")),
+        get(RATER, assignment_id="lost_assignment"),
+    ),
+    "api_label": (
+        Case(RATER, "PUT", ANSWER),
+        Case(RATER, "DELETE"),
+        Case(OTHER, "PUT", ANSWER, {"assignment_id": "foreign_assignment"}),
+    ),
+    "api_submit": (
+        post(RATER, says=409),  # not all is answered yet
+        post(RATER, assignment_id="submitted_assignment"),
+        post(OTHER, assignment_id="foreign_assignment"),
+    ),
+    "api_skip": (
+        post(RATER, {"reason": "too_long"}),
+        post(OTHER, {"reason": "too_long"}, assignment_id="foreign_assignment", says=409),  # submitted
+    ),
+    "api_extend": (post(RATER), post(OTHER, assignment_id="foreign_assignment", says=409)),
     "api_reveal": (
         post(NOBODY),
         post(RATER, assignment_id="submitted_assignment"),
@@ -76,47 +142,61 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     ),
     # ---- labelling jobs
     "labeling:job_list": (get(LEADS),),
-    "labeling:job_new": (get(LEADS), post(LEADS)),
-    "labeling:job_new_size": (get(NOBODY),),  # without a set in the query there is nothing
-    "labeling:job_detail": (get(LEADS),),
+    "labeling:job_new": (
+        get(LEADS),
+        get(LEADS, query={"set": "set_id"}),
+        post(LEADS, JOB, query={"set": "set_id"}),
+    ),
+    "labeling:job_new_size": (get(NOBODY), get(LEADS, query={"set": "set_id"})),
+    "labeling:job_detail": (get(LEADS), get(LEADS, job_id="waiting_job"), get(LEADS, job_id="group_job")),
     "labeling:job_close": (post(LEADS),),
-    "labeling:job_start": (post(LEADS),),
-    "api_jobs": (get(LEADS), post(LEADS)),
-    "api_job": (get(LEADS),),
+    "labeling:job_start": (post(LEADS, job_id="waiting_job"),),
+    "api_jobs": (get(LEADS), post(LEADS, {"name": "November", "set": "calibration", "raters": ["mara"]})),
+    "api_job": (get(LEADS), get(LEADS, job_id="closed_job")),
     "api_job_close": (post(LEADS),),
-    "api_job_start": (post(LEADS),),
-    "api_job_next": (post(RATERS), post(NOBODY, job_id="foreign_job")),
+    "api_job_start": (post(LEADS, job_id="waiting_job"),),
+    "api_job_next": (
+        post(RATERS),
+        post(NOBODY, job_id="foreign_job"),
+        post(RATERS, job_id="closed_job"),  # nothing is left in it
+        post(RATERS, job_id="waiting_job"),  # nor yet in this one
+        post(OTHER, job_id="group_job"),
+    ),
     # ---- adjudication
     "labeling:adjudication_queue": (get(LEADS),),
-    "labeling:adjudicate": (get(LEADS), post(LEADS)),
-    "labeling:adjudicate_named": (post(LEADS),),
-    "labeling:adjudicate_withdraw": (post(NOBODY),),  # of whom nobody says which decision they saw
+    "labeling:adjudicate": (get(LEADS), post(LEADS, DECISION | {"value": "true"})),
+    "labeling:adjudicate_named": (post(LEADS, says=200),),
+    "labeling:adjudicate_withdraw": (post(NOBODY), post(LEADS, {"seen": "decision"})),
     "labeling:adjudicate_likely": (get(LEADS),),
     "api_adjudication_queue": (get(LEADS),),
-    "api_adjudicate": (get(LEADS), Case(LEADS, "PUT"), Case(LEADS, "DELETE")),
+    "api_adjudicate": (
+        get(LEADS),
+        Case(LEADS, "PUT", DECISION),
+        Case(LEADS, "DELETE", query={"seen": "decision"}),
+    ),
     "api_dawid_skene": (get(LEADS),),
     # ---- texts for raters, notes, rules
     "labeling:guideline_list": LOOK,
-    "labeling:guideline_preview": (post(AUTHORS),),
+    "labeling:guideline_preview": (post(AUTHORS, {"text": "*So*"}, says=200),),
     "labeling:guideline_detail": LOOK,
-    "labeling:guideline_edit": (get(AUTHORS), post(AUTHORS)),
+    "labeling:guideline_edit": (get(AUTHORS), post(AUTHORS, GUIDELINE)),
     "labeling:read_guideline": (get(RATERS),),
     "labeling:criterion_text": LOOK,
-    "labeling:criterion_text_edit": (get(AUTHORS), post(AUTHORS)),
-    "labeling:criterion_text_preview": (post(AUTHORS),),
+    "labeling:criterion_text_edit": (get(AUTHORS), post(AUTHORS, TEXT)),
+    "labeling:criterion_text_preview": (post(AUTHORS, TEXT, says=200),),
     "labeling:note_list": LOOK,
-    "labeling:note_detail": (get(LEADS),),  # on a holdout chat, and no criterion in it
-    "labeling:note_settle": (post(LEADS),),
-    "labeling:workspace": (get(LEADS), post(LEADS)),
+    "labeling:note_detail": NOTED,
+    "labeling:note_settle": SETTLE,
+    "labeling:workspace": (get(LEADS), post(LEADS, {"comment_required": "on"})),
     "labeling:workspace_log": (get(LEADS),),
     "api_assignment_guideline": (get(RATER), get(OTHER, assignment_id="foreign_assignment")),
     "api_assignment_notes": (post(RATER, NOTE), post(OTHER, NOTE, assignment_id="foreign_assignment")),
-    "api_rubric_guidelines": (get(AUTHORS), post(AUTHORS)),
-    "api_criterion_versions": (get(AUTHORS), post(AUTHORS)),
-    "api_workspace": (get(LEADS), Case(LEADS, "PATCH")),
+    "api_rubric_guidelines": (get(AUTHORS), post(AUTHORS, GUIDELINE)),
+    "api_criterion_versions": (get(AUTHORS), post(AUTHORS, TEXT)),
+    "api_workspace": (get(LEADS), Case(LEADS, "PATCH", {"comment_required": True})),
     "api_workspace_log": (get(LEADS),),
     "api_notes": LOOK,
-    "api_note_settle": (post(LEADS),),
+    "api_note_settle": SETTLE,
     # ---- chat sets
     "labeling:set_list": LOOK,
     "labeling:set_detail": LOOK,
@@ -124,27 +204,27 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_labels": (get(LEADS),),
     "api_export": (get(LEADS),),
     # ---- tokens
-    "labeling:token_list": (get(SIGNED_IN), post(SIGNED_IN)),
-    "labeling:token_revoke": (post(LEADS),),  # their own
+    "labeling:token_list": (get(SIGNED_IN), post(SIGNED_IN, {"name": "mine", "expires": 7}, says=200)),
+    "labeling:token_revoke": (post(LEADS), post(OTHER, token_id="foreign_token")),  # everybody their own
     # ---- judge
     "evaluation:criterion_list": LOOK,
     "evaluation:criterion_detail": LOOK,
     "evaluation:profile_list": LOOK,
-    "evaluation:profile_new": (get(LEADS), post(LEADS)),
+    "evaluation:profile_new": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_detail": LOOK,
-    "evaluation:profile_edit": (get(LEADS), post(LEADS)),
+    "evaluation:profile_edit": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_act": (post(LEADS, act="duplicate"),),
     "evaluation:run_list": LOOK,
-    "evaluation:run_new": (get(LEADS), post(LEADS)),
+    "evaluation:run_new": (get(LEADS), post(LEADS, RUN)),
     "evaluation:run_estimate": (get(LEADS),),
     "evaluation:run_detail": LOOK,
     "evaluation:run_engine": LOOK,
-    "evaluation:run_act": (post(LEADS, act="cancel"),),
-    "api_runs": (get(AUTHORS), post(LEADS)),
+    "evaluation:run_act": (post(LEADS, act="cancel", run_id="paused_run"),),
+    "api_runs": (get(AUTHORS), post(LEADS, {"set": "calibration", "engine": "direct"})),
     "api_run": LOOK,
-    "api_run_pause": (post(LEADS),),
-    "api_run_resume": (post(LEADS),),
-    "api_run_cancel": (post(LEADS),),
+    "api_run_pause": (post(LEADS, says=409),),  # it is done
+    "api_run_resume": (post(LEADS, run_id="paused_run"),),
+    "api_run_cancel": (post(LEADS, run_id="paused_run"),),
     # ---- alignment
     "alignment:report_list": LOOK,
     "alignment:report_run": LOOK,
@@ -207,12 +287,8 @@ def is_admin(name: str) -> bool:
 def url_of(name: str, values: Mapping[str, Any], args: Mapping[str, Any] | None = None) -> str:
     """The address of a route with the world's `values` for its arguments, or with those that `args` name."""
     wanted = own_routes()[name]
-    given = args or {}
-    found = {
-        arg: values.get(given[arg], given[arg]) if arg in given else values[arg]
-        for arg in wanted
-        if arg in given or arg in values
-    }
+    given = in_world(args or {}, values)
+    found = {arg: given.get(arg, values.get(arg)) for arg in wanted if arg in given or arg in values}
     try:
         return reverse(name, kwargs=found)
     except NoReverseMatch as error:
@@ -220,3 +296,24 @@ def url_of(name: str, values: Mapping[str, Any], args: Mapping[str, Any] | None 
         raise AssertionError(
             f"the route {name} needs a value for {missing}: add it to `args` in tests/world.py"
         ) from error
+
+
+def in_world(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands for a value of the world replaced by it."""
+    return {
+        name: values.get(value, value) if isinstance(value, str) else value for name, value in given.items()
+    }
+
+
+def address(name: str, case: Case, values: Mapping[str, Any]) -> str:
+    """The address of a row with its query."""
+    query = urlencode(in_world(case.query, values))
+    return url_of(name, values, case.args) + (f"?{query}" if query else "")
+
+
+def send(client: Client, method: str, url: str, body: Mapping[str, Any], **more: Any) -> Any:
+    """One call: pages are sent forms, the API is sent JSON."""
+    if url.startswith("/api/"):
+        return client.generic(method, url, json.dumps(body), content_type="application/json", **more)
+    form = urlencode(body, doseq=True)
+    return client.generic(method, url, form, content_type="application/x-www-form-urlencoded", **more)

@@ -1,4 +1,4 @@
-"""A workspace with something behind every route, and the five people who try them."""
+"""A workspace with something behind every route, and the people who try them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,18 +10,19 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from evaluation.models.judges import JudgeProfile
+from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember
-from labeling.models.labels import Adjudication, Assignment, Label, LabelRevision, RaterNote
+from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob, LabelRevision, RaterNote
 from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Workspace
 from labeling.services.audit import audit
 from labeling.services.consensus import consensus_refresh
-from labeling.services.jobs import job_open
+from labeling.services.jobs import job_close
+from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
-from tests.factories import make_rater, make_user
-from tests.labeling.desk import Desk, answer_all, make_desk, user_of
+from tests.factories import make_rater, make_set, make_user
+from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
 from tests.labeling.judged import judge_desk
 
 CANARY = "CANARY"
@@ -65,12 +66,13 @@ WORDS = {
 def make_world() -> World:
     """Mara, `rater`, has submitted chat 1 and works on chat 2, which `other` has submitted.
 
-    The workspace reveals the judge's view after submitting. Chat 4 is holdout.
+    The workspace reveals the judge's view after submitting. Chat 4 is holdout. `both` labels in mara's job
+    and writes prompts. Chats 5 to 8 are in every other state that a chat can be in for mara: `_states`.
     Everything that mara must not read contains the CANARY.
     """
     Workspace.current()
     Workspace.objects.update(reveal_after_submit=True)
-    desk = make_desk(chats=4, raters=2, overlap=2)
+    desk = make_desk(chats=8, raters=3, overlap=2)
     other = desk.raters[1]
     submitted = _submitted(desk, desk.rater)
     leased = desk.taken()
@@ -80,11 +82,17 @@ def make_world() -> World:
     users = {
         "rater": user_of(desk.rater),
         "other": user_of(other),
+        "both": user_of(desk.raters[2]),
         "author": make_user("otto", Role.AUTHOR),
         "lead": lead,
     }
+    users["both"].groups.add(Group.objects.get(name=Role.AUTHOR))
+    states = _states(desk, other=other)
     run = give_away_judge(desk)
     give_away_people(desk, other=other, lead=lead)
+    paused = judge_desk(desk, name=f"{CANARY}-judge", text=f"{CANARY}-rationale", state="paused")
+    Judge.objects.update(kind="lace")
+    notes = RaterNote.objects.filter(rater=other)
     args = {
         **WORDS,
         "assignment_id": leased.pk,
@@ -100,29 +108,71 @@ def make_world() -> World:
         "profile_id": JudgeProfile.objects.get(is_default=True).pk,
         "rater_id": other.pk,
         "user_id": lead.pk,
-        "note_id": RaterNote.objects.filter(rater=other).latest("id").pk,
+        "paused_run": paused.pk,
+        "note_id": notes.get(chat=desk.chats[1], criterion=None).pk,
+        "unclear_note": notes.get(chat=desk.chats[1], kind="unclear").pk,
+        "holdout_note": notes.get(chat=desk.chats[3], kind="unclear").pk,
         "token_id": ApiToken.objects.get().pk,
+        "foreign_token": _token(users["other"]).pk,
+        "criterion_id": desk.criteria[0].pk,
+        "decision": Adjudication.objects.get(chat=desk.chats[1]).pk,
+        "rater_account": users["rater"].pk,
+        **states,
     }
     return World(desk, users, args)
 
 
-def _submitted(desk: Desk, rater: Rater) -> Assignment:
-    assignment = desk.taken(rater)
+def _submitted(desk: Desk, rater: Rater, *, job: LabelingJob | None = None) -> Assignment:
+    assignment = desk.taken(rater, job=job)
     answer_all(assignment)
     return assignment_submit(assignment=assignment, rater=rater)
 
 
 def _foreign_job(desk: Desk) -> Any:
     """A job of somebody else, on the same chats."""
-    stranger = make_rater("stranger")
-    return job_open(
-        chat_set=desk.chat_set,
-        name="Another job",
-        criteria=desk.criteria,
-        raters=[stranger],
-        overlap=1,
-        by=None,
-    )
+    return desk.opened(name=f"{CANARY}-job", raters=[make_rater(f"{CANARY}-stranger")])
+
+
+def _states(desk: Desk, *, other: Rater) -> dict[str, int]:
+    """By name: what mara skipped, lost and has in a closed job and in a calibration round; others' jobs."""
+    second = make_set(desk.rubric, *desk.chats[4:6], name="second")
+    job = desk.opened(chat_set=second, name="Second")
+    skipped = desk.taken(job=job)
+    assignment_skip(assignment=skipped, rater=desk.rater, reason="too_long")
+    lost = desk.taken(job=job)
+    expire(lost)
+    for _ in range(2):
+        _changed_after_reveal(_submitted(desk, other, job=job))
+    closed = desk.opened(chat_set=make_set(desk.rubric, desk.chats[6], name="third"), name="Closed")
+    done = _submitted(desk, desk.rater, job=closed)
+    job_close(job=closed, by=None)
+    round_set = make_set(desk.rubric, desk.chats[7], name="round")
+    round_set.kind = ChatSet.Kind.CALIBRATION
+    round_set.save()
+    waiting = desk.opened(chat_set=second, name="Waiting", calibration_set=round_set)
+    assert waiting.calibration is not None
+    _submitted(desk, other, job=waiting.calibration)
+    group = Group.objects.create(name=f"{CANARY}-group")
+    user_of(other).groups.add(group)
+    group_job = desk.opened(name=f"{CANARY}-group-job", raters=[], group=group)
+    return {
+        "skipped_assignment": skipped.pk,
+        "lost_assignment": lost.pk,
+        "closed_assignment": done.pk,
+        "closed_job": closed.pk,
+        "calibration_assignment": desk.taken(job=waiting.calibration).pk,
+        "waiting_job": waiting.pk,
+        "group_job": group_job.pk,
+    }
+
+
+def _changed_after_reveal(assignment: Assignment) -> None:
+    Assignment.objects.filter(pk=assignment.pk).update(revealed_at=timezone.now())
+    answer_all(assignment, value=False)
+
+
+def _token(user: User) -> ApiToken:
+    return ApiToken.objects.create(user=user, name="own", digest="e" * 64, scopes=["label_chats"])
 
 
 def _holdout(desk: Desk, run: Run) -> int:
@@ -169,9 +219,10 @@ def give_away_people(desk: Desk, *, other: Rater, lead: User) -> None:
         for criterion in desk.criteria:
             for rater in (third, other):
                 _label(desk, chat, criterion, rater)
-        RaterNote.objects.create(
-            rater=other, chat=chat, kind="comment", text=f"{CANARY}-note", client_id=f"{chat.pk:032x}"
-        )
+        said = {"rater": other, "chat": chat, "text": f"{CANARY}-note"}
+        unclear = {"criterion": desk.criteria[0], "version": desk.criteria[0].versions.get()}
+        RaterNote.objects.create(kind="comment", client_id=f"{chat.pk:032x}", **said)
+        RaterNote.objects.create(kind="unclear", client_id=f"{chat.pk + 1000:032x}", **said, **unclear)
         Adjudication.objects.create(
             chat=chat,
             criterion=desk.criteria[0],
@@ -186,7 +237,6 @@ def give_away_people(desk: Desk, *, other: Rater, lead: User) -> None:
     _gold(desk)
     User.objects.filter(rater=other).update(first_name=f"{CANARY}-name", email=f"{CANARY}@example.org")
     Rater.objects.filter(pk=other.pk).update(name=f"{CANARY}-other")
-    Group.objects.create(name=f"{CANARY}-group")
     ApiToken.objects.create(user=lead, name=f"{CANARY}-token", digest="d" * 64, scopes=["see_judge"])
     audit(actor=lead, verb="label adjudicated", obj=desk.chats[0], reason=f"{CANARY}-audit")
     assert AuditEvent.objects.exists()

@@ -16,6 +16,7 @@ from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope, requested_scope
 from evaluation.api import SeesJudge
 from evaluation.models.runs import Run
+from labeling.api.base import FORBIDDEN
 from labeling.models.chats import ChatSet
 
 REPORT_SCHEMA = extend_schema(
@@ -25,6 +26,7 @@ REPORT_SCHEMA = extend_schema(
     ],
     responses={
         200: OpenApiResponse(OpenApiTypes.OBJECT, description="The document of alignment_report --json"),
+        403: FORBIDDEN,
         404: OpenApiResponse(description="No such run, set or rater, or no permission"),
     },
 )

@@ -7,17 +7,19 @@ from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers, status
 from rest_framework.exceptions import APIException
-from rest_framework.permissions import BasePermission
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 
 
-class Permitted(BasePermission):
-    """Without the permission the route does not exist; each subclass names one."""
+class Permitted(IsAuthenticated):
+    """Who is signed in, but without the permission, finds nothing; each subclass names one."""
 
     permission: ClassVar[str]
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """True, or 404 instead of 403."""
+        """True; False where nobody is signed in; else 404 instead of 403."""
+        if not super().has_permission(request, view):
+            return False
         if not request.user.has_perm(self.permission):
             raise Http404
         return True

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from labeling.api.base import NOT_FOUND, WRONG, ManagesLabeling
+from labeling.api.base import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
 from labeling.core.exporting import csv_lines, json_line
 from labeling.core.problems import FieldProblem
 from labeling.models.chats import ChatSet
@@ -67,7 +67,7 @@ class SetList(APIView):
 
     permission_classes = [ManagesLabeling]
 
-    @extend_schema(operation_id="sets", responses={200: SetsOutput, 404: NOT_FOUND})
+    @extend_schema(operation_id="sets", responses={200: SetsOutput, 403: FORBIDDEN, 404: NOT_FOUND})
     def get(self, request: Request) -> Response:
         """Every set by name, with its id for the other addresses."""
         return Response(SetsOutput({"sets": set_rows()}).data)
@@ -92,6 +92,7 @@ class LabelList(APIView):
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page: next, previous, results"),
             400: WRONG,
+            403: FORBIDDEN,
             404: NOT_FOUND,
         },
     )
@@ -118,7 +119,8 @@ class Export(APIView):
             OpenApiParameter("what", OpenApiTypes.STR, OpenApiParameter.PATH, enum=list(LABELLING)),
             OpenApiParameter("kind", OpenApiTypes.STR, OpenApiParameter.PATH, enum=list(TYPES)),
         ],
-        responses={(200, kind): OpenApiTypes.STR for kind in TYPES.values()} | {404: NOT_FOUND},
+        responses={(200, kind): OpenApiTypes.STR for kind in TYPES.values()}
+        | {403: FORBIDDEN, 404: NOT_FOUND},
     )
     def get(self, request: Request, set_id: int, what: str, kind: str) -> StreamingHttpResponse:
         """The lines of `manage.py export`, streamed; chats that the caller may not see are left out."""

@@ -14,6 +14,7 @@ from labeling.core.problems import InputProblem, OutsideFailure
 
 # JSON takes these as they are, but many readers take them for line ends.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "'")
+_BOM = "\ufeff"  # without it Excel takes a table for one in the machine's old alphabet
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -31,7 +32,9 @@ def json_line(data: Mapping[str, Any]) -> str:
 
 def csv_lines(lines: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
     """
-    A table for spreadsheets as text with line ends: a header, then each object; no cell is a formula.
+    A table for spreadsheets as text with line ends: byte order mark and header, then each object.
+
+    No cell is a formula.
 
     Parameters
     ----------
@@ -41,9 +44,10 @@ def csv_lines(lines: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Ite
     Examples
     --------
     >>> list(csv_lines([{"rater": "=A1", "value": None}], ["rater", "value"]))
-    ['rater,value\\r\\n', "'=A1,not_applicable\\r\\n"]
+    ['\\ufeffrater,value\\r\\n', "'=A1,not_applicable\\r\\n"]
     """
     buffer = io.StringIO()
+    buffer.write(_BOM)
     table = csv.writer(buffer)
     for row in itertools.chain([list(columns)], (_cells(line, columns) for line in lines)):
         table.writerow(row)

@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 
 from django.apps import apps
+from django.db.models import Model, QuerySet
 
-from labeling.models.people import AuditEvent
+from labeling.models.chats import Chat
+from labeling.models.labels import Adjudication, RaterNote
+from labeling.models.people import AuditEvent, User
 
 EVENTS_A_PAGE = 50
 
@@ -25,9 +28,22 @@ class AuditPage:
     following: int | None
 
 
-def audit_page(*, before: int | None = None) -> AuditPage:
+def audit_events(*, user: User) -> QuerySet[AuditEvent]:
+    """Every event but those about chats that the user may not see: they name the chat."""
+    events = AuditEvent.objects.select_related("actor")
+    if user.has_perm("labeling.see_holdout"):
+        return events
+    shown = Chat.objects.visible_to(user).values("pk")
+    about_chats: dict[type[Model], str] = {Chat: "pk", Adjudication: "chat", RaterNote: "chat"}
+    for model, chat in about_chats.items():
+        held = model._default_manager.exclude(**{f"{chat}__in": shown}).values("pk")
+        events = events.exclude(object_type=model._meta.label_lower, object_id__in=held)
+    return events
+
+
+def audit_page(*, user: User, before: int | None = None) -> AuditPage:
     """The newest events, or those older than the event `before`; one query however many there are."""
-    events = AuditEvent.objects.select_related("actor").order_by("-pk")
+    events = audit_events(user=user).order_by("-pk")
     if before is not None:
         events = events.filter(pk__lt=before)
     found = list(events[: EVENTS_A_PAGE + 1])

@@ -71,6 +71,7 @@ def revision_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line
 
 def _revision_line(row: LabelRevision, chat_id: str, criterion: str) -> Line:
     return {
+        "id": row.pk,
         "chat_id": chat_id,
         "criterion": criterion,
         "rater": row.label.rater.name,
@@ -145,6 +146,7 @@ def note_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
 
 
 _ASSIGNMENT = {
+    "id": "pk",
     "job": "job__name",
     "job_id": "job_id",
     "chat_id": "chat__external_id",
@@ -170,7 +172,7 @@ def assignment_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Li
         line = dict(zip(_ASSIGNMENT, values, strict=True))
         for name in ("submitted_at", "revealed_at"):
             line[name] = line[name] and iso(line[name])
-        yield {name: line[name] for name in ("job", "job_id", "chat_id", "slot")} | filled(**line)
+        yield {name: line[name] for name in ("id", "job", "job_id", "chat_id", "slot")} | filled(**line)
 
 
 _CELL = ("chat_id", "criterion", "rater")
@@ -187,7 +189,7 @@ LABELLING: Mapping[str, tuple[Lines, tuple[str, ...]]] = {
     ),
     "revisions": (
         revision_lines,
-        (*_CELL, "number", "client_id", "state", *_GIVEN, "post_reveal", "version", "created_at"),
+        ("id", *_CELL, "number", "client_id", "state", *_GIVEN, "post_reveal", "version", "created_at"),
     ),
     "notes": (
         note_lines,

@@ -1,10 +1,10 @@
 """Labels from other tools' exports, through the same import as our own files."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from labeling.core.answers import LabelLine
-from labeling.core.foreign.answers import Tally
+from labeling.core.foreign.answers import Tally, latest_only
 from labeling.core.foreign.argilla import argilla_lines
 from labeling.core.foreign.label_studio import label_studio_lines
 from labeling.core.foreign.mapping import ForeignMap, read_mapping
@@ -14,7 +14,7 @@ from labeling.core.problems import FieldProblem, ImportProblem
 from labeling.services.answers import criteria_by_key
 from labeling.services.labels import labels_take
 
-Reader = Callable[[Fields, ForeignMap, Tally], Iterable[LabelLine]]
+Reader = Callable[[Fields, ForeignMap, Tally], Iterable[list[LabelLine]]]
 TOOLS: Mapping[str, Reader] = {"label-studio": label_studio_lines, "argilla": argilla_lines}
 
 
@@ -28,12 +28,17 @@ class _ForeignFile:
         self.ignored, self.tally = Ignored(), Tally()
 
     def lines(self) -> Iterator[tuple[int, LabelLine]]:
-        """Record numbers and labels; choices that the mapping does not know are refused all at once."""
-        self.tally = tally = Tally()
+        """Record numbers and labels; the file is read twice, for a later record may answer a chat anew."""
+        self.tally = Tally()
+        return latest_only(self._people, self.tally)
+
+    def _people(self, tally: Tally) -> Iterator[tuple[int, Sequence[LabelLine]]]:
+        """Record numbers and one person's labels; unknown choices are refused, all at once."""
         for number, record in read_objects(self.path):
             try:
-                for line in self.reader(record, self.mapping, tally):
-                    yield number, line
+                for labels in self.reader(record, self.mapping, tally):
+                    if labels:
+                        yield number, labels
             except FieldProblem as problem:
                 raise self.problem(number, problem.field, problem.message) from None
         if refusal := tally.unknown.refusal():
@@ -54,12 +59,14 @@ def foreign_labels_import(*, path: Path, tool: str, mapping_path: Path) -> Impor
 
     Parameters
     ----------
-    path : a JSON array of records, or JSON Lines.
+    path : a JSON array of records, or JSON Lines; no pipe, for it is read twice.
     tool : one of TOOLS.
     mapping_path : which question is which criterion, and what its choices mean.
 
     Raises ImportProblem: nothing is written then.
     """
+    if path.is_fifo():
+        raise ImportProblem(str(path), None, "", "is a pipe; save the export to a file: it is read twice")
     mapping = read_mapping(mapping_path)
     known = criteria_by_key()
     for criterion in mapping.criteria:

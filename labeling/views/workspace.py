@@ -26,7 +26,8 @@ def workspace_settings(request: HttpRequest) -> HttpResponse:
         workspace_change(rules=form.cleaned_data, by=cast(User, request.user))
         messages.success(request, "The settings are saved. They hold from the next answer on.")
         return redirect("labeling:workspace")
-    return render(request, "labeling/workspace.html", {"form": form, "rows": audit_page().rows[:NEWEST]})
+    rows = audit_page(user=cast(User, request.user)).rows[:NEWEST]
+    return render(request, "labeling/workspace.html", {"form": form, "rows": rows})
 
 
 @permission_or_404("labeling.manage_labeling")
@@ -34,5 +35,6 @@ def workspace_settings(request: HttpRequest) -> HttpResponse:
 def workspace_log(request: HttpRequest) -> HttpResponse:
     """Every event, newest first; `?before=ID` goes on with older ones."""
     before = request.GET.get("before", "")
-    page = audit_page(before=int(before) if before.isdecimal() and len(before) < 19 else None)
+    older_than = int(before) if before.isdecimal() and len(before) < 19 else None
+    page = audit_page(user=cast(User, request.user), before=older_than)
     return render(request, "labeling/workspace_log.html", {"page": page, "later": bool(before)})

@@ -33,9 +33,9 @@ class Desk:
     def rater(self) -> Rater:
         return self.raters[0]
 
-    def taken(self, rater: Rater | None = None) -> Assignment:
+    def taken(self, rater: Rater | None = None, *, job: LabelingJob | None = None) -> Assignment:
         """The rater's next chat, which there must be."""
-        assignment = assignment_next(rater=rater or self.rater, job=self.job)
+        assignment = assignment_next(rater=rater or self.rater, job=job or self.job)
         assert assignment is not None
         return assignment
 

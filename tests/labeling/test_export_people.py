@@ -23,6 +23,7 @@ from labeling.models.people import AuditEvent, Rater, User
 from labeling.selectors.exports import LABELLING
 from labeling.services.consensus import consensus_refresh
 from labeling.services.labelling import label_save
+from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
 from labeling.services.tokens import token_create
 from tests.factories import make_rater
@@ -76,7 +77,9 @@ def text_of(what: str, *args: str) -> str:
 
 
 def table(text: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+    """The rows of a table; NB: a spreadsheet knows by the mark before its header that it is UTF-8."""
+    assert text.startswith("\ufeff")
+    return list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
 
 
 # ---------- what is in it ----------
@@ -114,6 +117,21 @@ def test_notes_and_assignments_go_by_the_names_of_the_files(desk: Desk) -> None:
         ("October", "chat-1", 1, "mara")
     ]
     assert done[0]["submitted_at"].endswith("Z")
+
+
+def test_every_try_at_a_chat_and_every_revision_has_an_id_of_its_own(desk: Desk, tmp_path: Path) -> None:
+    """A chat skipped by one rater and taken by the next has one slot, an import's revisions one client_id."""
+    first, second = desk.taken(), desk.taken(desk.raters[1])
+    assignment_skip(assignment=first, rater=desk.rater, reason="too_long")
+    answer_all(second)
+    lines = [label("chat-2"), label("chat-2", "correct")]
+    run("import_labels", write_jsonl(tmp_path / "labels.jsonl", *lines))
+    tries, revisions = exported("assignments"), exported("revisions")
+    assert {row["id"] for row in tries} == set(Assignment.objects.values_list("pk", flat=True))
+    assert {row["id"] for row in revisions} == set(LabelRevision.objects.values_list("pk", flat=True))
+    assert len({row["id"] for row in tries}) == len(tries) > 6
+    assert len({row["id"] for row in revisions}) == len(revisions)
+    assert next(row for row in tries if row["id"] == first.pk)["skip_reason"] == "too_long"
 
 
 def test_labels_exported_and_imported_again_are_the_same_rows(desk: Desk, tmp_path: Path) -> None:

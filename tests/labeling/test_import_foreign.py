@@ -1,6 +1,7 @@
 """import_labels --format: exports of Label Studio and Argilla become labels like any others."""
 
 import json
+import os
 import re
 import tracemalloc
 from datetime import UTC, datetime
@@ -114,6 +115,48 @@ def test_of_an_annotator_who_worked_twice_on_a_task_the_later_answers_count(fold
     assert "passed over: 1 earlier answers by the same rater on the same chat" in answer.notes
 
 
+def test_in_the_small_export_too_where_each_annotation_is_a_record(folder: Path) -> None:
+    records = [
+        minimal("c1", 7, tone="Rude", updated_at="2026-04-01T00:00:00Z"),
+        minimal("c2", 7, tone="Polite"),
+        minimal("c1", 7, tone="Polite"),
+    ]
+    answer = imported(folder, "label-studio", records)
+    assert stored() == {("c1", "polite", "Ada", False, ""), ("c2", "polite", "Ada", True, "")}
+    assert "passed over: 1 earlier answers by the same rater on the same chat" in answer.notes
+
+
+def test_two_accounts_of_one_rater_and_two_tasks_with_one_chat_are_one_persons_answers(folder: Path) -> None:
+    raters = {"7": "Ada", "8": "Ada"}
+    later = annotation(8, tone("Rude"), updated_at="2026-04-01T00:00:00Z")
+    imported(
+        folder, "label-studio", [task("c1", later), task("c1", annotation(7, tone("Polite")))], raters=raters
+    )
+    assert stored() == {("c1", "polite", "Ada", False, "")}
+
+
+def test_a_later_annotation_without_an_answer_takes_nothing_away(folder: Path) -> None:
+    empty = annotation(7, updated_at="2026-04-01T00:00:00Z")
+    skip = annotation(7, tone("Skip"), updated_at="2026-05-01T00:00:00Z")
+    imported(folder, "label-studio", [task("c1", annotation(7, tone("Polite")), empty, skip)])
+    assert stored() == {("c1", "polite", "Ada", True, "")}
+
+
+def test_a_comment_without_an_answer_is_counted_as_passed_over(folder: Path) -> None:
+    why = control("why", "text", ["Sighs."])
+    answer = imported(
+        folder, "label-studio", [task("c1", annotation(7, tone("Skip"), why), annotation(8, why))]
+    )
+    assert not Label.objects.exists()
+    assert "passed over: 2 comments without an answer" in answer.notes
+
+
+@pytest.mark.parametrize("seconds", [10**400, 1e308, -(10**400), -1])
+def test_a_working_time_beyond_all_bounds_is_cut(folder: Path, seconds: float) -> None:
+    imported(folder, "label-studio", [task("c1", annotation(7, tone("Polite"), lead_time=seconds))])
+    assert Label.objects.get().active_ms == (3_600_000 if seconds > 0 else 0)
+
+
 def test_predictions_and_drafts_are_nobodys_labels(folder: Path) -> None:
     guess = {"result": [tone("Rude")], "model_version": "m"}
     answer = imported(folder, "label-studio", [task("c1", predictions=[guess], drafts=[guess, guess])])
@@ -163,6 +206,17 @@ def test_argillas_lists_of_responses_need_the_place_of_the_chats_id(folder: Path
     imported(folder, "argilla", ARGILLA_LIST, chat_id="external_id")
     assert stored() == {("c1", "polite", "Ada", True, "Warm."), ("c1", "refunded", "Ada", True, "")}
     assert set(Label.objects.values_list("given_at", flat=True)) == {AT}
+
+
+def test_of_two_accounts_of_one_rater_the_later_response_counts(folder: Path) -> None:
+    def given(by: str, choice: str, at: str) -> dict[str, Any]:
+        return {"user_id": by, "values": {"tone": {"value": choice}}, "updated_at": at}
+
+    responses = [given("9f1c", "Rude", "2026-04-01T00:00:00Z"), given("7", "Polite", "2026-03-01T00:00:00Z")]
+    answer = imported(folder, "argilla", [record("c1", responses=responses)])
+    assert stored() == {("c1", "polite", "Ada", False, "")}
+    assert Label.objects.get().given_at.month == 4
+    assert "passed over: 1 earlier answers by the same rater on the same chat" in answer.notes
 
 
 def test_a_chats_id_may_stand_deep_in_the_metadata(folder: Path) -> None:
@@ -230,6 +284,24 @@ def test_every_unknown_choice_is_named_at_once(folder: Path) -> None:
     )
 
 
+def test_a_question_of_free_text_under_choices_is_refused_before_it_fills_the_memory(folder: Path) -> None:
+    records = [task("c1", annotation(7, *(tone(f"It was {n}") for n in range(1_001))))]
+    assert "record 1, tone: more than 1,000 choices that the mapping does not name" in wrong(
+        folder, "label-studio", records
+    )
+
+
+def test_white_space_round_an_address_makes_no_other_rater(folder: Path) -> None:
+    imported(folder, "label-studio", [task("c1", annotation(" ben@example.org ", tone("Polite")))])
+    assert stored() == {("c1", "polite", "Ben", True, "")}
+
+
+def test_an_export_is_read_twice_and_so_no_pipe(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    options = ["--format", "argilla", "--map", folder / "map.json"]
+    assert "pipe: is a pipe" in refused("import_labels", folder / "pipe", *options)
+
+
 def test_true_is_not_one_and_a_choice_left_out_on_purpose_is_no_label(folder: Path) -> None:
     records = [record("c1", responses={"stars": [nested(True)], "tone": [nested("Skip")]})]
     criteria = {"polite": MAPPING["criteria"]["polite"], "refunded": {"question": "stars", "true": [1]}}  # type: ignore[index]
@@ -246,7 +318,7 @@ def test_true_is_not_one_and_a_choice_left_out_on_purpose_is_no_label(folder: Pa
         ([task("c1", annotation(7, result=3))], "record 1, annotations[0].result: must be a list, not 3"),
         ([task("c1", annotation(7, lead_time="x"))], "annotations[0].lead_time: must be a number of seconds"),
         ([task("c1", annotation(7, updated_at="soon"))], "updated_at: must be an ISO 8601 time"),
-        ([task("c1", annotation([7]))], "completed_by: must be an id, an address"),
+        ([task("c1", annotation([7]))], "completed_by: must be an id or an address"),
         ([{"id": 1, "data": {}}], "record 1, annotations: is missing"),
         ([task("c1") | {"data": {}}], "record 1, data.chat_id: is missing"),
         (
@@ -257,10 +329,8 @@ def test_true_is_not_one_and_a_choice_left_out_on_purpose_is_no_label(folder: Pa
             [task("c1", annotation(7, control("tone", "taxonomy", [["a"]])))],
             "annotations[0].tone: holds no choice, rating, number or text",
         ),
-        (
-            [minimal("c1", 7, tone="Polite"), minimal("c1", 7, tone="Rude")],
-            "record 2, rater: the same chat, criterion and rater stand on record 1 already",
-        ),
+        ([task("c1", annotation({"id": {}}))], "completed_by: must be an id or an address, not {}"),
+        ([task("c1", annotation(" ", tone("Polite")))], "completed_by: names nobody"),
         ([3], "record 1: must be an object: a list of objects is expected"),
     ],
 )
@@ -277,6 +347,9 @@ def test_a_wrong_record_is_refused_with_its_number_and_nothing_is_written(
         ({"tone": 3}, "responses.tone: must be a list, not 3"),
         ([{"user_id": "a", "values": {"tone": "Polite"}}], "responses[0].values.tone: must be an object"),
         ({"tone": [{"value": "Polite"}]}, "responses.tone[0].user_id: names nobody"),
+        ({"tone": [nested("Polite", "  ")]}, "responses.tone[0].user_id: names nobody"),
+        ({"tone": [{"value": "Polite", "user_id": {}}]}, "user_id: must be an id or an address, not {}"),
+        ({"tone": [{"value": "Polite", "user_id": True}]}, "user_id: must be an id or an address, not True"),
     ],
 )
 def test_a_wrong_response_is_refused(folder: Path, responses: Any, message: str) -> None:

@@ -1,16 +1,23 @@
 """Workspace settings and the log of what leads and authors did."""
 
 import json
+from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from labeling.models.labels import RaterNote
 from labeling.models.people import AuditEvent, Role, User, Workspace
+from labeling.services.adjudications import adjudication_decide, adjudication_withdraw, raters_named
 from labeling.services.audit import audit
+from labeling.services.notes import note_settle
 from tests.factories import make_user
+from tests.labeling.desk import make_desk
 
 pytestmark = pytest.mark.django_db
 
@@ -96,6 +103,34 @@ def test_the_api_reads_and_changes_the_rules_and_lists_the_log(lead: Client) -> 
     assert (row["actor"], row["verb"]) == ("ines", "settings changed")
     wrong = lead.patch(url, json.dumps({"reveal_after_submit": "maybe"}), content_type="application/json")
     assert wrong.status_code == 400
+
+
+def test_the_log_names_a_holdout_chat_only_to_those_who_may_see_it(lead: Client, lead_user: User) -> None:
+    desk = make_desk(chats=2)
+    desk.chat_set.members.filter(position=2).update(split="holdout")
+    for chat in desk.chats:
+        about: dict[str, Any] = {"chat": chat, "criterion": desk.criteria[0], "by": lead_user}
+        decision = adjudication_decide(**about, value=True, reason="m2.", seen=None)
+        raters_named(**about)
+        adjudication_withdraw(**about, seen=decision.pk)
+        note = RaterNote.objects.create(rater=desk.rater, chat=chat, client_id=uuid4(), kind="flag", text="x")
+        note_settle(note=note, by=lead_user)
+    events = [(event.verb, event.object_id) for event in AuditEvent.objects.order_by("-pk")]
+    assert logged(lead) == events
+    lead_user.groups.clear()
+    lead_user.user_permissions.add(Permission.objects.get(codename="manage_labeling"))
+    # The second chat's four events are the newest; opening the job is nobody's chat.
+    assert logged(lead) == events[4:]
+    assert "chat-1" in lead.get(LOG).content.decode()
+    assert "chat-2" not in lead.get(LOG).content.decode() + lead.get(SETTINGS).content.decode()
+
+
+def logged(client: Client) -> list[tuple[str, int]]:
+    """What the page lists, which is what the API lists."""
+    page = [(row.event.verb, row.event.object_id) for row in client.get(LOG).context["page"].rows]
+    rows = client.get(reverse("api_workspace_log")).json()["results"]
+    assert page == [(row["verb"], row["object_id"]) for row in rows]
+    return page
 
 
 @pytest.mark.parametrize("role", [Role.RATER, Role.AUTHOR])

@@ -1,7 +1,7 @@
 """From what one person answered about one chat in another tool to labels."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,9 @@ from labeling.core.importing import KEY_LIMIT, NAME_LIMIT, Fields
 from labeling.core.problems import FieldProblem, shown
 
 HOUR_MS = 3_600_000  # the most that one answer can have taken; beyond, the page was left open
+DAY = 86_400  # seconds; the most that one chat can have taken
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
+EARLIER = "earlier answers by the same rater on the same chat"
 # Where a tool keeps what was answered, by kind of question.
 _VALUES = ("choices", "rating", "number", "text")
 
@@ -53,36 +55,29 @@ def chat_id_of(record: Fields, path: str) -> str:
     return str(value)
 
 
-def rater_name(names: Iterable[Any], mapping: ForeignMap, tool: str, refused: FieldProblem) -> str:
+def rater_name(names: Iterable[Any], mapping: ForeignMap, tool: str, place: Fields, key: str) -> str:
     """
     A rater's name: as the mapping says for one of the names the tool knows them by, else an e-mail address,
     else tool and id. Somebody whom the tool does not name stands in the mapping under "", or is refused.
     """
-    known = [str(name) for name in names if name not in (None, "")] or [""]
-    for name in known:
+    known: list[str] = []
+    for name in names:
+        if isinstance(name, bool) or not isinstance(name, str | int | None):
+            raise place.refuse(key, f"must be an id or an address, not {shown(name)}")
+        known += [str(name).strip()] if name is not None and str(name).strip() else []
+    for name in known or [""]:
         if name in mapping.raters:
             return mapping.raters[name]
-    if known == [""]:
-        raise refused
+    if not known:
+        raise place.refuse(key, 'names nobody; say in the mapping who that is: {"raters": {"": "NAME"}}')
     address = next((name for name in known if "@" in name), f"{tool} {known[0]}")
     if len(address) > NAME_LIMIT:
-        raise FieldProblem(refused.field, f"is longer than {NAME_LIMIT} characters")
+        raise place.refuse(key, f"is longer than {NAME_LIMIT} characters")
     return address
 
 
-def label_lines(
-    chat_id: str, given: Sequence[Given], mapping: ForeignMap, tally: Tally
-) -> Iterable[LabelLine]:
-    """The labels on a chat; of somebody who answered twice, the later answers."""
-    latest: dict[str, Given] = {}
-    for one in sorted(given, key=lambda one: one.at or EARLIEST):
-        tally.passed["earlier answers by the same rater on the same chat"] += one.rater in latest
-        latest[one.rater] = one
-    for one in latest.values():
-        yield from _lines_of(chat_id, one, mapping, tally)
-
-
-def _lines_of(chat_id: str, given: Given, mapping: ForeignMap, tally: Tally) -> Iterable[LabelLine]:
+def labels_of(chat_id: str, given: Given, mapping: ForeignMap, tally: Tally) -> list[LabelLine]:
+    """What one person's answers about a chat amount to; nothing where none of them is an answer."""
     answers: dict[str, bool | None] = {}
     comments: dict[str, str] = {}
     for criterion in mapping.criteria:
@@ -94,8 +89,11 @@ def _lines_of(chat_id: str, given: Given, mapping: ForeignMap, tally: Tally) -> 
         if criterion.comment:
             texts = flat(given.values.get(criterion.comment), given, criterion.comment)
             comments[criterion.key] = "\n".join(str(text) for text in texts)
-    for key, value in answers.items():
-        yield LabelLine(
+    tally.passed["comments without an answer"] += sum(
+        bool(text.strip()) for key, text in comments.items() if key not in answers
+    )
+    return [
+        LabelLine(
             chat_id=chat_id,
             criterion=key,
             rater=given.rater,
@@ -109,6 +107,31 @@ def _lines_of(chat_id: str, given: Given, mapping: ForeignMap, tally: Tally) -> 
             created_at=given.at,
             active_ms=_active_ms(given.seconds, len(answers)),
         )
+        for key, value in answers.items()
+    ]
+
+
+def latest_only(
+    people: Callable[[Tally], Iterator[tuple[int, Sequence[LabelLine]]]], tally: Tally
+) -> Iterator[tuple[int, LabelLine]]:
+    """
+    Record numbers and labels; of a rater's several answers to one chat, wherever they stand, the latest.
+
+    Parameters
+    ----------
+    people : reads the export: record numbers, and the labels of one person on one chat.
+    tally : counts what the second reading passes over.
+    """
+    latest: dict[tuple[str, str], tuple[datetime, int]] = {}
+    for place, (_, labels) in enumerate(people(Tally())):
+        first = labels[0]
+        found = first.created_at or EARLIEST, place
+        latest[first.chat_id, first.rater] = max(found, latest.get((first.chat_id, first.rater), found))
+    for place, (number, labels) in enumerate(people(tally)):
+        if latest[labels[0].chat_id, labels[0].rater][1] == place:
+            yield from ((number, label) for label in labels)
+        else:
+            tally.passed[EARLIER] += 1
 
 
 def flat(value: Any, given: Given, question: str) -> list[Any]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from labeling.core.answers import LabelLine
-from labeling.core.foreign.answers import Given, Tally, chat_id_of, label_lines, rater_name
+from labeling.core.foreign.answers import EARLIER, EARLIEST, Given, Tally, chat_id_of, labels_of, rater_name
 from labeling.core.foreign.mapping import ForeignMap
 from labeling.core.importing import Fields
 
@@ -32,27 +32,30 @@ class _Person:
     at: datetime | None = None
 
 
-def argilla_lines(record: Fields, mapping: ForeignMap, tally: Tally) -> Iterable[LabelLine]:
+def argilla_lines(record: Fields, mapping: ForeignMap, tally: Tally) -> Iterable[list[LabelLine]]:
     """
-    The labels of a record; only responses that are submitted, or whose state the export does not say.
+    The labels of a record, a list for each rater: question by question the latest response that is
+    submitted, or whose state the export does not say.
 
     Raises FieldProblem.
     """
     people: dict[str, _Person] = {}
-    responses = list(_responses(record))
+    responses = sorted(_responses(record), key=lambda response: response.at or EARLIEST)
     tally.passed["records without a response"] += not responses
     for response in responses:
         if response.status not in (None, SUBMITTED):
             tally.passed[f"responses that are {response.status}"] += 1
             continue
-        nobody = response.place.refuse(
-            "user_id", 'names nobody; say in the mapping who that is: {"raters": {"": "NAME"}}'
-        )
-        person = people.setdefault(rater_name([response.user], mapping, "Argilla", nobody), _Person())
+        name = rater_name([response.user], mapping, "Argilla", response.place, "user_id")
+        person = people.setdefault(name, _Person())
+        tally.passed[EARLIER] += not person.values.keys().isdisjoint(response.values)
         person.values |= response.values
         person.at = response.at or person.at
-    given = [Given(rater, person.values, person.at) for rater, person in people.items()]
-    return label_lines(chat_id_of(record, mapping.chat_id or CHAT_ID), given, mapping, tally)
+    chat_id = chat_id_of(record, mapping.chat_id or CHAT_ID)
+    return [
+        labels_of(chat_id, Given(rater, person.values, person.at), mapping, tally)
+        for rater, person in people.items()
+    ]
 
 
 def _responses(record: Fields) -> Iterator[_Response]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from labeling.core.answers import LabelLine
-from labeling.core.foreign.answers import Given, Tally, chat_id_of, label_lines, rater_name
+from labeling.core.foreign.answers import DAY, Given, Tally, chat_id_of, labels_of, rater_name
 from labeling.core.foreign.mapping import ForeignMap
 from labeling.core.importing import Fields
 
@@ -12,24 +12,25 @@ CHAT_ID = "chat_id"  # the field of the task's data, where the mapping names no 
 _MIN = ("annotation_id", "annotator")
 
 
-def label_studio_lines(record: Fields, mapping: ForeignMap, tally: Tally) -> Iterable[LabelLine]:
+def label_studio_lines(record: Fields, mapping: ForeignMap, tally: Tally) -> Iterable[list[LabelLine]]:
     """
-    The labels of a task, or of an annotation where the export is JSON-MIN.
+    The labels of a task, or of an annotation where the export is JSON-MIN: a list for each annotation.
 
     Skipped annotations (`was_cancelled`), drafts and predictions are counted, not taken.
 
     Raises FieldProblem.
     """
     if any(name in record.data for name in _MIN):
-        given = [_given(record, record.data, "annotator", mapping)]
-        return label_lines(chat_id_of(record, mapping.chat_id or CHAT_ID), given, mapping, tally)
+        chat_id = chat_id_of(record, mapping.chat_id or CHAT_ID)
+        return [labels_of(chat_id, _given(record, record.data, "annotator", mapping), mapping, tally)]
     annotations = [Fields(row, f"annotations[{n}]") for n, row in enumerate(record.items("annotations"))]
     data = Fields(record.mapping("data"), "data")
     for name, what in (("predictions", "predictions of a model"), ("drafts", "drafts")):
         tally.passed[what] += len(record.items(name)) if record.given(name) else 0
     taken = [row for row in annotations if not _skipped(row, tally)]
     given = [_given(row, _values(row), "completed_by", mapping) for row in taken]
-    return label_lines(chat_id_of(data, mapping.chat_id or CHAT_ID), given, mapping, tally)
+    chat_id = chat_id_of(data, mapping.chat_id or CHAT_ID)
+    return [labels_of(chat_id, one, mapping, tally) for one in given]
 
 
 def _skipped(annotation: Fields, tally: Tally) -> bool:
@@ -56,7 +57,8 @@ def _given(row: Fields, values: dict[str, Any], annotator: str, mapping: Foreign
         rater=_rater(row, annotator, mapping),
         values=values,
         at=row.moment("updated_at") or row.moment("created_at"),
-        seconds=None if seconds is None else max(0.0, float(seconds)),
+        # NB: a whole number of 400 digits has no float, so it is cut first.
+        seconds=None if seconds is None else float(min(max(0, seconds), DAY)),
         path=row.path,
     )
 
@@ -65,7 +67,4 @@ def _rater(row: Fields, annotator: str, mapping: ForeignMap) -> str:
     """An id, an address, or an object with both, as the versions of the tool write it."""
     who = row.data.get(annotator)
     names = [who.get("id"), who.get("email")] if isinstance(who, dict) else [who]
-    if any(isinstance(name, list | dict | bool) for name in names):
-        raise row.refuse(annotator, "must be an id, an address, or an object with id and email")
-    nobody = row.refuse(annotator, 'names nobody; say in the mapping who that is: {"raters": {"": "NAME"}}')
-    return rater_name(names, mapping, "Label Studio", nobody)
+    return rater_name(names, mapping, "Label Studio", row, annotator)

@@ -13,6 +13,7 @@ Choice = str | int | float | bool
 ANSWERS: Mapping[str, bool | None] = {"true": True, "false": False, "not_applicable": None}
 NO_ANSWER = "no_answer"
 LISTED = 50  # unknown choices in one message
+DIFFERENT = 1000  # unknown choices on all questions; beyond, one of them is a text
 _MAPPING_FIELDS = frozenset(("chat_id", "criteria", "raters"))
 _CRITERION_FIELDS = frozenset(("question", "comment", NO_ANSWER, *ANSWERS))
 
@@ -43,6 +44,15 @@ class UnknownChoices:
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, criterion: CriterionMap, choice: Any) -> None:
+        """Count one; raises FieldProblem on so many that the question is none of choices."""
+        self.counts[criterion.key, shown(choice)] += 1
+        if len(self.counts) > DIFFERENT:
+            raise FieldProblem(
+                criterion.question,
+                f"more than {DIFFERENT:,} choices that the mapping does not name: is it a free text?",
+            )
 
     def refusal(self) -> str:
         """All of them in one line, "" when there are none."""
@@ -105,7 +115,7 @@ def answers_in(criterion: CriterionMap, choices: Sequence[Any], unknown: Unknown
         if plain in criterion.meaning:
             found.add(criterion.meaning[plain])
         elif plain not in criterion.no_answer:
-            unknown.counts[criterion.key, shown(choice)] += 1
+            unknown.add(criterion, choice)
     if len(found) > 1:
         raise FieldProblem(
             criterion.question, f"{shown(list(choices))} says more than one answer on {criterion.key}"

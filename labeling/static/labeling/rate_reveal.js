@@ -10,6 +10,7 @@ const STATES = {
   failed: "Failed",
   none: "No verdict",
 };
+const HIDDEN = /((?![\u200c\u200d])\p{Cf})/u; // joiners spell emoji and some scripts
 const ANSWERS = { true: "True", false: "False", null: "Not applicable" };
 
 // button: what the rater presses; item(key): a criterion's place on the page; say(text): tells the rater
@@ -39,11 +40,22 @@ function view({ value, state, rationale }, judge) {
   const read = !state || state === "read";
   chip.className = read ? "j" : "tag";
   chip.textContent = read ? ANSWERS[value] : (STATES[state] ?? state);
-  head.append(`Judge ${judge} `, chip);
+  head.append("Judge ", ...visible(judge), " ", chip);
   const why = document.createElement("p");
   why.className = "why-judge";
   why.dir = "auto";
-  why.textContent = rationale ?? "";
+  why.append(...visible(rationale ?? ""));
   box.append(head, why);
   return box;
+}
+
+// text with its hidden characters shown, as the server shows those of the chat
+function visible(text) {
+  return text.split(HIDDEN).map((part, place) => {
+    if (place % 2 === 0) return part;
+    const mark = document.createElement("span");
+    mark.className = "hid";
+    mark.textContent = `U+${part.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+    return mark;
+  });
 }

@@ -1,0 +1,168 @@
+"""Hostile texts are texts on every page: no dialog, no CSP violation, no element, no broken layout."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from tests.hostile import FENCE, PAYLOADS, WHOLE, poison
+from tests.labeling.screen import sign_in
+from tests.routes import ROUTES, address, url_of
+from tests.world import World, make_world
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+LISTEN = """
+window.violations = [];
+addEventListener("securitypolicyviolation", (event) =>
+  violations.push(`${event.violatedDirective}: ${event.blockedURI} ${event.sample}`));
+"""
+# Elements that only a payload can have made.
+MADE = """() => [...document.querySelectorAll("*")].filter((element) => {
+  const tags = "iframe object embed base video audio math marquee isindex keygen img style template x";
+  const attributes = [...element.attributes];
+  const elsewhere = ["href", "src", "action", "formaction", "data"].some((name) => {
+    const value = element.getAttribute(name);
+    return value && new URL(value, location).origin !== location.origin;
+  });
+  return tags.split(" ").includes(element.localName) || elsewhere
+    || attributes.some((one) => /^(data-)?(on|hx-on)/i.test(one.name))
+    || attributes.some((one) => ["id", "class", "style"].includes(one.name) && /evil/.test(one.value))
+    || (element.localName === "meta" && element.httpEquiv);
+}).map((element) => element.outerHTML.slice(0, 120))"""
+# Letters that hide or reorder others, where a person reads them; inside fields they may stand.
+HIDDEN = """() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (texts.nextNode()) {
+    const text = texts.currentNode.data;
+    const place = texts.currentNode.parentElement;
+    const hidden = /[\\u200b\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\u00ad\\u2060]/.test(text);
+    if (hidden && !place.closest("script, textarea, option")) found.push(place.outerHTML.slice(0, 120));
+  }
+  return found;
+}"""
+WIDTHS = (1440, 390)
+FILTERS = (
+    "set",
+    "criterion",
+    "rater",
+    "topic",
+    "split",
+    "kind",
+    "state",
+    "job",
+    "run",
+    "page",
+    "against",
+    "q",
+)
+
+
+@pytest.fixture
+def world(transactional_db: None) -> World:
+    world = make_world()
+    poison()
+    return world
+
+
+def test_there_are_a_hundred_of_them() -> None:
+    assert len(set(PAYLOADS)) >= 100
+
+
+@pytest.mark.parametrize("person", ["lead", "rater"])
+def test_no_text_is_more_than_text_on_any_page(
+    browser: Browser, live_server: LiveServer, world: World, person: str
+) -> None:
+    with watched(browser, live_server, world, person) as (page, said):
+        for name, path in pages(world, person):
+            page.goto(live_server.url + path)
+            said += faults(page, name)
+    assert not said, "\n".join(said)
+
+
+def test_nor_in_what_is_shown_on_demand(browser: Browser, live_server: LiveServer, world: World) -> None:
+    """The preview of what an author types, the names of who labelled, and the judge's view."""
+
+    def url(name: str, **args: str) -> str:
+        return live_server.url + url_of(name, world.args, args)
+
+    with watched(browser, live_server, world, "lead") as (page, said):
+        for name, field in (("guideline_edit", "text"), ("criterion_text_edit", "guideline")):
+            page.goto(url(f"labeling:{name}"))
+            page.locator(f"[name={field}]").fill(f"typed {WHOLE}{FENCE}")
+            expect(page.locator("#preview")).to_contain_text("typed <script>")
+            said += faults(page, name)
+        page.goto(url("labeling:adjudicate"))
+        page.get_by_role("button", name="Show names").click()
+        expect(page.get_by_role("button", name="Show names")).to_have_count(0)
+        said += faults(page, "names")
+    with watched(browser, live_server, world, "rater") as (page, also_said):
+        page.goto(url("labeling:rate", assignment_id="submitted_assignment"))
+        page.locator("#reveal").click()
+        expect(page.locator(".judged").first).to_contain_text("<script>alert(1)</script>")
+        also_said += faults(page, "reveal")
+    assert not said + also_said, "\n".join(said + also_said)
+
+
+def test_nor_is_what_an_address_asks_for(world: World) -> None:
+    lead, payload = world.client("lead"), "\"'><img src=x onerror=alert(1)>"
+    for name, path in pages(world, "lead"):
+        said = lead.get(path, dict.fromkeys(FILTERS, payload), follow=True).content.decode()
+        assert payload not in said, name
+
+
+def pages(world: World, person: str) -> Iterator[tuple[str, str]]:
+    """The addresses that answer this person with a page; the API's own guide shows nobody's texts."""
+    client = world.client(person)
+    for name, cases in ROUTES.items():
+        for case in cases:
+            if case.method == "GET" and person in case.may and name != "api_docs":
+                path = address(name, case, world.args)
+                answer = client.get(path, follow=True)
+                assert answer.status_code == 200, f"{name}: {answer.status_code}"
+                # NB: a fragment shows in the page that loads it.
+                if answer["Content-Type"].startswith("text/html") and b"<html" in answer.content:
+                    yield name, path
+
+
+@contextmanager
+def watched(
+    browser: Browser, live_server: LiveServer, world: World, person: str
+) -> Iterator[tuple[Page, list[str]]]:
+    """A page of that person's, and what the browser says that it should not."""
+    said: list[str] = []
+
+    def warn(words: str) -> None:
+        said.append(f"{page.url}: {words}")
+
+    def refuse(dialog: Dialog) -> None:
+        warn("a dialog")
+        dialog.dismiss()
+
+    with browser.new_context(reduced_motion="reduce") as context:
+        sign_in(context, live_server, world.users[person])
+        context.add_init_script(LISTEN)
+        page = context.new_page()
+        page.on("dialog", refuse)
+        page.on("pageerror", lambda error: warn(str(error)))
+        page.on("console", lambda message: warn(message.text) if message.type == "error" else None)
+        yield page, said
+
+
+def faults(page: Page, name: str) -> list[str]:
+    """What payloads did to the page, with everything on it unfolded."""
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    expect(page.locator(".htmx-request")).to_have_count(0)
+    found = [
+        *(f"{name} has {html}" for html in page.evaluate(MADE)),
+        *(f"{name} hides {html}" for html in page.evaluate(HIDDEN)),
+        *(f"{name} violates {violation}" for violation in page.evaluate("window.violations")),
+    ]
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        found += [f"{name} is {wide} px wide in a window of {width}"] if wide > width else []
+    return found
