@@ -43,3 +43,8 @@ def question(page: Page) -> Any:
 
 def answers() -> dict[str, bool | None]:
     return dict(Label.objects.filter(state__in=["draft", "submitted"]).values_list("criterion__key", "value"))
+
+
+def forgive(problems: list[str], *causes: str) -> None:
+    """Failed requests that the test asked for are no problem."""
+    problems[:] = [text for text in problems if not any(cause in text for cause in causes)]

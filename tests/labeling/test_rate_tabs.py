@@ -61,7 +61,7 @@ def test_a_newer_answer_from_elsewhere_is_shown_beside_the_own_one(
 ) -> None:
     save_elsewhere(desk, value=False)
     screen.keyboard.press("t")
-    clash = screen.locator(".clash")
+    clash = screen.locator(".settle")
     expect(clash).to_contain_text("another tab saved “False”, here it is “True”")
     expect(screen.locator("#save")).to_have_text("Not saved: choose the answer that counts")
     assert answers() == {"polite": False}
@@ -80,12 +80,12 @@ def test_a_clash_survives_a_reload_and_keeps_the_chat_from_being_submitted(
     save_elsewhere(desk, value=False)
     for key in "tttt":
         screen.keyboard.press(key)
-    expect(screen.locator(".clash")).to_be_visible()
+    expect(screen.locator(".settle")).to_be_visible()
     screen.keyboard.press("Control+Enter")
     expect(screen.locator("#said")).to_have_text("Not submitted: answers are not saved yet")
     screen.once("dialog", lambda dialog: dialog.accept())
     screen.reload()
-    screen.locator(".clash").get_by_role("button", name="Keep True").press("Enter")
+    screen.locator(".settle").get_by_role("button", name="Keep True").press("Enter")
     saved(screen)
     assert answers()["polite"] is True
     problems[:] = [text for text in problems if "409" not in text]
@@ -107,7 +107,7 @@ def test_an_own_answer_whose_reply_got_lost_is_no_clash(screen: Page, problems: 
     screen.keyboard.press("k")
     screen.keyboard.press("f")
     saved(screen)
-    expect(screen.locator(".clash")).to_have_count(0)
+    expect(screen.locator(".settle")).to_have_count(0)
     assert answers() == {"polite": False}
     problems[:] = [text for text in problems if "ERR_FAILED" not in text and "409" not in text]
 
