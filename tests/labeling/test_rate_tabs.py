@@ -1,15 +1,13 @@
 """Two tabs on one chat: each hears of the other at once, and nothing is overwritten unseen."""
 
-import uuid
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from labeling.models.labels import Assignment, Label
-from labeling.services.labelling import label_save
 from tests.labeling.desk import Desk, answer_all
-from tests.labeling.screen import answers, no_chat_ahead, question, ready, saved
+from tests.labeling.screen import answers, no_chat_ahead, question, ready, save_elsewhere, saved
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -23,13 +21,6 @@ def second(screen: Page) -> Iterator[Page]:
     ready(page)
     yield page
     page.close()
-
-
-def save_elsewhere(desk: Desk, *, value: bool) -> None:
-    """By another computer, of which this browser hears nothing."""
-    assignment = Assignment.objects.get(state="leased")
-    polite = desk.criteria[0]
-    label_save(assignment=assignment, rater=desk.rater, criterion=polite, value=value, client_id=uuid.uuid4())
 
 
 def test_both_tabs_are_told_and_what_one_saves_shows_in_the_other(screen: Page, second: Page) -> None:
@@ -119,3 +110,33 @@ def test_answers_on_other_criteria_do_not_clash(screen: Page, desk: Desk) -> Non
     screen.keyboard.press("f")
     saved(screen)
     assert Label.objects.filter(value=False).count() == 1
+
+
+def test_a_clash_follows_what_the_rater_answers_meanwhile(
+    screen: Page, desk: Desk, problems: list[str]
+) -> None:
+    save_elsewhere(desk, value=False, criterion=3)
+    screen.keyboard.press("k")
+    screen.keyboard.press("t")
+    clash = screen.locator(".settle")
+    expect(clash.get_by_role("button", name="Keep True")).to_be_visible()
+    screen.keyboard.press("k")
+    screen.keyboard.press("n")
+    expect(clash.get_by_role("button", name="Keep Not applicable")).to_be_visible()
+    screen.keyboard.press("k")
+    screen.keyboard.press("f")  # the same as theirs: there is nothing to choose
+    expect(clash).to_have_count(0)
+    expect(screen.locator("#save")).to_have_text("Saved")
+    assert answers() == {"correct": False}
+    problems[:] = [text for text in problems if "409" not in text]
+
+
+def test_settling_a_clash_leads_back_to_the_answer(screen: Page, desk: Desk, problems: list[str]) -> None:
+    save_elsewhere(desk, value=False)
+    screen.keyboard.press("t")
+    screen.locator(".settle").get_by_role("button", name="Keep True").press("Enter")
+    saved(screen)
+    screen.keyboard.press("t")
+    expect(question(screen)).to_have_text("Is honest so?")
+    assert screen.evaluate("document.activeElement.type") == "radio"
+    problems[:] = [text for text in problems if "409" not in text]
