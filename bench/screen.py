@@ -137,7 +137,7 @@ def weight(page: Page) -> list[float]:
     sizes: list[float] = []
 
     def add(address: str) -> None:
-        match = re.search(r"/static/([^?]+\.(?:js|css))", address)
+        match = re.search(r"/static/\w+/([^?]+\.(?:js|css))", address)
         if match and match[1] not in found:
             found.add(match[1])
             sizes.append(len(gzip.compress(Path(str(finders.find(match[1]))).read_bytes())) / 1024)
