@@ -237,7 +237,7 @@ def test_submitting_tells_what_the_page_knows_and_the_time_since_the_last_answer
     screen.clock.fast_forward(50_000)
     with screen.expect_request("**/submit/") as sent:
         screen.keyboard.press("Control+Enter")
-    body = sent.value.post_data_json
+    body = json.loads(sent.value.post_data or "")
     assert body["revisions"] == {"polite": 1, "brief": 1, "honest": 1, "correct": 1}
     assert body["guideline"] == 1
     assert 50_000 <= body["active_ms"] < 55_000
