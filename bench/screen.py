@@ -9,7 +9,9 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from statistics import quantiles
 
@@ -33,41 +35,48 @@ from labeling.services.roles import rater_for
 from labeling.services.rubric import rubric_import
 from lace_site.management.commands.serve import start, stop, web_command
 
-CHATS, CRITERIA, LONG_CHAT = 20, 10, 200
+CHATS, CRITERIA, LONG_CHAT = 30, 10, 200
+WARM = 3  # chats at the beginning that are not counted
 SAVED_MS, NEXT_MS, OPEN_S, WEIGHT_KB = 150.0, 300.0, 1.0, 150.0
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-BETWEEN_KEYS = 0.05  # seconds
+PACES = {"hurried": 0.12, "unhurried": 0.5}  # seconds from key to key, the one that submits among them
 PATIENCE = 30
 
-# Notes the time of each key, of each answer that is saved, and of the frame in which another chat is ready.
+# Notes the ms from a key to the word "Saved", of the server's answer, from submitting to the frame in which
+# another chat takes keys, and from the address to the first chat. It looks only when the page has changed.
 WATCH = """
 const now = () => performance.timeOrigin + performance.now();
-const add = (name, ms) => {
-    sessionStorage.setItem(name, JSON.stringify([...JSON.parse(sessionStorage.getItem(name) ?? "[]"), ms]));
-};
-let pressed = 0;
+const read = (name) => JSON.parse(sessionStorage.getItem(name) ?? "[]");
+const add = (name, values) => sessionStorage.setItem(name, JSON.stringify([...read(name), ...values]));
+let waiting = []; // keys whose answer is not saved yet
 addEventListener("keydown", (event) => {
-    pressed = now();
+    if (event.key === "t" || event.key === "f") waiting.push(now());
     if (!event.ctrlKey || event.key !== "Enter") return;
-    const chat = document.querySelector("h1").dataset.chat;
-    sessionStorage.setItem("left", JSON.stringify({ at: pressed, chat }));
+    const { chat } = document.querySelector("h1").dataset;
+    sessionStorage.setItem("left", JSON.stringify({ at: now(), chat }));
 }, true);
 const send = window.fetch;
 window.fetch = async (...request) => {
+    const sent = now();
     const response = await send(...request);
-    if (String(request[0]).includes("/labels/")) add("saved", now() - pressed);
+    if (String(request[0]).includes("/labels/")) add("answered", [now() - sent]);
     return response;
 };
 const look = () => {
+    const save = document.querySelector("#save");
+    if (save?.textContent) window.openedAt ??= performance.now();
+    if (waiting.length && save?.textContent.startsWith("Saved ") && !save.classList.contains("busy")) {
+        const at = now();
+        add("saved", waiting.map((pressed) => at - pressed));
+        waiting = [];
+    }
     const left = JSON.parse(sessionStorage.getItem("left"));
     const chat = document.querySelector("h1")?.dataset.chat;
-    if (left && chat && chat !== left.chat && document.querySelector("#save")?.textContent) {
-        sessionStorage.removeItem("left");
-        add("next", now() - left.at);
-    }
-    requestAnimationFrame(look);
+    if (!left || !chat || chat === left.chat || !save?.textContent) return;
+    sessionStorage.removeItem("left");
+    requestAnimationFrame(() => add("next", [now() - left.at]));
 };
-look();
+new MutationObserver(look).observe(document, { subtree: true, childList: true, characterData: true });
 """
 
 
@@ -78,10 +87,15 @@ def figures() -> Iterator[Figure]:
     with served() as url, browser() as chromium:
         page = signed_in(chromium, url, rater)
         weights = weight(page)
-        saved, following = sitting(page)
+        warm(page, url)
+        page.locator(".head form button").press("Enter")
+        label(page, WARM, pace=PACES["unhurried"])
+        found = {name: label(page, (CHATS - WARM - 1) // 2, pace=pace) for name, pace in PACES.items()}
         opened = long_chat(page, url, job, rater)
-    yield Figure("key to saved, p95", p95(saved), SAVED_MS, "ms")
-    yield Figure("submit to the next chat on screen, p95", p95(following), NEXT_MS, "ms")
+    for name, times in found.items():
+        yield Figure(f"{name} rater, key to saved, p95", p95(times["saved"]), SAVED_MS, "ms")
+        yield Figure(f"{name} rater, the server's part of it, p95", p95(times["answered"]), SAVED_MS, "ms")
+        yield Figure(f"{name} rater, submit to the next chat, p95", p95(times["next"]), NEXT_MS, "ms")
     yield Figure(f"a chat of {LONG_CHAT} turns, opened", opened, OPEN_S, "s")
     yield Figure("script and style of the screen, gzip", sum(weights), WEIGHT_KB, "KB")
 
@@ -137,7 +151,7 @@ def weight(page: Page) -> list[float]:
     sizes: list[float] = []
 
     def add(address: str) -> None:
-        match = re.search(r"/static/([^?]+\.(?:js|css))", address)
+        match = re.search(r"/static/\w+/([^?]+\.(?:js|css))", address)
         if match and match[1] not in found:
             found.add(match[1])
             sizes.append(len(gzip.compress(Path(str(finders.find(match[1]))).read_bytes())) / 1024)
@@ -146,21 +160,33 @@ def weight(page: Page) -> list[float]:
     return sizes
 
 
-def sitting(page: Page) -> tuple[list[float], list[float]]:
-    """All chats but the last one by key; ms from each key to its answer saved, and from chat to chat."""
-    page.locator(".head form button").press("Enter")
-    for number in range(1, CHATS):
+def warm(page: Page, url: str) -> None:
+    """Every thread of every worker has answered once before anything is measured."""
+    cookies = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in page.context.cookies())
+
+    def get(_: int) -> None:
+        connection = HTTPConnection(url.removeprefix("http://"), timeout=PATIENCE)
+        connection.request("GET", reverse("labeling:queue"), headers={"Cookie": cookies})
+        connection.getresponse().read()
+        connection.close()
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(get, range(96)))
+
+
+def label(page: Page, chats: int, *, pace: float) -> dict[str, list[float]]:
+    """So many chats by key; ms of each key until saved and answered, and from chat to chat."""
+    names = ("saved", "answered", "next")
+    page.evaluate("names => names.forEach((name) => sessionStorage.removeItem(name))", names)
+    for number in range(1, chats + 1):
         until(page, "document.querySelector('#why')?.textContent.startsWith('0 of')")
         for n in range(CRITERIA):
             page.keyboard.press("tf"[(n + number) % 2])
-            before = (number - 1) * CRITERIA + n
-            until(page, f"JSON.parse(sessionStorage.getItem('saved') ?? '[]').length > {before}")
-            time.sleep(BETWEEN_KEYS)
-        page.wait_for_load_state("networkidle")
+            time.sleep(pace)
         page.keyboard.press("Control+Enter")
         until(page, f"JSON.parse(sessionStorage.getItem('next') ?? '[]').length >= {number}")
-    read = page.evaluate("[sessionStorage.getItem('saved'), sessionStorage.getItem('next')]")
-    return json.loads(read[0]), json.loads(read[1])
+    found: list[str] = page.evaluate("names => names.map((name) => sessionStorage.getItem(name))", names)
+    return {name: json.loads(text) for name, text in zip(names, found, strict=True)}
 
 
 def until(page: Page, condition: str) -> None:
@@ -170,7 +196,7 @@ def until(page: Page, condition: str) -> None:
         with suppress(Error):  # the page is just changing
             if page.evaluate(condition):
                 return
-        time.sleep(0.01)
+        time.sleep(0.05)
     raise RuntimeError(f"not within {PATIENCE} s: {condition}")
 
 
@@ -186,8 +212,8 @@ def long_chat(page: Page, url: str, job: LabelingJob, rater: Rater) -> float:
     times = []
     for _ in range(3):
         page.goto(url + reverse("labeling:rate", args=[assignment.pk]))
-        until(page, "document.querySelector('#save').textContent")
-        times.append(page.evaluate("performance.now()") / 1000)
+        until(page, "window.openedAt")
+        times.append(page.evaluate("window.openedAt") / 1000)
     return float(min(times))
 
 

@@ -27,6 +27,7 @@ class QueueJob:
     name: str
     chat_set: str
     rubric: str
+    rubric_id: int
     criteria_count: int
     due_at: datetime | None
     calibration: bool
@@ -223,6 +224,7 @@ def _job(
         name=job.name,
         chat_set=job.chat_set.name,
         rubric=job.chat_set.rubric.name,
+        rubric_id=job.chat_set.rubric_id,
         criteria_count=len(asked),
         due_at=job.due_at,
         calibration=job.chat_set.kind == ChatSet.Kind.CALIBRATION,

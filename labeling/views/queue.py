@@ -47,6 +47,7 @@ def _job(job: QueueJob) -> dict[str, Any]:
     return {
         "name": job.name,
         "rubric": job.rubric,
+        "guideline_url": reverse("labeling:read_guideline", args=[job.rubric_id]),
         "criteria_count": job.criteria_count,
         "calibration": job.calibration,
         "due_at": job.due_at,

@@ -16,11 +16,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 
 from labeling.access import permission_or_404
-from labeling.models.labels import Assignment
+from labeling.models.labels import Assignment, LabelingJob, RaterNote
 from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion
 from labeling.selectors.guidelines import changes_since, guideline_for
 from labeling.selectors.labels import (
+    EXPIRED,
     Answer,
     answers_of,
     answers_seen,
@@ -30,6 +31,7 @@ from labeling.selectors.labels import (
     own_assignment,
     rules_of,
 )
+from labeling.selectors.notes import own_notes
 from labeling.selectors.queue import job_progress
 from labeling.selectors.rating import chat_in_work, chat_number
 from labeling.services.leases import LEASE, Conflict, SkipReason
@@ -47,23 +49,28 @@ def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
     if assignment is None:
         raise Http404
     if assignment.state == Assignment.State.SKIPPED:
-        messages.info(request, Conflict.MESSAGES["skipped"])
+        lost = assignment.skip_reason == EXPIRED
+        messages.info(request, Conflict.MESSAGES["lease_lost" if lost else "skipped"])
         return redirect("labeling:queue")
     criteria = criteria_of(assignment.job)
     answers = answers_of(assignment=assignment, criteria=criteria)
     progress = job_progress(job=assignment.job, rater=cast(Rater, assignment.rater))
+    number = chat_number(assignment=assignment, done=progress.done)
+    guidance = guideline_for(assignment=assignment, criteria=criteria)
     context = {
         "chat": assignment.chat,
         "job": assignment.job,
         "groups": _groups(criteria, answers),
-        "guidance": guideline_for(assignment=assignment, criteria=criteria),
+        "guidance": guidance,
         "changes": changes_since(assignment=assignment, criteria=criteria),
         "submitted": assignment.state == Assignment.State.SUBMITTED,
         "progress": progress,
-        "number": chat_number(assignment=assignment, done=progress.done),
+        "number": number,
+        # Not those done: a page that is fetched ahead is shown once this many are.
+        "before": number - 1,
         "onwards": _onwards(assignment),
         "reasons": SkipReason.choices,
-        "state": _state(assignment, criteria, answers),
+        "state": _state(assignment, criteria, answers) | {"guideline": guidance.number},
     }
     return render(request, "labeling/rate.html", context)
 
@@ -100,12 +107,14 @@ def _state(assignment: Assignment, criteria: list[Criterion], answers: dict[str,
         "store": _store(assignment),
         "submitted": assignment.state == Assignment.State.SUBMITTED,
         "revealed": answers_seen(assignment=assignment),
+        "stopped": "" if assignment.job.state == LabelingJob.State.OPEN else Conflict.MESSAGES["job_closed"],
         "urls": _urls(assignment),
         "criteria": [_criterion(row, answers) for row in criteria],
         "answers": {key: _answer(answer) for key, answer in answers.items()},
         "texts": {message["n"]: message["content"] for message in assignment.chat.messages},
         "rules": asdict(rules_of()),
         "active_ms": assignment.active_ms,
+        "notes": [_note(note) for note in own_notes(assignment=assignment)],
         "now": _ms(timezone.now()),
         "lease": _lease(assignment),
     }
@@ -120,6 +129,7 @@ def _urls(assignment: Assignment) -> dict[str, str]:
         "extend": reverse("api_extend", args=[assignment.pk]),
         "notes": reverse("api_assignment_notes", args=[assignment.pk]),
         "ahead": reverse("api_job_next", args=[assignment.job_id]),
+        "read": reverse("labeling:read_guideline", args=[assignment.job.chat_set.rubric_id]),
     }
     if may_reveal(assignment=assignment):
         urls["reveal"] = f"{api}reveal/"
@@ -149,12 +159,17 @@ def _ms(moment: datetime) -> int:
 
 
 def _store(assignment: Assignment) -> str:
-    """Names the rater's work on this chat in the browser's storage.
+    """Names the rater's work on this chat in the browser's storage, also after a lost chat was taken again.
 
-    NB: not by the id alone: another database on the same host gives it to another chat.
+    NB: not by ids alone: another database on the same host gives them to others.
     """
-    lease = f"rate:{assignment.pk}:{assignment.rater_id}".encode()
+    lease = f"rate:{assignment.job_id}:{assignment.chat_id}:{assignment.rater_id}".encode()
     return hmac.new(bytes(Workspace.current().fence_secret), lease, sha256).hexdigest()[:16]
+
+
+def _note(note: RaterNote) -> dict[str, str]:
+    criterion = note.criterion.key if note.criterion else ""
+    return {"kind": note.kind, "criterion": criterion, "text": note.text}
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

@@ -172,3 +172,28 @@ def test_links_in_a_chat_lead_nowhere(hostile: Page) -> None:
     assert hostile.url.split("#")[0] == here.split("#")[0]
     assert hostile.locator("#m2 .md [href]").count() == 0
     assert hostile.locator("#m2 b").count() == 1  # the role; what the chat wrote is text
+
+
+def test_turns_go_on_from_the_one_whose_words_were_being_chosen(hostile: Page) -> None:
+    for key in ("e", "j", "Enter", "ArrowRight", "j"):
+        hostile.keyboard.press(key)
+    expect(hostile.locator("#m3 input")).to_be_focused()
+    expect(hostile.locator("#picking")).to_contain_text("Turns:")
+    hostile.keyboard.press("Space")
+    hostile.keyboard.press("e")
+    expect(hostile.locator(".ev:visible .t")).to_have_text("turn 3")
+
+
+def test_brackets_choose_turns_too(hostile: Page) -> None:
+    for key in ("e", "]", "]", "[", "Space", "e", "f"):
+        hostile.keyboard.press(key)
+    saved(hostile)
+    assert evidence() == [{"n": 2}]
+
+
+def test_a_piece_of_evidence_unfolds_the_turn_it_is_in(hostile: Page) -> None:
+    for key in ("e", "]", "]", "Space", "e"):
+        hostile.keyboard.press(key)
+    expect(hostile.locator("#m3 pre")).to_be_hidden()
+    hostile.locator(".ev:visible .t").press("Enter")
+    expect(hostile.locator("#m3 pre")).to_be_visible()

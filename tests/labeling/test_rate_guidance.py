@@ -1,10 +1,13 @@
 """What the rating screen tells: the guideline, new texts, what a submit still needs, how long is left."""
 
+import re
 from datetime import timedelta
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Workspace
@@ -85,6 +88,55 @@ def test_a_text_that_changes_while_the_rater_works_is_told_at_once_and_answers_s
     expect(screen.locator("#why")).to_have_text("2 of 4 answered, 2 open")
 
 
+def test_a_new_guideline_is_told_while_the_rater_works(screen: Page, desk: Desk) -> None:
+    RubricGuideline.objects.create(rubric=desk.rubric, number=1, text="Read the whole chat.")
+    screen.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    banner = screen.locator("#reworded")
+    expect(banner).to_contain_text("Reworded while you work: Guideline")
+    reword(desk, "brief")
+    screen.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(banner.get_by_role("link")).to_have_text(["Guideline", "Brief"])
+
+
+def test_what_was_reworded_meanwhile_is_one_link_away(screen: Page, desk: Desk) -> None:
+    reword(desk)
+    screen.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    with screen.context.expect_page() as opened:
+        screen.locator("#reworded").get_by_role("link", name="Polite").press("Enter")
+    expect(opened.value.locator("#changed")).to_contain_text("Changed since version 1: Polite")
+    expect(opened.value.locator("#changed")).to_contain_text("greetings included")
+
+
+def test_the_announcement_of_a_new_text_leads_to_what_changed(screen: Page, desk: Desk) -> None:
+    screen.keyboard.press("t")
+    saved(screen)
+    reword(desk)
+    screen.reload()
+    with screen.context.expect_page() as opened:
+        screen.locator("#changes a[href*='/read/']").press("Enter")
+    expect(opened.value.locator("#changed")).to_contain_text("Polite")
+
+
+def test_all_texts_are_linked_from_the_guideline_and_the_queue(
+    screen: Page, desk: Desk, live_server: LiveServer
+) -> None:
+    page = reverse("labeling:read_guideline", args=[desk.rubric.pk])
+    screen.keyboard.press("g")
+    link = screen.get_by_role("complementary", name="Guideline").get_by_role("link")
+    expect(link).to_have_attribute("href", page)
+    screen.goto(live_server.url + reverse("labeling:queue"))
+    expect(screen.get_by_role("link", name="Guideline")).to_have_attribute("href", page)
+
+
+def test_hiding_the_announcement_leaves_the_focus_on_the_answer(screen: Page, desk: Desk) -> None:
+    screen.keyboard.press("t")
+    saved(screen)
+    reword(desk)
+    screen.reload()
+    screen.get_by_role("button", name="Hide this notice").press("Enter")
+    assert screen.evaluate("document.activeElement.type") == "radio"
+
+
 # ---------- rules of the workspace ----------
 
 
@@ -121,6 +173,43 @@ def test_submit_says_which_comment_is_missing(screen: Page) -> None:
     saved(screen)
 
 
+def test_a_comment_that_was_all_that_was_missing_leads_on(screen: Page) -> None:
+    Workspace.objects.update(comment_required=True)
+    screen.reload()
+    screen.keyboard.press("t")
+    expect(question(screen)).to_have_text("Is polite so?")
+    screen.keyboard.press("c")
+    screen.keyboard.type("It is.")
+    screen.keyboard.press("Escape")
+    expect(question(screen)).to_have_text("Is brief so?")
+    screen.keyboard.press("k")
+    screen.keyboard.press("c")
+    screen.keyboard.press("Escape")
+    expect(question(screen)).to_have_text("Is polite so?")
+    saved(screen)
+
+
+def test_evidence_that_was_all_that_was_missing_leads_on(screen: Page) -> None:
+    Workspace.objects.update(evidence_on_false=True)
+    screen.reload()
+    for key in ("f", "e", "Space", "e"):
+        screen.keyboard.press(key)
+    expect(question(screen)).to_have_text("Is brief so?")
+    saved(screen)
+
+
+def test_a_chat_is_submitted_from_its_last_comment(screen: Page) -> None:
+    Workspace.objects.update(comment_required=True)
+    screen.reload()
+    for n in range(4):
+        for key in "tc":
+            screen.keyboard.press(key)
+        screen.keyboard.type("So it is.")
+        screen.keyboard.press("Control+Enter" if n == 3 else "Escape")
+    expect(screen.locator("h1")).to_contain_text("chat-2")
+    assert set(Label.objects.values_list("state", "rationale")) == {("submitted", "So it is.")}
+
+
 # ---------- lease, time ----------
 
 
@@ -134,6 +223,7 @@ def test_the_lease_is_silent_until_two_minutes_are_left(screen: Page) -> None:
     expect(bar).to_contain_text("Less than two minutes left")
     bar.get_by_role("button", name="Extend").press("Enter")
     expect(bar).to_be_hidden()
+    assert screen.evaluate("document.activeElement.type") == "radio"
     assert Assignment.objects.get(state="leased").lease_expires_at > timezone.now() + timedelta(minutes=50)  # type: ignore[operator]
 
 
@@ -178,6 +268,7 @@ def test_the_clock_rests_when_nobody_is_there_and_counts_for_the_open_criterion(
 def test_the_time_can_be_hidden_and_stays_hidden(screen: Page) -> None:
     clock = screen.locator("#clock")
     expect(clock).to_contain_text("0:0")
+    expect(clock).to_have_accessible_name(re.compile(r"^Active time 0:0\d$"))
     clock.press("Enter")
     expect(clock).to_have_text("Show time")
     screen.reload()

@@ -10,7 +10,8 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.labels import Assignment, Label
-from tests.labeling.desk import Desk, answer_all, user_of
+from labeling.services.labelling import assignment_next
+from tests.labeling.desk import Desk, answer_all, expire, user_of
 from tests.labeling.screen import KEYS, MOUSE_EVENTS, answers, question, ready, saved, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -273,6 +274,29 @@ def test_a_phone_can_answer_and_submit_by_touch(browser: Any, live_server: LiveS
     phone.locator("#submit").tap()
     expect(phone.locator("h1")).to_contain_text("chat-2")
     context.close()
+
+
+def test_on_a_phone_a_button_leads_to_the_criteria_and_back_to_the_same_place(screen: Page) -> None:
+    screen.set_viewport_size({"width": 390, "height": 300})
+    across = screen.locator("#across")
+    expect(across).to_have_text("Criteria")
+    screen.evaluate("scrollTo(0, 40)")
+    across.press("Enter")
+    expect(question(screen)).to_be_in_viewport()
+    expect(across).to_have_text("Chat")
+    across.press("Enter")
+    expect(screen.locator("h1")).to_be_in_viewport()
+    assert screen.evaluate("scrollY") == 40
+    screen.set_viewport_size({"width": 1280, "height": 720})
+    expect(across).to_be_hidden()
+
+
+def test_a_lost_chat_is_not_said_to_be_skipped(screen: Page, desk: Desk) -> None:
+    Assignment.objects.filter(state="open").delete()
+    expire(Assignment.objects.get())
+    assert assignment_next(rater=desk.raters[1], job=desk.job) is not None
+    screen.reload()
+    expect(screen.get_by_role("status")).to_contain_text("went to another rater")
 
 
 @pytest.mark.parametrize("link", ["#m2 .no", "a.skip"])

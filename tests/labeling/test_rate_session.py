@@ -68,7 +68,7 @@ def test_script_and_style_of_the_screen_weigh_little(
     page.on("response", lambda response: loaded.add(response.url))
     page.goto(live_server.url + reverse("labeling:rate", args=[desk.taken().pk]))
     expect(page.locator("#save")).to_have_text("Saves as you answer")
-    names = {match[1] for url in loaded if (match := re.search(r"/static/([^?]+\.(?:js|css))", url))}
+    names = {match[1] for url in loaded if (match := re.search(r"/static/\w+/([^?]+\.(?:js|css))", url))}
     paths = [Path(str(finders.find(name))) for name in names]
     assert len(paths) > 15
     assert sum(len(gzip.compress(path.read_bytes())) for path in paths) / 1024 <= MOST_KB

@@ -1,15 +1,13 @@
 """Two tabs on one chat: each hears of the other at once, and nothing is overwritten unseen."""
 
-import uuid
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from labeling.models.labels import Assignment, Label
-from labeling.services.labelling import label_save
 from tests.labeling.desk import Desk, answer_all
-from tests.labeling.screen import answers, no_chat_ahead, question, ready, saved
+from tests.labeling.screen import answers, no_chat_ahead, question, ready, save_elsewhere, saved
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -23,13 +21,6 @@ def second(screen: Page) -> Iterator[Page]:
     ready(page)
     yield page
     page.close()
-
-
-def save_elsewhere(desk: Desk, *, value: bool) -> None:
-    """By another computer, of which this browser hears nothing."""
-    assignment = Assignment.objects.get(state="leased")
-    polite = desk.criteria[0]
-    label_save(assignment=assignment, rater=desk.rater, criterion=polite, value=value, client_id=uuid.uuid4())
 
 
 def test_both_tabs_are_told_and_what_one_saves_shows_in_the_other(screen: Page, second: Page) -> None:
@@ -61,7 +52,7 @@ def test_a_newer_answer_from_elsewhere_is_shown_beside_the_own_one(
 ) -> None:
     save_elsewhere(desk, value=False)
     screen.keyboard.press("t")
-    clash = screen.locator(".clash")
+    clash = screen.locator(".settle")
     expect(clash).to_contain_text("another tab saved “False”, here it is “True”")
     expect(screen.locator("#save")).to_have_text("Not saved: choose the answer that counts")
     assert answers() == {"polite": False}
@@ -80,12 +71,12 @@ def test_a_clash_survives_a_reload_and_keeps_the_chat_from_being_submitted(
     save_elsewhere(desk, value=False)
     for key in "tttt":
         screen.keyboard.press(key)
-    expect(screen.locator(".clash")).to_be_visible()
+    expect(screen.locator(".settle")).to_be_visible()
     screen.keyboard.press("Control+Enter")
     expect(screen.locator("#said")).to_have_text("Not submitted: answers are not saved yet")
     screen.once("dialog", lambda dialog: dialog.accept())
     screen.reload()
-    screen.locator(".clash").get_by_role("button", name="Keep True").press("Enter")
+    screen.locator(".settle").get_by_role("button", name="Keep True").press("Enter")
     saved(screen)
     assert answers()["polite"] is True
     problems[:] = [text for text in problems if "409" not in text]
@@ -107,7 +98,7 @@ def test_an_own_answer_whose_reply_got_lost_is_no_clash(screen: Page, problems: 
     screen.keyboard.press("k")
     screen.keyboard.press("f")
     saved(screen)
-    expect(screen.locator(".clash")).to_have_count(0)
+    expect(screen.locator(".settle")).to_have_count(0)
     assert answers() == {"polite": False}
     problems[:] = [text for text in problems if "ERR_FAILED" not in text and "409" not in text]
 
@@ -119,3 +110,33 @@ def test_answers_on_other_criteria_do_not_clash(screen: Page, desk: Desk) -> Non
     screen.keyboard.press("f")
     saved(screen)
     assert Label.objects.filter(value=False).count() == 1
+
+
+def test_a_clash_follows_what_the_rater_answers_meanwhile(
+    screen: Page, desk: Desk, problems: list[str]
+) -> None:
+    save_elsewhere(desk, value=False, criterion=3)
+    screen.keyboard.press("k")
+    screen.keyboard.press("t")
+    clash = screen.locator(".settle")
+    expect(clash.get_by_role("button", name="Keep True")).to_be_visible()
+    screen.keyboard.press("k")
+    screen.keyboard.press("n")
+    expect(clash.get_by_role("button", name="Keep Not applicable")).to_be_visible()
+    screen.keyboard.press("k")
+    screen.keyboard.press("f")  # the same as theirs: there is nothing to choose
+    expect(clash).to_have_count(0)
+    expect(screen.locator("#save")).to_have_text("Saved")
+    assert answers() == {"correct": False}
+    problems[:] = [text for text in problems if "409" not in text]
+
+
+def test_settling_a_clash_leads_back_to_the_answer(screen: Page, desk: Desk, problems: list[str]) -> None:
+    save_elsewhere(desk, value=False)
+    screen.keyboard.press("t")
+    screen.locator(".settle").get_by_role("button", name="Keep True").press("Enter")
+    saved(screen)
+    screen.keyboard.press("t")
+    expect(question(screen)).to_have_text("Is honest so?")
+    assert screen.evaluate("document.activeElement.type") == "radio"
+    problems[:] = [text for text in problems if "409" not in text]

@@ -1,5 +1,7 @@
 """What a rater can say beside the labels, and what the judge said: notes, key sets, the reveal."""
 
+import uuid
+
 import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
@@ -8,7 +10,7 @@ from labeling.models.people import Workspace
 from labeling.services.submitting import assignment_submit
 from tests.labeling.desk import Desk, answer_all
 from tests.labeling.judged import judge_desk
-from tests.labeling.screen import answers, question, saved
+from tests.labeling.screen import answers, forgive, question, saved
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -69,6 +71,47 @@ def test_a_note_whose_reply_got_lost_is_there_once(screen: Page, problems: list[
     expect(dialog).to_be_hidden()
     assert [note.kind for note in RaterNote.objects.all()] == ["comment"]
     problems[:] = [text for text in problems if "ERR_FAILED" not in text]
+
+
+def test_a_note_changed_after_its_reply_got_lost_is_sent_as_well(screen: Page, problems: list[str]) -> None:
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    screen.route("**/notes/", lose)
+    screen.keyboard.press("!")
+    dialog = screen.get_by_role("dialog", name="Tell the lead")
+    words = dialog.get_by_label("In your words")
+    words.fill("A card")
+    dialog.get_by_role("button", name="Send").press("Enter")
+    expect(dialog.get_by_role("alert")).to_contain_text("can’t be reached")
+    screen.unroute("**/notes/")
+    words.fill("A card number")
+    dialog.get_by_role("button", name="Send").press("Enter")
+    expect(dialog).to_be_hidden()
+    assert [note.text for note in RaterNote.objects.order_by("pk")] == ["A card", "A card number"]
+    forgive(problems, "ERR_FAILED", "409")
+
+
+def test_a_rater_finds_their_own_notes_on_the_chat_and_nobody_elses(screen: Page, desk: Desk) -> None:
+    notes = screen.locator("#notes")
+    expect(notes).to_be_hidden()
+    chat = Assignment.objects.get(state="leased").chat
+    for rater, text in ((desk.raters[1], "Not yours"), (desk.rater, "Is <b>that</b> polite?")):
+        RaterNote.objects.create(
+            rater=rater,
+            chat=chat,
+            kind="unclear",
+            criterion=desk.criteria[0],
+            text=text,
+            client_id=uuid.uuid4(),
+        )
+    screen.reload()
+    expect(notes.get_by_role("listitem")).to_have_text(["Unclear: Polite Is <b>that</b> polite?"])
+    screen.keyboard.press("!")
+    screen.keyboard.type("Two languages")
+    screen.get_by_role("button", name="Send").press("Enter")
+    expect(notes.get_by_role("listitem").last).to_have_text("Flag Two languages")
 
 
 # ---------- key sets ----------

@@ -28,7 +28,7 @@ const COMMANDS = {
   again: () => !$("#submitted").hidden && $("#submitted a").click(),
   search: () => screen.search.focus(),
   help: () => $("#keys").showModal(),
-  submit: () => screen.submit(),
+  submit: () => screen.finish.submit(),
 };
 const PICKING = {
   next: () => screen.picking.step(1),
@@ -36,6 +36,7 @@ const PICKING = {
   evidence: () => screen.endPicking(),
   help: COMMANDS.help,
 };
+const BRACKETS = { "[": PICKING.previous, "]": PICKING.next };
 const REPEATABLE = new Set(["next", "previous", "down", "up"]);
 const TEXT_FIELD = "textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox])";
 const OWN_KEYS = "a[href], button, summary"; // Enter and Space belong to them
@@ -49,10 +50,10 @@ function wordCommand(event) {
 }
 
 function pickingCommand(event) {
-  if (screen.picking.words) return wordCommand(event) ?? PICKING[keys.command(event)];
+  const turn = BRACKETS[event.key] ?? PICKING[keys.command(event)];
+  if (screen.picking.words) return wordCommand(event) ?? turn;
   if (event.key === "Enter" && !event.target.closest(OWN_KEYS)) return () => screen.picking.enter();
-  if (event.key === "Escape") return () => screen.endPicking();
-  return PICKING[keys.command(event)];
+  return event.key === "Escape" ? () => screen.endPicking() : turn;
 }
 
 function commandFor(event) {
@@ -64,14 +65,21 @@ function commandFor(event) {
   }
   if (event.shiftKey && /^[a-z]$/.test(key)) return key === "z" ? COMMANDS.redo : null;
   if (screen.picking.active) return pickingCommand(event);
-  if (/^(arrow|page)/.test(key) && event.target.closest("#main, #guideline")) return null; // they scroll there
+  const scrolls = event.target.closest("#main, #guideline") && event.target.tagName !== "H1";
+  if (scrolls && /^(arrow|page)/.test(key)) return null;
   return COMMANDS[keys.command(event)];
+}
+
+// Text fields keep their keys; a comment is often the last that was missing.
+function fieldCommand(event, field) {
+  const submits = event.key === "Enter" && (event.ctrlKey || event.metaKey) && field.matches("textarea");
+  return submits ? COMMANDS.submit : null;
 }
 
 document.addEventListener("keydown", (event) => {
   if (event.isComposing || event.keyCode === 229 || event.defaultPrevented || $("dialog[open]")) return;
-  if (event.target.closest?.(TEXT_FIELD)) return;
-  const command = commandFor(event);
+  const field = event.target.closest?.(TEXT_FIELD);
+  const command = field ? fieldCommand(event, field) : commandFor(event);
   if (!command) return;
   event.preventDefault();
   const held = event.repeat && !screen.picking.words && !REPEATABLE.has(keys.command(event));
@@ -81,13 +89,15 @@ document.addEventListener("keydown", (event) => {
 // A selection in the chat offers itself as evidence, for those without a keyboard.
 document.addEventListener("selectionchange", () => {
   const part = screen.picking.active || screen.stopped ? null : screen.spans.selected();
-  $("#selected").hidden = !part?.quote;
+  $("#selected").hidden = !part?.message;
 });
 
 addEventListener("beforeunload", (event) => {
   screen.commitComment();
-  if (screen.saving.unsent && !screen.stopped) event.preventDefault();
+  if (screen.saving.unsent && !screen.stopped && !screen.finish.left) event.preventDefault();
 });
+// A page from the browser's memory knows nothing of what happened since.
+addEventListener("pageshow", (event) => event.persisted && location.reload());
 // Back and forward lead to another chat; a link to a turn of this one stays here.
 addEventListener("popstate", () => {
   if (location.pathname !== screen.path) location.reload();
@@ -105,18 +115,20 @@ function wireButtons() {
   $("#skip button[value=cancel]").addEventListener("click", () => $("#skip").close());
   $("#skip form").addEventListener("submit", (event) => {
     event.preventDefault();
-    screen.skip(event.target);
+    screen.finish.skip(event.target);
   });
   for (const turn of document.querySelectorAll("#main details")) turn.addEventListener("toggle", labelFold);
 }
 
-function start() {
+// age: ms since the page that stands here now was fetched in place of another; none for a page that was loaded
+function start(age) {
   screen?.end();
-  screen = new Screen(start);
+  screen = new Screen(start, age);
   wireButtons();
   labelFold();
   keys.label();
   keys.wire($("#key-set"));
+  if (age !== undefined) $("h1").focus(); // where a screen reader reads which chat this is
 }
 
 start();

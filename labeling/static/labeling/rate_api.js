@@ -1,23 +1,51 @@
 // Requests of the rating screen to our own API.
 
 const TIMEOUT = 15_000;
+const SMALL = 15_000; // characters; a page that is left may send 64 KiB on in all
+
+// No answer that could be used: word for the line that tells how saving goes, message for a sentence.
+export class Trouble extends Error {
+  constructor(word, message) {
+    super(message);
+    this.word = word;
+  }
+}
 
 // The CSRF token, read anew each time: it changes when somebody signs in again.
 export function token() {
   return document.cookie.match(/(?:^|; )csrftoken=([^;]*)/)?.[1] ?? "";
 }
 
-export function call(method, url, body) {
+// The response where the server dealt with it, a Trouble where trying again may help.
+export async function call(method, url, body) {
   const headers = { Accept: "application/json", "X-CSRFToken": token() };
   if (body) headers["Content-Type"] = "application/json";
-  return fetch(url, {
-    method,
-    headers,
-    body: body && JSON.stringify(body),
-    redirect: "error",
-    keepalive: true,
-    signal: AbortSignal.timeout(TIMEOUT),
-  });
+  const response = await sent(url, { method, headers, body: body && JSON.stringify(body) });
+  if ([401, 403].includes(response.status)) throw new Trouble("Signed out", "You are signed out");
+  if (!response.ok && ![400, 404, 409].includes(response.status)) throw new Trouble("Server trouble", "The server has a problem");
+  return response;
+}
+
+async function sent(url, request) {
+  try {
+    const keepalive = (request.body?.length ?? 0) < SMALL;
+    return await fetch(url, { ...request, keepalive, redirect: "error", signal: AbortSignal.timeout(TIMEOUT) });
+  } catch {
+    throw new Trouble("Offline", "The server can’t be reached");
+  }
+}
+
+// A sentence on what went wrong with a request.
+export function tryAgain(error) {
+  return `${error instanceof Trouble ? error.message : "The server’s answer can’t be read"}. Try again.`;
+}
+
+// Why nothing more can be done with a chat; "" where it can.
+export async function ended(response) {
+  if (response.status === 404) return "This chat is no longer yours. What was not saved is kept in this browser.";
+  if (response.status !== 409) return "";
+  const { code, detail } = await response.json();
+  return code === "submitted" ? "This chat is submitted already." : detail;
 }
 
 // A 400's {"field": ["why"]} as one sentence.

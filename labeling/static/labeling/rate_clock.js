@@ -43,6 +43,16 @@ export class Clock {
     return taken;
   }
 
+  // What no answer has taken along yet, in ms.
+  get unsent() {
+    this.#count();
+    return Math.min(Math.round(this.#sum), HOUR);
+  }
+
+  get #sum() {
+    return Object.values(this.#active).reduce((sum, ms) => sum + ms, 0);
+  }
+
   #alive() {
     this.#count();
     this.#sign = performance.now();
@@ -65,10 +75,11 @@ export class Clock {
 
   #show() {
     this.#count();
-    const unsent = Object.values(this.#active).reduce((sum, ms) => sum + ms, 0);
-    const seconds = Math.floor((this.#before + this.#taken + unsent) / 1000);
+    const seconds = Math.floor((this.#before + this.#taken + this.#sum) / 1000);
     const words = hidden() ? "Show time" : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-    if (this.#button.textContent !== words) this.#button.textContent = words;
+    if (this.#button.textContent === words) return;
+    this.#button.textContent = words;
+    this.#button.ariaLabel = hidden() ? words : `Active time ${words}`;
   }
 
   #toggle() {

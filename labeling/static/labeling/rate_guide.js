@@ -24,11 +24,14 @@ export class Guide {
     const bar = document.querySelector("#changes");
     if (!bar) return;
     const [read, hide] = bar.querySelectorAll("button");
-    hide.addEventListener("click", () => bar.remove());
+    hide.addEventListener("click", () => {
+      bar.remove();
+      this.#leave();
+    });
     read.addEventListener("click", () => {
       if (read.dataset.first) open(read.dataset.first);
       bar.remove();
-      if (this.#panel.hidden) this.toggle();
+      this.#show();
     });
   }
 
@@ -39,9 +42,12 @@ export class Guide {
   }
 
   toggle() {
-    if (!this.#panel.hidden) return this.close();
+    return this.#panel.hidden ? this.#show() : this.close();
+  }
+
+  #show() {
     this.#panel.hidden = false;
-    return this.#panel.focus();
+    this.#panel.focus();
   }
 
   close() {
@@ -50,17 +56,19 @@ export class Guide {
   }
 }
 
-// Looks now and then whether a criterion reads otherwise by now; the page keeps the text it was opened with.
-export function watchTexts({ url, versions, names, signal }) {
+// Looks now and then whether a text reads otherwise by now; the page keeps those it was opened with.
+// numbers: {criterion: version; "": the guideline's}; names: the same in words; read: where changes are shown
+// soon: the page is not new; held(until): how long the server holds the chat
+export function watchTexts({ url, read, numbers, names, soon, held, signal }) {
   const banner = document.querySelector("#reworded");
   const look = async () => {
-    if (document.hidden || !banner.hidden) return;
+    if (document.hidden) return;
     try {
-      const { criteria } = await (await call("GET", url)).json();
-      const newer = criteria.filter(({ key, version }) => versions[key] && version > versions[key]);
-      if (!newer.length) return;
-      banner.querySelector("span").textContent = `Reworded while you work: ${newer.map(({ key }) => names[key]).join(", ")}. Your answers are kept.`;
-      banner.hidden = false;
+      const { number, criteria, lease_expires_at } = await (await call("GET", url)).json();
+      if (signal.aborted) return;
+      if (lease_expires_at) held(lease_expires_at);
+      const found = [{ key: "", version: number }, ...criteria];
+      tell(banner, found.filter(({ key, version }) => version > numbers[key]).map(({ key }) => link(names[key], `${read}?${new URLSearchParams({ criterion: key, was: numbers[key] })}`)));
     } catch {
       // offline: the next look will tell
     }
@@ -69,4 +77,19 @@ export function watchTexts({ url, versions, names, signal }) {
   const beat = setInterval(look, LOOK);
   document.addEventListener("visibilitychange", look, { signal });
   signal.addEventListener("abort", () => clearInterval(beat));
+  if (soon) look();
+}
+
+function tell(banner, links) {
+  const words = banner.querySelector("span");
+  if (links.length === words.childElementCount) return; // nothing, or it is said already
+  banner.hidden = false;
+  const list = links.flatMap((one, n) => (n ? [", ", one] : [one]));
+  words.replaceChildren("Reworded while you work: ", ...list, ". Your answers are kept.");
+}
+
+function link(name, href) {
+  const made = document.createElement("a");
+  Object.assign(made, { textContent: name, href, target: "_blank", title: "What changed" });
+  return made;
 }

@@ -9,11 +9,14 @@ export class Lease {
   #bar = document.querySelector("#lease");
   #told = "";
 
-  // left, length: ms; extend(): asks the server, resolves to the ms left then
-  constructor({ left, length, extend, signal }) {
+  #leave;
+
+  // left, length: ms; extend(): asks the server, resolves to the ms left then; leave(): the bar had the focus
+  constructor({ left, length, extend, leave, signal }) {
     this.#ends = Date.now() + left;
     this.#length = length;
     this.#extend = extend;
+    this.#leave = leave;
     const beat = setInterval(() => this.#show(), 1000);
     signal.addEventListener("abort", () => clearInterval(beat));
     this.#bar.querySelector("button").addEventListener("click", () => this.#ask());
@@ -31,7 +34,9 @@ export class Lease {
     button.disabled = true;
     const left = await this.#extend();
     button.disabled = false;
-    if (left !== null) this.renewed(left);
+    if (left === null) return;
+    this.renewed(left);
+    this.#leave();
   }
 
   #show() {

@@ -2,52 +2,88 @@
 
 import { call, token } from "./rate_api.js";
 
-const SOON = 3; // fetched when so many answers are open
-const AT_LEAST = 180_000; // ms that the chat fetched ahead must still be held
+const SOON = 6; // thought of when so few answers are open
+const CALM = 150; // ms without a key: our own requests must not hold up an answer
+const TIMEOUT = 15_000;
+const AT_LEAST = 180_000; // ms that a chat fetched ahead must still be held
 const TOAST = 10_000;
 const LAST = "lace-submitted";
 
 export class Ahead {
   #url;
   #id;
-  #asked = false;
-  #page = null; // {fresh, url, ends}
+  #calm = false;
+  #timer = 0;
+  #next = ""; // the address of the next chat, once it is taken
+  #page = null; // {fresh, url, at, left}
+  #running = null;
 
-  // url: leases the next chat of the job; id: the assignment in work
-  constructor({ url, id }) {
+  // url: takes the next chat of the job; id: the assignment in work
+  constructor({ url, id, signal }) {
     this.#url = url;
     this.#id = id;
+    signal.addEventListener("abort", () => this.busy());
   }
 
-  async fetch(open) {
-    if (this.#asked || open > SOON || !this.#url) return;
-    this.#asked = true;
+  // The answers are saved, so many are open: as long as no other one comes there is time for the next chat.
+  rest(open) {
+    this.busy();
+    if (open > SOON || this.#page || this.#running) return;
+    this.#calm = true;
+    this.#timer = setTimeout(() => {
+      this.#running = this.#prepare().finally(() => (this.#running = null));
+    }, CALM);
+  }
+
+  // An answer comes: whatever is next can wait.
+  busy() {
+    this.#calm = false;
+    clearTimeout(this.#timer);
+  }
+
+  async #prepare() {
     try {
-      const response = await call("POST", this.#url, { ahead: true });
-      if (!response.ok) return;
-      const { assignment, url } = await response.json();
-      if (!assignment || assignment === this.#id) return;
-      const page = await fetch(url, { redirect: "error" });
-      if (!page.ok) return;
-      const fresh = new DOMParser().parseFromString(await page.text(), "text/html");
-      const state = JSON.parse(fresh.querySelector("#rate-state").textContent);
-      this.#page = { fresh, url, ends: Date.now() + state.lease.left };
+      if (this.#next) this.#page = await read(this.#next, "low");
+      else this.#next = await this.#take(true);
     } catch {
-      // the next chat is then loaded when it is wanted
+      return; // the next chat is then fetched when it is wanted
     }
+    if (this.#calm) setTimeout(() => this.#calm && this.rest(0));
   }
 
-  // The page fetched ahead in place of this one; false when there is none, or it was held for too long.
-  show() {
-    if (!this.#page || this.#page.ends - Date.now() < AT_LEAST) return false;
-    const { fresh, url } = this.#page;
+  async #take(ahead) {
+    const { assignment, url } = await (await call("POST", this.#url, { ahead })).json();
+    if (!assignment || assignment === this.#id) throw new Error("no other chat");
+    return url;
+  }
+
+  // The next chat in place of this one; resolves to the age of its page in ms, or to null: a page must be loaded.
+  async show() {
+    this.busy();
+    await this.#running;
+    try {
+      const old = this.#page && this.#page.left - (Date.now() - this.#page.at) < AT_LEAST;
+      if (!this.#page || old) this.#page = await read((!old && this.#next) || (await this.#take(false)), "high");
+    } catch {
+      return null;
+    }
+    const { fresh, url, at } = this.#page;
     document.title = fresh.title;
     document.body.className = fresh.body.className;
     document.body.replaceChildren(...fresh.body.childNodes);
     history.pushState({}, "", url);
     scrollTo(0, 0);
-    return true;
+    return Date.now() - at;
   }
+}
+
+async function read(url, priority) {
+  const at = Date.now();
+  const page = await fetch(url, { redirect: "error", priority, signal: AbortSignal.timeout(TIMEOUT) });
+  const fresh = new DOMParser().parseFromString(await page.text(), "text/html");
+  const script = (root) => root.querySelector("script[type=module]").getAttribute("src");
+  if (script(fresh) !== script(document)) throw new Error("a page of another release");
+  return { fresh, url, at, left: JSON.parse(fresh.querySelector("#rate-state").textContent).lease.left };
 }
 
 // Taking a chat changes something, so it is a POST; the server redirects to the chat.

@@ -1,21 +1,25 @@
 // Words to the lead: this chat needs a look, this criterion is unclear, a remark on the chat.
 
-import { call, reasons, uuid } from "./rate_api.js";
+import { call, reasons, tryAgain, uuid } from "./rate_api.js";
+
+const KINDS = { flag: "Flag", unclear: "Unclear", comment: "Remark" };
 
 export class Notes {
   #dialog = document.querySelector("#note");
   #form = this.#dialog.querySelector("form");
   #words = this.#dialog.querySelector("textarea");
   #problem = this.#dialog.querySelector(".error");
+  #list = document.querySelector("#notes");
   #url;
   #say;
   #criterion = null;
   #client = "";
 
-  // url: where notes are posted; say(text): tells the rater
-  constructor({ url, say }) {
+  // url: where notes are posted; own: the rater's notes so far; name(key): a criterion in words; say(text): tells the rater
+  constructor({ url, own, name, say }) {
     this.#url = url;
     this.#say = say;
+    for (const { kind, criterion, text } of own) this.#show(kind, criterion ? name(criterion) : "", text);
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send();
@@ -42,24 +46,45 @@ export class Notes {
     this.#dialog.querySelector("blockquote").hidden = this.#form.elements.kind.value !== "unclear";
   }
 
-  // The same client_id for every try: a note whose reply got lost is not there twice.
   async #send() {
     const kind = this.#form.elements.kind.value;
-    const body = { kind, text: this.#words.value.trim(), client_id: this.#client };
-    if (kind === "unclear") Object.assign(body, { criterion: this.#criterion.key, version: this.#criterion.version });
-    if (!body.text) return this.#complain("Say in a few words what it is.");
+    const text = this.#words.value.trim();
+    const { key, name, version } = this.#criterion;
+    if (!text) return this.#complain("Say in a few words what it is.");
     const send = this.#form.querySelector("[type=submit]");
     send.disabled = true;
     try {
-      const response = await call("POST", this.#url, body);
+      const response = await this.#post({ kind, text, ...(kind === "unclear" && { criterion: key, version }) });
       if (!response.ok) return this.#complain(response.status === 400 ? reasons(await response.json()) : "It could not be sent.");
       this.#dialog.close();
+      this.#show(kind, kind === "unclear" ? name : "", text);
       return this.#say("Sent to the lead");
-    } catch {
-      return this.#complain("The server can’t be reached. Try again.");
+    } catch (error) {
+      return this.#complain(tryAgain(error));
     } finally {
       send.disabled = false;
     }
+  }
+
+  // The same client_id for every try: a note whose reply got lost is not there twice. One that was changed since
+  // is refused under it, and is a note of its own.
+  async #post(body) {
+    const response = await call("POST", this.#url, { ...body, client_id: this.#client });
+    if (response.status !== 409) return response;
+    this.#client = uuid();
+    return call("POST", this.#url, { ...body, client_id: this.#client });
+  }
+
+  #show(kind, about, text) {
+    const row = document.createElement("li");
+    const what = document.createElement("b");
+    what.textContent = about ? `${KINDS[kind]}: ${about}` : KINDS[kind];
+    const words = document.createElement("span");
+    words.dir = "auto";
+    words.textContent = text;
+    row.append(what, " ", words);
+    this.#list.querySelector("ul").append(row);
+    this.#list.hidden = false;
   }
 
   #complain(text) {

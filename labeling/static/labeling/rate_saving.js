@@ -1,103 +1,94 @@
 // Autosave of one chat's answers: kept in this browser until the server has them, sent one after the other.
 
-import { call, reasons, uuid } from "./rate_api.js";
+import { Trouble, call, ended, reasons, uuid } from "./rate_api.js";
 
 const LONGEST_WAIT = 30_000; // ms between two tries when offline
 const HOUR = 3_600_000;
 
 export class Saving {
-  // pending: {key: op}; loose: {key: comment and evidence of an open criterion}; active: {key: ms not sent yet}
-  kept = { pending: {}, loose: {}, undo: [], redo: [], active: {} };
   stopped = false;
-  #store;
-  #done = false;
+  #kept;
   #url;
   #versions;
   #revisions;
   #on;
   #running = null;
   #inFlight = "";
-  #lost = {}; // {key: answer} sent, and no reply came: the server may have it
-  #offline = false;
+  #lost = {}; // {key: answers} sent, and no reply came: the server may have one of them
+  #theirs = {}; // {key: answer} that another tab saved before
+  #refused = {}; // {key: why} the server does not take it
+  #trouble = null;
   #savedAt = null;
   #wait = 0;
   #retry = 0;
 
-  // store: names this rater's work on this chat, in this database
-  // revisions: {key: the revision this page knows}; 0 for none
-  // on: {state(text, kind), stop(message), refuse(message), saved(key, answer, reply), clash(key), time(key)}
-  constructor({ store, url, versions, revisions, on, signal }) {
-    this.#store = `lace-rate-${store}`;
+  // kept: what this browser keeps; url: the assignment
+  // versions, revisions: {key: what this page knows}; revision 0 for no answer
+  // on: {state(text, kind), stop(message), signedOut(is), saved(key, answer, reply), marked(key): it clashes, is
+  //   refused, or no more; retired(key): no longer asked; time(key); lack(key): what it must not be sent without}
+  constructor({ kept, url, versions, revisions, on, signal }) {
+    this.#kept = kept;
     this.#url = url;
     this.#versions = versions;
     this.#revisions = revisions;
     this.#on = on;
-    try {
-      Object.assign(this.kept, JSON.parse(localStorage.getItem(this.#store)));
-    } catch {
-      // storage switched off or spoilt: work goes on without it
-    }
     addEventListener("online", () => this.flush(), { signal });
-    addEventListener("pagehide", () => this.keep(), { signal });
+    const back = () => this.#trouble && !document.hidden && this.flush();
+    addEventListener("focus", back, { signal });
+    document.addEventListener("visibilitychange", back, { signal });
     signal.addEventListener("abort", () => clearTimeout(this.#retry));
   }
 
+  get waiting() {
+    return Object.keys(this.#kept.pending);
+  }
+
   get unsent() {
-    return Object.keys(this.kept.pending).length;
+    return this.waiting.length;
   }
 
-  get clashing() {
-    return Object.keys(this.kept.pending).filter((key) => this.kept.pending[key].theirs);
+  get revisions() {
+    return { ...this.#revisions };
   }
 
-  keep() {
-    if (this.#done) return;
-    try {
-      localStorage.setItem(this.#store, JSON.stringify(this.kept));
-    } catch {
-      // full or switched off: unsent answers then live as long as the page
-    }
+  theirs(key) {
+    return this.#theirs[key];
   }
 
-  // Nothing is left to do for this chat.
-  forget() {
-    Object.assign(this.kept, { pending: {}, loose: {}, undo: [], redo: [], active: {} });
-    this.#done = true;
-    try {
-      localStorage.removeItem(this.#store);
-    } catch {
-      // nothing was kept then
-    }
+  refused(key) {
+    return this.#refused[key];
   }
 
   put(key, answer) {
-    const waiting = this.kept.pending[key];
+    const waiting = this.#kept.pending[key];
+    delete this.#refused[key];
+    if (this.#theirs[key] && sameAnswer(answer, this.#theirs[key])) return this.settle(key, false);
     const unsentTime = waiting && waiting.client_id !== this.#inFlight ? waiting.active_ms : 0;
-    this.kept.pending[key] = {
+    this.#kept.put(key, {
       client_id: uuid(),
       answer,
       active_ms: Math.min(unsentTime + this.#on.time(key), HOUR),
       revision: waiting ? waiting.revision : this.#revisions[key],
-      theirs: waiting?.theirs,
-    };
-    this.flush();
+    });
+    return this.flush();
   }
 
-  // Another tab's answer is now the one this page knows; one that waits here is told by the server.
+  // What was saved elsewhere is now the answer this page knows; one that waits here is told by the server.
   adopt(key, revision) {
-    if (this.kept.pending[key]) return false;
+    if (this.#kept.pending[key]) return false;
     this.#revisions[key] = revision;
     return true;
   }
 
   // After a clash: true keeps this tab's answer, false drops it.
   settle(key, mine) {
-    const { theirs, ...op } = this.kept.pending[key];
-    this.#revisions[key] = theirs.revision;
-    if (mine) this.kept.pending[key] = { ...op, client_id: uuid(), revision: theirs.revision };
-    else delete this.kept.pending[key];
-    this.keep();
-    this.flush();
+    const { revision } = this.#theirs[key];
+    const op = this.#kept.pending[key];
+    delete this.#theirs[key];
+    this.#revisions[key] = revision;
+    if (mine) this.#kept.put(key, { ...op, client_id: uuid(), revision });
+    else this.#kept.drop(key);
+    return this.flush();
   }
 
   // Resolves when everything is sent, or the server can't be reached; then it is tried again later.
@@ -117,25 +108,39 @@ export class Saving {
   }
 
   show(busy = false) {
+    this.#on.signedOut(this.unsent > 0 && this.#trouble?.word === "Signed out");
+    this.#on.state(...this.#state(busy));
+  }
+
+  #state(busy) {
     const left = this.unsent;
-    if (left && this.stopped) this.#on.state(`Not saved, ${left} kept here`, "off");
-    else if (left && this.#offline) this.#on.state(`Offline, ${left} kept here, retrying`, "off");
-    else if (this.clashing.length && !busy) this.#on.state("Not saved: choose the answer that counts", "off");
-    else if (busy || left) this.#on.state("Saving", "busy");
-    else this.#on.state(this.#savedAt ? `Saved ${this.#savedAt}` : "", "");
+    const stuck = this.waiting.map((key) => this.#stuck(key)).filter(Boolean);
+    if (left && this.stopped) return [`Not saved, ${left} kept here`, "off"];
+    if (left && this.#trouble) return [`${this.#trouble.word}, ${left} kept here${this.#trouble.word === "Signed out" ? "" : ", retrying"}`, "off"];
+    if (busy || left > stuck.length) return ["Saving", "busy"];
+    if (left) return [`Not saved: ${stuck[0]}`, "off"];
+    const loose = Object.keys(this.#kept.loose).length; // comments and evidence without an answer
+    return [[this.#savedAt && `Saved ${this.#savedAt}`, loose && `${loose} kept here`].filter(Boolean).join(", "), ""];
+  }
+
+  // Why an answer waits for the rater; "" where it can be sent
+  #stuck(key) {
+    if (this.#theirs[key]) return "choose the answer that counts";
+    if (this.#refused[key]) return "an answer was refused";
+    const lack = this.#on.lack(key);
+    return lack && `${lack} missing`;
   }
 
   async #sendAll() {
-    const next = () => Object.keys(this.kept.pending).find((key) => !this.kept.pending[key].theirs);
     try {
-      for (let key; !this.stopped && (key = next()); ) {
+      for (let key; !this.stopped && (key = this.waiting.find((one) => !this.#stuck(one))); ) {
         this.show(true);
-        await this.#send(key, this.kept.pending[key]);
-        this.#offline = false;
+        await this.#send(key, this.#kept.pending[key]);
+        this.#trouble = null;
         this.#wait = 0;
       }
-    } catch {
-      this.#offline = true;
+    } catch (error) {
+      this.#trouble = error instanceof Trouble ? error : new Trouble("Server trouble");
       this.#wait = Math.min(this.#wait * 2 || 1000, LONGEST_WAIT);
       this.#retry = setTimeout(() => this.flush(), this.#wait);
     }
@@ -147,47 +152,53 @@ export class Saving {
     const url = `${this.#url}labels/${key}/`;
     const { value, rationale, evidence } = answer;
     const body = { client_id, value, rationale, evidence, active_ms, revision, version: this.#versions[key] };
-    this.#lost[key] ??= [];
-    this.#lost[key].push(answer);
+    (this.#lost[key] ??= []).push(answer);
     const response = answer.answered
       ? await call("PUT", url, body)
       : await call("DELETE", `${url}?client_id=${client_id}&revision=${revision}`);
-    if (response.status === 409) return this.#conflict(key, client_id, await response.json());
-    if (response.status === 404) return this.stop("This chat is no longer yours. What was not saved is kept in this browser.");
-    if (!response.ok && response.status !== 400) throw new Error(`HTTP ${response.status}`);
+    if (response.status === 404) return this.#gone(key, response);
+    if (response.status === 409) return this.#conflict(key, op, response);
     delete this.#lost[key];
-    if (response.status === 400) {
-      this.#drop(key, client_id);
-      return this.#on.refuse(reasons(await response.json()));
-    }
-    const saved = response.status === 204 ? { revision: 0 } : await response.json(); // withdrawn: there is none
-    this.#drop(key, client_id, saved.revision);
-    this.#revisions[key] = saved.revision;
-    this.#savedAt = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
-    this.#on.saved(key, answer, saved);
+    if (response.status === 400) return this.#refuse(key, op, reasons(await response.json()));
+    return this.#saved(key, op, response.status === 204 ? { revision: 0 } : await response.json()); // withdrawn: there is none
   }
 
-  #drop(key, client_id, revision) {
-    const waiting = this.kept.pending[key];
-    if (waiting?.client_id === client_id) delete this.kept.pending[key];
-    else if (waiting && revision !== undefined) waiting.revision = revision;
-    this.keep();
+  #saved(key, { client_id, answer }, reply) {
+    const waiting = this.#kept.pending[key];
+    if (waiting?.client_id === client_id) this.#kept.drop(key);
+    else if (waiting) this.#kept.put(key, { ...waiting, revision: reply.revision });
+    this.#revisions[key] = reply.revision;
+    this.#savedAt = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+    this.#on.saved(key, answer, reply);
   }
 
-  #conflict(key, client_id, { code, detail, answer }) {
-    if (code === "incomplete") {
-      this.#drop(key, client_id);
-      return this.#on.refuse(detail);
-    }
-    if (code !== "stale") return this.stop(detail);
+  // The criterion is no longer asked, or the chat is no longer the rater's.
+  async #gone(key, response) {
+    const chat = await call("GET", `${this.#url}guideline/`);
+    if (!chat.ok) return this.stop(await ended(response));
+    this.#kept.drop(key);
+    delete this.#revisions[key];
+    return this.#on.retired(key);
+  }
+
+  async #conflict(key, op, response) {
+    const { code, detail, answer, evidence } = await response.clone().json();
+    if (code === "incomplete") return this.#refuse(key, op, evidence?.length ? "Evidence is missing." : "A comment is missing.");
+    if (code !== "stale") return this.stop(code === "client_id_used" ? detail : await ended(response));
     const theirs = answer ?? { answered: false, value: null, rationale: "", evidence: [], revision: 0 };
     const own = this.#lost[key].some((sent) => sameAnswer(sent, theirs)); // its reply got lost
-    const waiting = this.kept.pending[key];
+    const waiting = this.#kept.pending[key];
     delete this.#lost[key];
-    if (own) Object.assign(waiting, { client_id: uuid(), revision: theirs.revision });
-    else waiting.theirs = theirs;
-    this.keep();
-    return own || this.#on.clash(key);
+    if (own) return this.#kept.put(key, { ...waiting, client_id: uuid(), revision: theirs.revision });
+    this.#theirs[key] = theirs;
+    return this.#on.marked(key);
+  }
+
+  // It stays here until the rater changes it.
+  #refuse(key, { client_id }, why) {
+    if (this.#kept.pending[key]?.client_id !== client_id) return;
+    this.#refused[key] = why;
+    this.#on.marked(key);
   }
 }
 

@@ -1,56 +1,64 @@
 // The rating screen of one chat: what is shown and what the rater does. People's text is only ever set as text.
 
 import { Answers } from "./rate_answers.js";
-import { call, reasons } from "./rate_api.js";
+import { call, ended } from "./rate_api.js";
 import { Clock } from "./rate_clock.js";
+import { Dock } from "./rate_dock.js";
+import { Finish } from "./rate_finish.js";
 import { Guide, watchTexts } from "./rate_guide.js";
+import { Kept } from "./rate_kept.js";
 import { Lease } from "./rate_lease.js";
-import { Ahead, load, offerBack, rememberSubmitted } from "./rate_next.js";
+import { Ahead, offerBack } from "./rate_next.js";
 import { Notes } from "./rate_notes.js";
 import { wireReveal } from "./rate_reveal.js";
 import { Saving } from "./rate_saving.js";
 import { Search } from "./rate_search.js";
 import { Spans, clearTints } from "./rate_spans.js";
 import { Tabs } from "./rate_tabs.js";
-import { Picking } from "./rate_turns.js";
-import { CriterionView, clashView } from "./rate_views.js";
+import { Picking, wireAcross } from "./rate_turns.js";
+import { CriterionView, clashBox, refusedBox } from "./rate_views.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const TYPING_PAUSE = 800; // ms without a key before a comment is saved
+const FRESH = 1000; // ms; an older page was fetched ahead
 
 export class Screen {
   opened = "";
   path = location.pathname;
-  leaving = false; // the chat is being submitted: keys wait for the next one
   #page = JSON.parse($("#rate-state").textContent);
   #end = new AbortController();
   #views = new Map();
+  #lacked = ""; // what the open criterion lacked when it was opened or answered
   #typing = 0;
-  #saidTimer = 0;
 
-  // replaced(): the page of the next chat stands in place of this one
-  constructor(replaced) {
+  // replaced(age): the page of the next chat stands in place of this one; age: ms since this one's was fetched
+  constructor(replaced, age = 0) {
     this.replaced = replaced;
     const { signal } = this.#end;
     const page = this.#page;
+    this.#skew = Date.now() - age - page.now;
     const by = (name) => Object.fromEntries(page.criteria.map((one) => [one.key, one[name]]));
     const versions = by("version");
-    const store = page.store;
-    this.saving = new Saving({ store, url: page.urls.assignment, versions, revisions: by("revision"), on: this.#savingCalls(), signal });
-    const { kept } = this.saving;
+    const { store } = page;
+    this.kept = new Kept({ store, keys: Object.keys(versions), signal });
+    const { kept } = this;
+    this.dock = new Dock({ signal });
+    this.saving = new Saving({ kept, url: page.urls.assignment, versions, revisions: by("revision"), on: this.#savingCalls(), signal });
     this.spans = new Spans(page.texts);
-    this.answers = new Answers({ page, saving: this.saving, changed: (key) => this.#render(key) });
+    this.answers = new Answers({ page, kept, saving: this.saving, changed: (key) => this.#changed(key) });
     this.picking = new Picking({ toggle: (n, on) => this.#pickTurn(n, on), turn: (n) => this.spans.turn(n) });
     this.search = new Search(() => this.focusAnswer());
     this.guide = new Guide(() => this.focusAnswer());
-    this.notes = new Notes({ url: page.urls.notes, say: (text) => this.say(text) });
-    this.clock = new Clock({ before: page.active_ms, active: kept.active, signal });
+    this.clock = new Clock({ before: page.active_ms, active: kept.tab.active, signal });
     this.tabs = new Tabs({ store, on: this.#tabCalls(), signal });
+    this.finish = new Finish(this, page);
+    this.ahead = new Ahead({ url: page.urls.ahead, id: page.id, signal });
     for (const one of page.criteria) this.#views.set(one.key, new CriterionView(one, this));
-    this.#holdChat(signal);
-    const names = Object.fromEntries(this.answers.keys.map((key) => [key, this.name(key)]));
-    watchTexts({ url: page.urls.assignment, versions, names, signal });
+    this.notes = new Notes({ url: page.urls.notes, own: page.notes, name: (key) => this.#views.get(key)?.name ?? key, say: (text) => this.say(text) });
+    this.#holdChat(age, signal);
+    this.#watchTexts(versions, age, signal);
+    wireAcross($("#across"), () => this.view().reveal(), { signal });
     this.#start();
   }
 
@@ -62,8 +70,21 @@ export class Screen {
     return this.saving.stopped;
   }
 
+  get leaving() {
+    return this.finish.leaving;
+  }
+
+  // The criteria that keep the chat from being submitted, or a change of it from being saved.
+  get unfinished() {
+    return this.submitted ? this.saving.waiting.filter((key) => this.answers.lack(key)) : this.answers.incomplete;
+  }
+
   name(key) {
     return this.#views.get(key).name;
+  }
+
+  names(keys) {
+    return keys.map((key) => this.#views.get(key)?.name ?? key).join(", ");
   }
 
   view() {
@@ -74,8 +95,8 @@ export class Screen {
     for (const key of this.answers.keys) this.#render(key);
     this.open(this.answers.incomplete[0] ?? this.answers.keys[0], { focus: false });
     this.saving.show();
-    for (const key of this.saving.clashing) this.#showClash(key);
-    if (this.saving.unsent) this.saving.flush();
+    if (this.#page.stopped) this.saving.stop(this.#page.stopped);
+    else if (this.saving.unsent) this.saving.flush();
     this.guide.notice((key) => this.open(key));
     offerBack({ signal: this.#end.signal });
     const { reveal } = this.#page.urls;
@@ -83,7 +104,7 @@ export class Screen {
       const item = (key) => this.#views.get(key)?.item;
       const shown = () => {
         this.#page.revealed = true;
-        this.#renderTotals();
+        this.renderTotals();
       };
       wireReveal({ button: $("#reveal"), url: reveal, item, say: (text) => this.say(text), shown });
     }
@@ -92,7 +113,6 @@ export class Screen {
   end() {
     this.#end.abort();
     clearTimeout(this.#typing);
-    clearTimeout(this.#saidTimer);
     clearTints();
   }
 
@@ -100,22 +120,34 @@ export class Screen {
 
   #savingCalls() {
     return {
-      state: (text, kind) => this.#showSaving(text, kind),
-      stop: (message) => this.#showStop(message),
-      refuse: (message) => this.say(`Not saved: ${message}`),
+      state: (text, kind) => this.dock.saving(text || (this.answers.some ? "Saved" : "Saves as you answer"), kind),
+      signedOut: (is) => this.dock.signedOut(is),
+      stop: (message) => {
+        this.dock.stop(message);
+        this.renderTotals();
+      },
       saved: (key, answer, { revision, post_reveal }) => {
         this.lease?.renewed();
         this.tabs.saved(key, answer, revision);
         if (post_reveal) this.#views.get(key).uncounted();
+        if (!this.submitted && !this.saving.unsent) this.ahead.rest(this.answers.incomplete.length);
       },
-      clash: (key) => this.#showClash(key),
+      marked: (key) => {
+        this.#render(key);
+        this.#views.get(key).item.scrollIntoView({ block: "nearest" });
+      },
+      retired: (key) => this.#retire(key),
       time: (key) => this.clock.take(key),
+      lack: (key) => (this.submitted ? this.answers.lack(key) : ""),
     };
   }
 
   #tabCalls() {
     return {
-      others: (count) => ($("#tabs").hidden = !count),
+      others: (count) => {
+        $("#tabs").hidden = !count;
+        $("#tabs").textContent = count ? "This chat is open in another tab too. What is saved there shows here." : "";
+      },
       saved: (key, answer, revision) => {
         if (!this.saving.adopt(key, revision)) return;
         this.answers.take(key, answer);
@@ -125,59 +157,97 @@ export class Screen {
     };
   }
 
-  #holdChat(signal) {
+  // The answers as the server has them, where they are other ones than this page knew.
+  async reread(keys) {
+    const { labels } = await (await call("GET", this.#page.urls.assignment)).json();
+    for (const key of keys.filter((one) => this.#views.has(one))) {
+      const theirs = labels.find(({ criterion }) => criterion === key);
+      if (this.saving.adopt(key, theirs?.revision ?? 0)) this.answers.take(key, theirs ?? { answered: false });
+    }
+    this.say(`Changed elsewhere: ${this.names(keys)}. Look again before you submit`);
+  }
+
+  // ms by which this computer's clock is ahead of the server's
+  #skew = 0;
+
+  #left(until) {
+    return new Date(until) - Date.now() + this.#skew;
+  }
+
+  #holdChat(age, signal) {
     const { lease, urls } = this.#page;
-    this.ahead = new Ahead({ url: urls.ahead, id: this.#page.id });
     if (!lease) return;
     const extend = async () => {
       try {
         const response = await call("POST", urls.extend);
-        const body = await response.json();
-        if (response.ok) return new Date(body.expires_at) - Date.now() + this.#skew;
-        this.saving.stop(body.detail ?? "This chat is no longer yours.");
-      } catch {
-        this.say("Not extended: the server can’t be reached. Try again.");
+        if (response.ok) return this.#left((await response.json()).expires_at);
+        this.saving.stop(await ended(response));
+      } catch (error) {
+        this.say(`Not extended: ${this.dock.failed(error)}`);
       }
       return null;
     };
-    this.lease = new Lease({ ...lease, extend, signal });
+    this.lease = new Lease({ left: lease.left - age, length: lease.length, extend, leave: () => this.focusAnswer(), signal });
   }
 
-  // ms by which this computer's clock is ahead of the server's
-  #skew = Date.now() - this.#page.now;
+  #watchTexts(versions, age, signal) {
+    const { urls, guideline } = this.#page;
+    watchTexts({
+      url: `${urls.assignment}guideline/`,
+      read: urls.read,
+      numbers: { ...versions, "": guideline },
+      names: { ...Object.fromEntries(this.answers.keys.map((key) => [key, this.name(key)])), "": "Guideline" },
+      soon: age > FRESH,
+      held: (until) => this.lease?.renewed(this.#left(until)),
+      signal,
+    });
+  }
+
+  // A criterion that is no longer asked.
+  #retire(key) {
+    const name = this.name(key);
+    this.answers.remove(key);
+    this.#views.get(key).item.remove();
+    this.#views.delete(key);
+    if (!this.answers.keys.length) return this.saving.stop("Nothing is asked about this chat any more.");
+    if (key === this.opened) {
+      this.opened = "";
+      this.open(this.answers.incomplete[0] ?? this.answers.keys[0]);
+    }
+    this.renderTotals();
+    return this.say(`${name} is no longer asked`);
+  }
 
   // ---------- showing ----------
 
-  #showSaving(text, kind) {
-    const words = text || (this.answers?.some ? "Saved" : "Saves as you answer");
-    const field = $("#save");
-    field.className = `save soft nowrap ${kind}`;
-    if (field.textContent !== words) field.textContent = words;
-  }
-
-  #showStop(message) {
-    $("#stopped p").textContent = message;
-    $("#stopped").hidden = false;
-    $("#lease").hidden = true;
-    for (const control of $$("input, textarea, .pick-turns, .ev button", $("#ask"))) control.disabled = true;
-    this.#renderTotals();
-  }
-
-  #showClash(key) {
-    const { theirs, answer } = this.saving.kept.pending[key];
-    const settle = (mine) => {
-      this.saving.settle(key, mine);
-      if (!mine) this.answers.take(key, theirs);
-    };
-    this.#views.get(key).clash(clashView({ theirs, answer, name: this.name(key), settle }));
+  #changed(key) {
+    this.ahead.busy();
+    this.#render(key);
   }
 
   #render(key) {
     const view = this.#views.get(key);
     const answer = this.answers.of(key);
-    view.show(answer, this.answers.lack(key), { typing: this.#typing });
+    const lack = this.saving.refused(key) ? "refused" : this.answers.lack(key);
+    view.show(answer, lack, { typing: this.#typing });
+    view.notice(this.#notice(key));
     if (key === this.opened) this.#tint(answer);
-    this.#renderTotals();
+    this.renderTotals();
+  }
+
+  #notice(key) {
+    const name = this.name(key);
+    const why = this.saving.refused(key);
+    if (why) return refusedBox({ name, why });
+    const theirs = this.saving.theirs(key);
+    if (!theirs) return null;
+    const settle = (mine) => {
+      this.saving.settle(key, mine);
+      if (mine) this.#render(key);
+      else this.answers.take(key, theirs);
+      this.focusAnswer();
+    };
+    return clashBox({ theirs, answer: this.answers.of(key), name, settle });
   }
 
   #tint({ evidence }) {
@@ -185,34 +255,37 @@ export class Screen {
     this.spans.show(evidence);
   }
 
-  #renderTotals() {
+  renderTotals() {
     for (const group of $$("[data-group]")) {
       const here = [...this.#views.values()].filter(({ item }) => group.contains(item));
       const done = here.filter(({ key }) => !this.answers.lack(key)).length;
       $("h2 span", group).textContent = `${done} of ${here.length}`;
     }
-    const why = this.submitted ? "Changes count at once" : this.answers.status((key) => this.name(key));
-    $("#why").textContent = this.submitted && this.#page.revealed ? "Changes are kept, and not counted" : why;
+    $("#why").textContent = this.#status();
     if (this.submitted) return;
     $("#submit").disabled = this.stopped || this.answers.incomplete.length > 0;
     $("#skip-chat").disabled = this.stopped;
-    this.ahead.fetch(this.answers.incomplete.length);
+  }
+
+  #status() {
+    const name = (key) => this.name(key);
+    if (!this.submitted) return this.leaving ? "Submitting" : this.answers.status(name);
+    const counts = this.#page.revealed ? "Changes are kept, and not counted" : "Changes count at once";
+    return this.answers.missing(this.unfinished, name) || counts;
   }
 
   say(text) {
-    const toast = $("#said");
-    toast.hidden = false;
-    toast.textContent = text;
-    clearTimeout(this.#saidTimer);
-    this.#saidTimer = setTimeout(() => (toast.hidden = true), 5000);
+    this.dock.say(text);
   }
 
   // ---------- moving ----------
 
   open(key, { focus = true } = {}) {
+    if (!this.#views.has(key)) return;
     this.commitComment();
     this.picking.end();
     this.opened = key;
+    this.#lacked = this.answers.lack(key);
     this.clock.open(key);
     this.guide.follow(key);
     for (const view of this.#views.values()) view.toggle(view.key === key);
@@ -232,14 +305,21 @@ export class Screen {
   #advance() {
     const { keys } = this.answers;
     const at = keys.indexOf(this.opened);
-    if (this.answers.lack(this.opened)) return this.#stay();
+    this.#lacked = this.answers.lack(this.opened);
+    if (this.#lacked) return this.#stay();
     const next = [...keys.slice(at + 1), ...keys.slice(0, at)].find((key) => this.answers.lack(key));
     return next ? this.open(next) : this.focusAnswer();
   }
 
   #stay() {
-    this.say(this.answers.lack(this.opened) === "evidence" ? "False needs evidence" : "A comment is needed");
+    this.say(this.#lacked === "evidence" ? "False needs evidence" : "A comment is needed");
     this.focusAnswer();
+  }
+
+  // A comment or evidence is there: where it was all that was missing it leads on, as an answer does.
+  proceed() {
+    if (this.#lacked && !this.answers.lack(this.opened)) return this.#advance();
+    return this.view().reveal();
   }
 
   // ---------- answering ----------
@@ -301,12 +381,12 @@ export class Screen {
     if (!evidence.some(same)) this.setEvidence([...evidence, part]);
     if (this.picking.words) return this.picking.leave();
     getSelection().removeAllRanges();
-    return this.focusAnswer();
+    return this.proceed();
   }
 
   endPicking() {
     this.picking.end();
-    this.view().reveal();
+    this.proceed();
   }
 
   // ---------- notes ----------
@@ -315,61 +395,4 @@ export class Screen {
     const { name, text, version } = this.view();
     this.notes.open(kind, { key: this.opened, name, text, version });
   }
-
-  // ---------- finishing ----------
-
-  async submit() {
-    if (this.stopped || this.leaving) return;
-    this.commitComment();
-    const [next] = this.submitted ? [] : this.answers.incomplete;
-    if (next) {
-      this.open(next);
-      this.say($("#why").textContent);
-      return;
-    }
-    this.leaving = true;
-    try {
-      await this.saving.flush();
-      if (this.stopped) return;
-      if (this.saving.unsent) this.say("Not submitted: answers are not saved yet");
-      else if (this.submitted) location.assign($("#onwards").href);
-      else await this.#finish(await call("POST", this.#page.urls.submit), "submitted");
-    } catch {
-      this.say("Not submitted: the server can’t be reached. Try again.");
-    } finally {
-      this.leaving = false;
-    }
-  }
-
-  async skip(form) {
-    const problem = $(".error", form);
-    const reason = new FormData(form).get("reason");
-    const text = $("#skip-text").value;
-    try {
-      const response = await call("POST", this.#page.urls.skip, { reason, text });
-      problem.textContent = response.status === 400 ? reasons(await response.json()) : "";
-      if (response.status !== 400) {
-        $("#skip").close();
-        await this.#finish(response, "skipped");
-      }
-    } catch {
-      problem.textContent = "The server can’t be reached. Try again.";
-    }
-    problem.hidden = !problem.textContent;
-  }
-
-  async #finish(response, word) {
-    const body = await response.json();
-    if (response.ok) {
-      this.saving.forget();
-      this.tabs.gone(word);
-      if (word === "submitted") rememberSubmitted();
-      if (word === "submitted" && this.ahead.show()) return this.replaced();
-      return load(body.next);
-    }
-    if (body.code !== "unanswered" && body.code !== "incomplete") return this.saving.stop(body.detail ?? "This chat is no longer yours.");
-    if (this.#views.has(body.criteria?.[0])) this.open(body.criteria[0]);
-    return this.say(body.detail);
-  }
 }
-

@@ -46,16 +46,17 @@ export class Spans {
   }
 
   show(evidence) {
-    const parts = evidence.filter((part) => part.quote);
+    const parts = evidence.filter((part) => part.start !== undefined);
     tint("evidence", parts.map((part) => this.turn(part.message)?.range(part)).filter(Boolean));
   }
 
   // The quoted words as they stand in the chat, hidden characters marked.
   quote(part) {
-    const range = this.turn(part.message)?.range(part);
+    const turn = this.turn(part.message);
+    const range = turn?.range(part);
     const quote = document.createElement("q");
     quote.dir = "auto";
-    if (!range) quote.textContent = part.quote;
+    if (!range) quote.textContent = turn?.quote(part) ?? "";
     else quote.append(...plain(range.cloneContents()));
     return quote;
   }

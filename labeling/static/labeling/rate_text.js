@@ -73,7 +73,12 @@ export class TurnText {
     const quote = chosen.trim();
     if (!quote) return null;
     start = points(this.text, start + chosen.indexOf(quote));
-    return { message: this.n, start, end: start + [...quote].length, quote };
+    return { message: this.n, start, end: start + [...quote].length };
+  }
+
+  // The words of a part.
+  quote({ start, end }) {
+    return this.text.slice(units(this.text, start), units(this.text, end));
   }
 
   // The place on screen of a part; null where nothing of it is shown.

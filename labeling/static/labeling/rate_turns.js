@@ -25,6 +25,23 @@ export function labelFold() {
   button.querySelector("span").textContent = closed ? "Unfold tool turns" : "Fold tool turns";
 }
 
+// On a phone chat and criteria stand one below the other: a button leads across and back to the same place.
+export function wireAcross(button, criteria, { signal }) {
+  let read = 0;
+  let there = false;
+  const watcher = new IntersectionObserver(([{ isIntersecting }]) => {
+    there = isIntersecting;
+    button.textContent = there ? "Chat" : "Criteria";
+  });
+  watcher.observe(document.querySelector("#ask"));
+  signal.addEventListener("abort", () => watcher.disconnect());
+  button.addEventListener("click", () => {
+    if (there) return scrollTo({ top: read });
+    read = scrollY;
+    return criteria();
+  });
+}
+
 export class Picking {
   active = false;
   words = null; // set while words of a turn are chosen
@@ -70,7 +87,9 @@ export class Picking {
   }
 
   step(by) {
-    this.#go(this.#turns[Math.min(Math.max(this.#at + by, 0), this.#turns.length - 1)]);
+    const at = this.#at;
+    this.#leaveWords();
+    this.#go(this.#turns[Math.min(Math.max(at + by, 0), this.#turns.length - 1)]);
   }
 
   // From turns to the words of one, and back.
@@ -96,7 +115,7 @@ export class Picking {
   }
 
   get #at() {
-    return this.#turns.findIndex(({ box }) => box === document.activeElement);
+    return this.#turns.findIndex(({ box }) => box === this.#here);
   }
 
   #leaveWords() {

@@ -3,7 +3,8 @@
 import { WORDS } from "./rate_answers.js";
 
 const $ = (selector, root) => root.querySelector(selector);
-const LACKS = { answer: "open", evidence: "evidence missing", comment: "comment missing" };
+const LACKS = { answer: "open", evidence: "evidence missing", comment: "comment missing", refused: "not saved" };
+const QUOTED = 80; // characters of a quote that a button's name takes
 
 function element(name, className, text) {
   const made = document.createElement(name);
@@ -56,7 +57,7 @@ export class CriterionView {
     comment.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.isComposing) return;
       screen.commitComment();
-      this.focus();
+      screen.proceed();
     });
     $(".pick-turns", form).addEventListener("click", () => (screen.picking.active ? screen.endPicking() : screen.addEvidence()));
     $(".unclear", form).addEventListener("click", () => screen.note("unclear"));
@@ -82,10 +83,12 @@ export class CriterionView {
     const row = element("li", "ev", "");
     const turn = element("a", "t", `turn ${part.message}`);
     turn.href = `#m${part.message}`;
-    const what = part.quote ? this.#screen.spans.quote(part) : element("span", "", "whole turn");
+    turn.addEventListener("click", () => document.querySelector(`#m${part.message} details`)?.setAttribute("open", ""));
+    const words = part.start === undefined ? "" : this.#screen.spans.quote(part);
+    const what = words || element("span", "", "whole turn");
     const remove = element("button", "", "Remove");
     remove.type = "button";
-    remove.setAttribute("aria-label", `Remove turn ${part.message}${part.quote ? `: ${part.quote}` : ""}`);
+    remove.setAttribute("aria-label", `Remove turn ${part.message}${words && `: ${words.textContent.slice(0, QUOTED)}`}`);
     remove.addEventListener("click", () => {
       this.#screen.setEvidence(answer.evidence.filter((other) => other !== part));
       this.focus();
@@ -119,29 +122,36 @@ export class CriterionView {
     $(".uncounted", this.form).hidden = false;
   }
 
-  clash(view) {
-    $(".clash", this.item)?.remove();
-    this.item.prepend(view);
-    view.scrollIntoView({ block: "nearest" });
+  // What the rater has to settle here; null: nothing any more
+  notice(box) {
+    $(".settle", this.item)?.remove();
+    if (box) this.item.prepend(box);
   }
 }
 
 // Two tabs, two answers: both are shown, and the rater says which one counts.
-export function clashView({ theirs, answer, name, settle }) {
-  const box = element("div", "call warn clash", "");
-  box.setAttribute("role", "alert");
+export function clashBox({ theirs, answer, name, settle }) {
   const word = ({ value, answered = true }) => (answered ? WORDS[value] : "open");
-  box.append(element("p", "", `${name}: another tab saved “${word(theirs)}”, here it is “${word(answer)}”.`));
+  const box = settleBox(`${name}: another tab saved “${word(theirs)}”, here it is “${word(answer)}”.`);
   const actions = element("div", "actions", "");
   for (const [mine, text] of [[true, `Keep ${word(answer)}`], [false, `Take ${word(theirs)}`]]) {
     const button = element("button", "btn", text);
     button.type = "button";
-    button.addEventListener("click", () => {
-      box.remove();
-      settle(mine);
-    });
+    button.addEventListener("click", () => settle(mine));
     actions.append(button);
   }
   box.append(actions);
+  return box;
+}
+
+// The server does not take an answer: it stays here until the rater changes it.
+export function refusedBox({ name, why }) {
+  return settleBox(`${name} is not saved: ${why} Change the answer to save it.`);
+}
+
+function settleBox(text) {
+  const box = element("div", "call warn settle", "");
+  box.setAttribute("role", "alert");
+  box.append(element("p", "", text));
   return box;
 }

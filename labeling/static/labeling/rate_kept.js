@@ -1,0 +1,96 @@
+// What of the work on a chat is kept in this browser. Each answer lies under a name of its own: two tabs on the
+// chat don't overwrite each other's, and whoever opens it next finds what both left.
+
+const ALL = "lace-rate-";
+const LONGEST = 30 * 24 * 3_600_000; // ms until what nobody came back for is removed
+
+export class Kept {
+  pending = {}; // {criterion: {client_id, answer, active_ms, revision}}, not saved yet
+  loose = {}; // {criterion: {rationale, evidence}} as long as it has no answer
+  tab = { undo: [], redo: [], active: {} }; // of this tab: steps, and {criterion: ms not sent yet}
+  #store;
+  #done = false;
+
+  // store: names this rater's work on this chat, in this database; keys: the criteria asked
+  constructor({ store, keys, signal }) {
+    this.#store = `${ALL}${store}`;
+    attempt(() => this.#read(new Set(keys)));
+    const write = () => this.#done || attempt(() => sessionStorage.setItem(this.#store, JSON.stringify(this.tab)));
+    addEventListener("pagehide", write, { signal });
+    document.addEventListener("visibilitychange", () => document.hidden && write(), { signal });
+  }
+
+  #read(keys) {
+    for (const [name, entry] of entries()) {
+      if (!(entry?.at > Date.now() - LONGEST)) localStorage.removeItem(name);
+      else if (name.startsWith(`${this.#store}:`)) this.#take(keys, name, entry);
+    }
+    const tab = JSON.parse(sessionStorage.getItem(this.#store));
+    if (!tab) return;
+    const asked = ({ key }) => keys.has(key);
+    Object.assign(this.tab, { ...tab, undo: tab.undo.filter(asked), redo: tab.redo.filter(asked) });
+  }
+
+  // The newest of a criterion counts; one that is no longer asked is of no use.
+  #take(keys, name, entry) {
+    const { key, what } = entry;
+    const other = this[what][key];
+    if (keys.has(key) && !(other?.at > entry.at)) this[what][key] = entry;
+    else localStorage.removeItem(name);
+    if (other && this[what][key] === entry) localStorage.removeItem(this.#name(other));
+  }
+
+  #name({ what, key, client_id }) {
+    return `${this.#store}:${what === "pending" ? client_id : `loose-${key}`}`;
+  }
+
+  put(key, op) {
+    this.drop(key);
+    this.#write("pending", key, op);
+  }
+
+  drop(key) {
+    this.#remove("pending", key);
+  }
+
+  // The comment and the evidence of a criterion that has no answer yet; null: it has one.
+  hold(key, part) {
+    this.#remove("loose", key);
+    if (part && (part.rationale || part.evidence.length)) this.#write("loose", key, part);
+  }
+
+  #write(what, key, given) {
+    const entry = { ...given, what, key, at: Date.now() };
+    this[what][key] = entry;
+    attempt(() => localStorage.setItem(this.#name(entry), JSON.stringify(entry)));
+  }
+
+  #remove(what, key) {
+    const entry = this[what][key];
+    if (!entry) return;
+    delete this[what][key];
+    attempt(() => localStorage.removeItem(this.#name(entry)));
+  }
+
+  // Nothing is left to do for this chat.
+  forget() {
+    this.#done = true;
+    for (const what of ["pending", "loose"]) for (const key of Object.keys(this[what])) this.#remove(what, key);
+    this.tab = { undo: [], redo: [], active: {} };
+    attempt(() => sessionStorage.removeItem(this.#store));
+  }
+}
+
+function entries() {
+  const names = Object.keys(localStorage).filter((name) => name.startsWith(ALL));
+  return names.map((name) => [name, attempt(() => JSON.parse(localStorage.getItem(name)))]);
+}
+
+// Storage may be switched off, full or spoilt: work goes on, and what is not saved lives as long as the page.
+function attempt(work) {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
