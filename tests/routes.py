@@ -77,7 +77,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- labelling jobs
     "labeling:job_list": (get(LEADS),),
     "labeling:job_new": (get(LEADS), post(LEADS)),
-    "labeling:job_new_size": (get(NOBODY),),  # without a set in the query there is nothing
+    "labeling:job_new_size": (post(NOBODY),),  # without a set in the query there is nothing
     "labeling:job_detail": (get(LEADS),),
     "labeling:job_close": (post(LEADS),),
     "labeling:job_start": (post(LEADS),),

@@ -299,6 +299,8 @@ def assignment_submit(*, assignment: Assignment, rater: Rater) -> Assignment:
         return row
     check_held(row)
     criteria = criteria_of(row.job)
+    if not criteria:
+        raise Conflict("nothing_asked")
     drafts = draft_revisions(assignment=row, criterion_ids=[criterion.pk for criterion in criteria])
     locked = drafts.select_related("label", "version").select_for_update(of=("label",)).order_by("label_id")
     by_criterion = {draft.label.criterion_id: draft for draft in locked}
