@@ -143,6 +143,9 @@ def _passed(job: LabelingJob, rater: Rater, *, now: datetime, wait: bool) -> Ass
     Without the waiting a rater could leave empty-handed while the one they were passed over for lets go.
     NB: who holds a chat may not wait, or two of them could wait for each other's.
     """
+    # Who is through with a job asks for all of its slots: once is enough.
+    if not free_slots(rater_id=rater.pk, now=now).filter(job=job).exists():
+        return None
     opened = _opened(job.pk, rater.pk)
     ran_out = _wanted(job.pk, rater.pk).filter(RAN_OUT, lease_expires_at__lt=now)
     tries = [(opened, True), (ran_out, True)]

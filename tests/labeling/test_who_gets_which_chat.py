@@ -227,7 +227,7 @@ def test_a_lost_chat_is_taken_over_by_marking_it_instead_of_deleting_a_slot() ->
     desk = make_desk(chats=1)
     expire(desk.taken())
     sent = statements(desk, 1)
-    assert [sql.split()[0] for sql in sent] == [*["SELECT"] * 5, "UPDATE", "INSERT"]
+    assert [sql.split()[0] for sql in sent] == [*["SELECT"] * 6, "UPDATE", "INSERT"]
 
 
 def test_asking_again_writes_nothing_while_the_lease_is_young_and_renews_it_later() -> None:
