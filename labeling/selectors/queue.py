@@ -78,7 +78,7 @@ class RecentChat:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The whole page: jobs in work first, then newest first, few closed ones; the chats submitted last."""
+    """The whole page: jobs in work first, then rounds, then newest first, few closed ones; chats done last."""
 
     jobs: tuple[QueueJob, ...]
     recent: tuple[RecentChat, ...]
@@ -207,7 +207,7 @@ def queue_for(*, rater: Rater) -> Queue:
         )
         for job in jobs
     ]
-    rows.sort(key=lambda row: (not row.offered, row.assignment is None))
+    rows.sort(key=lambda row: (not row.offered, row.assignment is None, not row.calibration))
     return Queue(jobs=tuple(rows), recent=_recent(submitted))
 
 
