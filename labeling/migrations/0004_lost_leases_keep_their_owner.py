@@ -4,6 +4,12 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 
+def forget_lost(apps, schema_editor):
+    """On the way back a rater may have one row a chat: what they lost is nobody's again."""
+    lost = apps.get_model('labeling', 'Assignment').objects.filter(state='skipped', skip_reason='lease expired')
+    lost.update(rater=None)
+
+
 class Migration(migrations.Migration):
 
     dependencies = [
@@ -15,6 +21,7 @@ class Migration(migrations.Migration):
             model_name='assignment',
             name='assignment_rater',
         ),
+        migrations.RunPython(migrations.RunPython.noop, forget_lost),
         migrations.AlterField(
             model_name='assignment',
             name='chat',

@@ -78,7 +78,7 @@ class RecentChat:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The whole page: jobs in work first, then rounds, then newest first, few closed ones; chats done last."""
+    """The whole page: jobs in work first, then rounds, then newest first; the chats submitted last."""
 
     jobs: tuple[QueueJob, ...]
     recent: tuple[RecentChat, ...]
