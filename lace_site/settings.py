@@ -78,6 +78,8 @@ def database() -> dict[str, Any]:
         return config | {"CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}
     path = Path(config["NAME"])
     config["NAME"] = str(path if path.is_absolute() else BASE_DIR / path)
+    # NB: the last connection that closes checkpoints and deletes the log; without this, after each request.
+    config["CONN_MAX_AGE"] = 60
     config["OPTIONS"] = {
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",

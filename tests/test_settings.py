@@ -3,9 +3,16 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.db import connections
+from django.db.backends.signals import connection_created
+from django.test import RequestFactory
+
+from lace_site.wsgi import application
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -53,6 +60,35 @@ def test_limits_that_are_not_set_are_no_limits(value: str | None, read: str) -> 
     show = f"from django.conf import settings; print(settings.{names[0]}, settings.{names[1]})"
     given = {} if value is None else dict.fromkeys(names, value)
     assert manage("shell", "--no-imports", "-c", show, **given).stdout.strip() == read
+
+
+@pytest.mark.django_db(transaction=True)
+def test_requests_of_one_thread_share_a_database_connection() -> None:
+    """As the server's threads handle them; Django's test client would keep the connection in any case."""
+    opened: list[int] = []
+    statuses: list[str] = []
+
+    def note(**_: Any) -> None:
+        opened.append(1)
+
+    def answer(status: str, *_: Any) -> Any:
+        statuses.append(status)
+
+    def requests() -> None:
+        try:
+            for _ in range(2):
+                call = {**RequestFactory(HTTP_HOST="localhost").get("/readyz").environ}
+                application(call, answer).close()
+        finally:
+            connections.close_all()
+
+    connection_created.connect(note)
+    try:
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(requests).result()
+    finally:
+        connection_created.disconnect(note)
+    assert (len(opened), len(statuses)) == (1, 2)
 
 
 def test_an_unknown_command_is_wrong_usage() -> None:

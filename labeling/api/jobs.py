@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from django.contrib.auth.models import Group
 from django.core import exceptions
+from django.db import transaction
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -36,7 +37,7 @@ from labeling.selectors.jobs import JobRow, job_rows
 from labeling.selectors.queue import jobs_of
 from labeling.selectors.sets import labellers
 from labeling.services.jobs import job_close, job_open, job_start
-from labeling.services.leases import assignment_next
+from labeling.services.leases import Conflict, assignment_next
 from labeling.services.roles import rater_for
 
 MOST_RATERS = 500
@@ -113,12 +114,15 @@ class SkippedOutput(serializers.Serializer[Any]):
 
 
 class ProgressOutput(serializers.Serializer[JobPage]):
-    """How far a job is; the newest 50 of the skipped chats."""
+    """How far a job is; the newest 50 of the skipped chats, of those that the reader may see."""
 
     raters = RaterProgressOutput(many=True)
     topics = TopicProgressOutput(many=True)
     skipped = SkippedOutput(many=True)
     skipped_total = serializers.IntegerField()
+    missing = serializers.ListField(
+        child=serializers.CharField(), help_text="Who has not finished its calibration round."
+    )
 
 
 class JobDetailOutput(JobOutput):
@@ -193,7 +197,8 @@ class JobsApi(APIView):
         given = JobInput(data=request.data)
         given.is_valid(raise_exception=True)
         try:
-            job = job_open(by=cast(User, request.user), **_asked(given.validated_data))
+            with transaction.atomic():  # a refused job leaves no rater behind
+                job = job_open(by=cast(User, request.user), **_asked(given.validated_data))
         except exceptions.ValidationError as refused:
             raise ValidationError(_in_its_words(refused)) from refused
         return Response(JobOutput(_row(job)).data, status=status.HTTP_201_CREATED)
@@ -217,7 +222,7 @@ class JobApi(APIView):
             "gold_set": job.gold_set.name if job.gold_set else None,
             "gold_rate": job.gold_rate,
             "calibration": job.calibration_id,
-            "progress": ProgressOutput(job_page(job=job)).data,
+            "progress": ProgressOutput(job_page(job=job, user=cast(User, request.user))).data,
         }
         return Response({**JobOutput(_row(job)).data, **more})
 
@@ -262,17 +267,23 @@ class NextApi(APIView):
     @extend_schema(
         operation_id="job_next",
         request=NextInput,
-        responses={200: NextOutput, 400: WRONG, 403: FORBIDDEN, 404: NOT_FOUND},
+        responses={200: NextOutput, 400: WRONG, 403: FORBIDDEN, 404: NOT_FOUND, 409: ProblemOutput},
     )
     def post(self, request: Request, job_id: int) -> Response:
-        """Lease the chat after the one in work, or the first; asking again gives the same one."""
+        """Lease the chat after the one in work, or the first; asking again gives the same one.
+
+        409 `round_first` while the rater has chats of the job's calibration round left.
+        """
         given = NextInput(data=request.data)
         given.is_valid(raise_exception=True)
         rater = rater_for(user=cast(User, request.user))
         job = jobs_of(rater_id=rater.pk).filter(pk=job_id).first()
         if job is None:
             raise Http404
-        taken = assignment_next(rater=rater, job=job, ahead=given.validated_data["ahead"])
+        try:
+            taken = assignment_next(rater=rater, job=job, ahead=given.validated_data["ahead"])
+        except Conflict as refused:
+            raise problem(refused.code, str(refused)) from refused
         url = reverse("labeling:rate", args=[taken.pk]) if taken else None
         return Response({"assignment": taken.pk if taken else None, "url": url})
 

@@ -198,6 +198,7 @@ class QueueJobOutput(serializers.Serializer[QueueJob]):
     criteria = serializers.IntegerField(source="criteria_count")
     due_at = serializers.DateTimeField(allow_null=True)
     closed = serializers.BooleanField()
+    held_up = serializers.BooleanField(help_text="Chats of its calibration round come first.")
     done = serializers.IntegerField()
     total = serializers.IntegerField()
     assignment = serializers.IntegerField(allow_null=True)

@@ -78,7 +78,8 @@ class Assignment(models.Model):
         SKIPPED = "skipped", "Skipped"
 
     job = models.ForeignKey(LabelingJob, on_delete=models.PROTECT, related_name="assignments")
-    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    # NB: found through assignment_chat_rater.
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+", db_index=False)
     slot = models.PositiveSmallIntegerField()
     position = models.PositiveIntegerField()
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
@@ -102,8 +103,11 @@ class Assignment(models.Model):
             models.UniqueConstraint(
                 fields=["job", "chat", "slot"], name="assignment_slot", condition=~Q(state="skipped")
             ),
+            # A lost lease keeps its owner, who may get the chat again.
             models.UniqueConstraint(
-                fields=["job", "chat", "rater"], name="assignment_rater", condition=Q(rater__isnull=False)
+                fields=["job", "chat", "rater"],
+                name="assignment_rater",
+                condition=Q(rater__isnull=False) & ~Q(state="skipped", skip_reason="lease expired"),
             ),
             models.CheckConstraint(
                 condition=Q(state="leased", lease_token__isnull=False, lease_expires_at__isnull=False)
@@ -115,6 +119,7 @@ class Assignment(models.Model):
         indexes = [
             models.Index(fields=["job", "position"], name="assignment_open", condition=Q(state="open")),
             models.Index(fields=["rater", "state"], name="assignment_rater_state"),
+            models.Index(fields=["chat", "rater"], name="assignment_chat_rater"),
             models.Index(fields=["lease_expires_at"], name="assignment_expiry", condition=Q(state="leased")),
         ]
 

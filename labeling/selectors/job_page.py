@@ -1,19 +1,20 @@
 """One labelling job in full, for leads: who has done what, how far each topic is, what was skipped."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
-from labeling.models.chats import ChatSet
+from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Assignment, LabelingJob
-from labeling.selectors.jobs import finished_round, job_counts, team_of
+from labeling.models.people import User
+from labeling.selectors.jobs import Teammate, job_counts, missing_of, team_of
 from labeling.selectors.labels import EXPIRED
+from labeling.selectors.queue import MS_A_MINUTE
 
 SHOWN = 50
-MS_A_MINUTE = 60_000
 Kind, State = Assignment.Kind, Assignment.State
 
 
@@ -85,34 +86,43 @@ class JobPage:
     skipped: Sequence[SkippedChat]
     skipped_total: int
     in_work: Sequence[ChatInWork]
-    # Of the round that the job waits for, or that this job is.
-    finished: int
+    # Who of the team has not finished the round that comes before the job, or that this job is.
+    missing: Sequence[str]
     team: int
 
+    @property
+    def finished(self) -> int:
+        """How many have."""
+        return self.team - len(self.missing)
 
-def job_page(*, job: LabelingJob) -> JobPage:
-    """Everything the page shows, in a fixed number of queries; long lists are cut at 50 rows."""
+
+def job_page(*, job: LabelingJob, user: User) -> JobPage:
+    """Everything the page shows, in a fixed number of queries; long lists are cut at 50 rows.
+
+    Chats that the user may not see are counted and not named.
+    """
     rows = Assignment.objects.filter(job=job).order_by()
     given_back = rows.filter(state=State.SKIPPED).exclude(skip_reason=EXPIRED)
     submitted, wanted = job_counts(jobs=[job.pk]).get(job.pk, (0, 0))
-    raters = _raters(job, rows)
+    team = team_of(raters=job.raters.all(), group=job.group)
     calibrates = job.chat_set.kind == ChatSet.Kind.CALIBRATION
     first = job if calibrates else job.calibration
+    seen = Q(chat__in=Chat.objects.visible_to(user).values("pk"))
     return JobPage(
         submitted=submitted,
         wanted=wanted,
-        raters=raters,
+        raters=_raters(team, rows),
         sets=_sets(job, rows, submitted, wanted),
         topics=_topics(rows, labels_a_pattern=job.overlap),
-        skipped=_skipped(given_back),
+        skipped=_skipped(given_back.filter(seen)),
         skipped_total=given_back.count(),
-        in_work=_in_work(rows) if job.state == LabelingJob.State.OPEN else (),
-        finished=len(finished_round(job=first)) if first else 0,
-        team=len(raters),
+        in_work=_in_work(rows.filter(seen)) if job.state == LabelingJob.State.OPEN else (),
+        missing=missing_of(job=first, team=team) if first else (),
+        team=len(team),
     )
 
 
-def _raters(job: LabelingJob, rows: QuerySet[Assignment]) -> tuple[RaterProgress, ...]:
+def _raters(team: Iterable[Teammate], rows: QuerySet[Assignment]) -> tuple[RaterProgress, ...]:
     """The team as it is today, and whoever labelled before they left it."""
     counts = (
         rows.filter(rater__isnull=False)
@@ -130,8 +140,8 @@ def _raters(job: LabelingJob, rows: QuerySet[Assignment]) -> tuple[RaterProgress
         name: RaterProgress(name, submitted, gold, held, skipped, ms / MS_A_MINUTE if ms else None, last_at)
         for name, submitted, gold, held, skipped, ms, last_at in counts
     }
-    team = {mate.name: RaterProgress(mate.name) for mate in team_of(raters=job.raters.all(), group=job.group)}
-    return tuple((team | found)[name] for name in sorted(team | found))
+    everybody = {mate.name: RaterProgress(mate.name) for mate in team} | found
+    return tuple(everybody[name] for name in sorted(everybody))
 
 
 def _sets(

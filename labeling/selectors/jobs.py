@@ -59,12 +59,14 @@ class Size:
         return ceil(self.labels / self.raters) if self.raters else 0
 
 
-def job_rows(*, chat_set: ChatSet | None = None, jobs: QuerySet[LabelingJob] | None = None) -> list[JobRow]:
-    """The labelling jobs, all, one set's or those given, newest first."""
+def job_rows(
+    *, chat_set: ChatSet | None = None, jobs: QuerySet[LabelingJob] | None = None, limit: int | None = None
+) -> list[JobRow]:
+    """The labelling jobs, all, one set's or those given, newest first; with a limit, so many of them."""
     chosen = LabelingJob.objects.all() if jobs is None else jobs
     if chat_set is not None:
         chosen = chosen.filter(chat_set=chat_set)
-    rows = list(chosen.select_related("chat_set", "group").prefetch_related("raters").order_by("-pk"))
+    rows = list(chosen.select_related("chat_set", "group").prefetch_related("raters").order_by("-pk")[:limit])
     counts = job_counts(jobs=[row.pk for row in rows])
     return [_job_row(row, *counts.get(row.pk, (0, 0))) for row in rows]
 
@@ -136,22 +138,36 @@ def team_size(*, accounts: Iterable[User], group: Group | None) -> int:
     return len({account.pk for account in accounts} | set(members))
 
 
-def gold_chats(*, gold_set: ChatSet, chat_set: ChatSet, criteria: Sequence[Criterion]) -> list[int]:
-    """The chats of a gold set with a known answer to a criterion; none that is in the chat set too."""
+def gold_chats(*, gold_set: ChatSet, asked: Collection[ChatSet], criteria: Sequence[Criterion]) -> list[int]:
+    """The chats of a gold set with a known answer to a criterion; none that is in a set asked for anyway."""
     known = Adjudication.objects.filter(
         chat=OuterRef("chat"), criterion__in=criteria, replaced_at__isnull=True
     )
-    asked = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
-    members = ChatSetMember.objects.filter(Exists(known), chat_set=gold_set).exclude(chat__in=asked)
+    others = ChatSetMember.objects.filter(chat_set__in=asked).values("chat")
+    members = ChatSetMember.objects.filter(Exists(known), chat_set=gold_set).exclude(chat__in=others)
     return list(members.order_by("position").values_list("chat_id", flat=True))
 
 
+def round_left(*, rater: int | OuterRef) -> QuerySet[Assignment]:
+    """The chats of calibration rounds that a rater has to label still, each as its pattern.
+
+    A chat that they skipped is none, nor is one whose judge's view they were shown: it never comes to them.
+    """
+    own = Assignment.objects.filter(chat=OuterRef("chat"), rater=rater)
+    ended = Q(job=OuterRef("job"), state__in=[Assignment.State.SUBMITTED, Assignment.State.SKIPPED])
+    through = Exists(own.filter(ended | Q(revealed_at__isnull=False)))
+    patterns = Assignment.objects.filter(kind=Assignment.Kind.CALIBRATION, state=Assignment.State.OPEN)
+    return patterns.filter(~through)
+
+
 def finished_round(*, job: LabelingJob) -> set[int]:
-    """The raters who submitted or skipped every chat of a calibration round, and submitted any."""
-    rows = Assignment.objects.filter(job=job)
-    chats = rows.filter(state=Assignment.State.OPEN).count()
-    ended = rows.filter(state__in=[Assignment.State.SUBMITTED, Assignment.State.SKIPPED])
-    per_rater = ended.values_list("rater").annotate(
-        chats=Count("pk"), submitted=Count("pk", filter=Q(state=Assignment.State.SUBMITTED))
-    )
-    return set(per_rater.filter(chats__gte=chats, submitted__gt=0).values_list("rater", flat=True))
+    """The raters who are through with a calibration round, and submitted any chat of it."""
+    left = round_left(rater=OuterRef(OuterRef("pk"))).filter(job=job)
+    submitted = Assignment.objects.filter(job=job, state=Assignment.State.SUBMITTED, rater=OuterRef("pk"))
+    return set(Rater.objects.filter(Exists(submitted), ~Exists(left)).values_list("pk", flat=True))
+
+
+def missing_of(*, job: LabelingJob, team: Iterable[Teammate]) -> tuple[str, ...]:
+    """Who of the team has not finished a calibration round."""
+    finished = finished_round(job=job)
+    return tuple(mate.name for mate in team if mate.rater not in finished)

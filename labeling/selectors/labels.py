@@ -190,7 +190,10 @@ def may_reveal(*, assignment: Assignment) -> bool:
     if assignment.state != Assignment.State.SUBMITTED or not _workspace().reveal_after_submit:
         return False
     in_work = Assignment.objects.filter(
-        chat=assignment.chat_id, rater=assignment.rater_id, state=Assignment.State.LEASED
+        chat=assignment.chat_id,
+        rater=assignment.rater_id,
+        state=Assignment.State.LEASED,
+        job__state=LabelingJob.State.OPEN,
     )
     return not in_work.exists()
 

@@ -1,21 +1,28 @@
 """A rater's queue: own jobs with own numbers, nothing of anybody else."""
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import Group
-from django.db.models import Avg, Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Avg, Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from labeling.core.orders import gold_ahead
 from labeling.models.chats import ChatSet
-from labeling.models.labels import Assignment, Label, LabelingJob, LabelRevision
-from labeling.models.people import Rater
+from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob, LabelRevision
+from labeling.models.people import Rater, User
+from labeling.selectors.jobs import round_left
 from labeling.selectors.labels import EXPIRED
 
 RECENT = 10
+CLOSED_SHOWN = 5
+# With more chats to go than these their number is an estimate, or the pages would grow with the job.
+COUNTED = 500
+# A slot that went to somebody else because its lease ran out, and one that may.
+LOST = Q(state=Assignment.State.SKIPPED, skip_reason=EXPIRED)
+RAN_OUT = Q(state=Assignment.State.LEASED, kind=Assignment.Kind.NORMAL)  # the others are each rater's own
 MS_A_MINUTE = 60_000
 
 
@@ -32,6 +39,8 @@ class QueueJob:
     due_at: datetime | None
     calibration: bool
     closed: bool
+    # Whether chats of its calibration round come first.
+    held_up: bool
     done: int
     total: int
     # The chat in work, if any, its topic, and how many of its criteria are answered.
@@ -45,6 +54,11 @@ class QueueJob:
     def left(self) -> int:
         """Chats to go."""
         return self.total - self.done
+
+    @property
+    def offered(self) -> bool:
+        """Whether the rater can go on with it now."""
+        return self.left > 0 and not self.closed and not self.held_up
 
     @property
     def number(self) -> int:
@@ -65,7 +79,7 @@ class RecentChat:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The whole page: jobs in work first, then newest first; the chats submitted last."""
+    """The whole page: jobs in work first, then rounds, then newest first; the chats submitted last."""
 
     jobs: tuple[QueueJob, ...]
     recent: tuple[RecentChat, ...]
@@ -73,7 +87,7 @@ class Queue:
     @property
     def current(self) -> QueueJob | None:
         """The job to go on with: the one with a chat in work, else the first with chats left."""
-        waiting = [job for job in self.jobs if job.left and not job.closed]
+        waiting = [job for job in self.jobs if job.offered]
         return next((job for job in waiting if job.assignment), waiting[0] if waiting else None)
 
     @property
@@ -84,7 +98,10 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A rater's way through one job: chats submitted, and those plus what they may still take."""
+    """A rater's way through one job: chats submitted, and those plus what they may still take.
+
+    With more than `COUNTED` chats to go the total is an estimate.
+    """
 
     done: int
     total: int
@@ -98,9 +115,11 @@ class _Held:
     gold: int
     done: int
     leased: int
+    # The last position of one in the job's order; None before the first.
+    reached: int | None
 
 
-NOTHING = _Held(0, 0, 0, 0)
+NOTHING = _Held(0, 0, 0, 0, None)
 
 
 def jobs_of(*, rater_id: int) -> QuerySet[LabelingJob]:
@@ -115,27 +134,66 @@ def open_jobs(*, rater_id: int) -> QuerySet[LabelingJob]:
     return jobs_of(rater_id=rater_id).filter(state=LabelingJob.State.OPEN)
 
 
-def free_slots(*, rater_id: int, now: datetime) -> QuerySet[Assignment]:
-    """What a rater may take of a job of theirs: open or with a lease that ran out, on chats not yet theirs.
+def accounts_of(*, job_id: int) -> QuerySet[User]:
+    """The accounts that may ask for chats of a job: those of its named raters and of its group."""
+    named = LabelingJob.raters.through.objects.filter(labelingjob=job_id).values("rater__user")
+    group = LabelingJob.objects.filter(pk=job_id).values("group")
+    members = User.groups.through.objects.filter(group__in=group).values("user")
+    return User.objects.filter(Q(pk__in=named) | Q(pk__in=members), is_active=True)
 
-    A chat that the rater skipped doesn't come back; one whose lease they merely lost may. NB: says nothing
-    about jobs: narrow it to one, or to `open_jobs`.
+
+def touched(*, rater_id: int) -> Exists:
+    """The condition that the chat of a slot is not for this rater.
+
+    They have or had it in the job, hold it in another open one, or were shown the judge's view of it. A chat
+    that they skipped doesn't come back; one whose lease they merely lost may.
     """
-    own = Assignment.objects.filter(job=OuterRef("job"), chat=OuterRef("chat"), rater=rater_id).exclude(
-        state=Assignment.State.SKIPPED, skip_reason=EXPIRED
+    rows = Assignment.objects.filter(chat=OuterRef("chat"), rater=rater_id)
+    here = Q(job=OuterRef("job")) & ~LOST
+    elsewhere = Q(state=Assignment.State.LEASED, job__state=LabelingJob.State.OPEN)
+    return Exists(rows.filter(here | elsewhere | Q(revealed_at__isnull=False)))
+
+
+def free_slots(*, rater_id: int, now: datetime) -> QuerySet[Assignment]:
+    """What a rater may take of a job of theirs, gold chats apart: open, or with a lease that ran out.
+
+    NB: says nothing about jobs: narrow it to one, or to `open_jobs`.
+    """
+    free = Q(state=Assignment.State.OPEN) | (RAN_OUT & Q(lease_expires_at__lt=now))
+    return Assignment.objects.filter(free, ~touched(rater_id=rater_id)).exclude(kind=Assignment.Kind.GOLD)
+
+
+def free_gold(*, rater_id: int) -> QuerySet[Assignment]:
+    """Gold chats that a rater never labelled, in any job, whose known answer still stands."""
+    own = {"chat": OuterRef("chat"), "rater": rater_id}
+    submitted = Assignment.objects.filter(**own, state=Assignment.State.SUBMITTED)
+    labelled = Label.objects.filter(**own, state=Label.State.SUBMITTED)
+    asked = LabelingJob.criteria.through.objects.filter(labelingjob=OuterRef(OuterRef("job")))
+    known = Adjudication.objects.filter(
+        chat=OuterRef("chat"), criterion__in=asked.values("criterion"), replaced_at__isnull=True
     )
-    expired = Q(
-        state=Assignment.State.LEASED, lease_expires_at__lt=now, kind=Assignment.Kind.NORMAL
-    )  # gold and calibration chats are each rater's own
-    return Assignment.objects.filter(Q(state=Assignment.State.OPEN) | expired, ~Exists(own))
+    patterns = Assignment.objects.filter(kind=Assignment.Kind.GOLD, state=Assignment.State.OPEN)
+    return patterns.filter(~touched(rater_id=rater_id), ~Exists(submitted), ~Exists(labelled), Exists(known))
+
+
+def held_up(*, jobs: Iterable[LabelingJob], rater: Rater) -> set[int]:
+    """The jobs whose calibration round the rater has not finished; a closed round holds up nobody."""
+    rounds = {job.pk: job.calibration_id for job in jobs if job.calibration_id}
+    if not rounds:
+        return set()
+    left = round_left(rater=rater.pk).filter(job__in=rounds.values(), job__state=LabelingJob.State.OPEN)
+    unfinished = set(left.values_list("job", flat=True).distinct())
+    return {job for job, first in rounds.items() if first in unfinished}
 
 
 def queue_for(*, rater: Rater) -> Queue:
     """The rater's queue in a fixed number of queries, however many jobs, chats and raters there are."""
-    jobs = jobs_of(rater_id=rater.pk).exclude(state=LabelingJob.State.WAITING)
+    jobs = _shown(rater)
     own = Assignment.objects.filter(rater=rater)
     submitted = own.filter(state=Assignment.State.SUBMITTED)
-    held, left = _held(own), _left(rater, open_jobs(rater_id=rater.pk).values("pk"))
+    held = _held(own.filter(job__in=jobs))
+    left = _left(rater, open_jobs(rater_id=rater.pk), held)
+    first = held_up(jobs=jobs, rater=rater)
     pace = submitted.filter(active_ms__gt=0).aggregate(ms=Avg("active_ms"))["ms"]
     in_work = {row.job_id: row for row in _in_work(own).order_by("-pk")}  # the one taken first wins
     drafts = _drafts(rater, [row.chat_id for row in in_work.values()])
@@ -143,41 +201,72 @@ def queue_for(*, rater: Rater) -> Queue:
         _job(
             job,
             progress=_progress(job, rater, held.get(job.pk, NOTHING), left.get(job.pk, (0, 0))),
+            held_up=job.pk in first,
             leased=in_work.get(job.pk),
             drafts=drafts,
             pace=pace,
         )
-        for job in jobs.select_related("chat_set__rubric").prefetch_related("criteria").order_by("-pk")
+        for job in jobs
     ]
-    rows.sort(key=lambda row: (row.closed or not row.left, row.assignment is None))
+    rows.sort(key=lambda row: (not row.offered, row.assignment is None, not row.calibration))
     return Queue(jobs=tuple(rows), recent=_recent(submitted))
 
 
 def job_progress(*, job: LabelingJob, rater: Rater) -> Progress:
     """The same numbers for one job, for the rating screen."""
-    held = _held(Assignment.objects.filter(rater=rater, job=job)).get(job.pk, NOTHING)
-    own_job = open_jobs(rater_id=rater.pk).filter(pk=job.pk).values("pk")
-    return _progress(job, rater, held, _left(rater, own_job).get(job.pk, (0, 0)))
+    held = _held(Assignment.objects.filter(rater=rater, job=job))
+    left = _left(rater, open_jobs(rater_id=rater.pk).filter(pk=job.pk), held)
+    return _progress(job, rater, held.get(job.pk, NOTHING), left.get(job.pk, (0, 0)))
+
+
+def _shown(rater: Rater) -> list[LabelingJob]:
+    """The jobs of the queue: the open ones, and those closed last."""
+    jobs = jobs_of(rater_id=rater.pk).select_related("chat_set__rubric").prefetch_related("criteria")
+    newest = jobs.order_by("-pk")
+    closed = newest.filter(state=LabelingJob.State.CLOSED)[:CLOSED_SHOWN]
+    return [*newest.filter(state=LabelingJob.State.OPEN), *closed]
 
 
 def _held(own: QuerySet[Assignment]) -> dict[int, _Held]:
-    counts = own.values_list("job").annotate(
-        taken=Count("pk"),
-        gold=Count("pk", filter=Q(kind=Assignment.Kind.GOLD)),
-        done=Count("pk", filter=Q(state=Assignment.State.SUBMITTED)),
-        leased=Count("pk", filter=Q(state=Assignment.State.LEASED)),
+    counts = (
+        own.exclude(LOST)
+        .values_list("job")
+        .annotate(
+            taken=Count("pk"),
+            gold=Count("pk", filter=Q(kind=Assignment.Kind.GOLD)),
+            done=Count("pk", filter=Q(state=Assignment.State.SUBMITTED)),
+            leased=Count("pk", filter=Q(state=Assignment.State.LEASED)),
+            reached=Max("position", filter=~Q(kind=Assignment.Kind.GOLD)),
+        )
     )
     return {job: _Held(*numbers) for job, *numbers in counts}
 
 
-def _left(rater: Rater, jobs: QuerySet[Any]) -> dict[int, tuple[int, int]]:
+def _left(rater: Rater, jobs: QuerySet[LabelingJob], held: Mapping[int, _Held]) -> dict[int, tuple[int, int]]:
     """Chats that the rater may still take, by job: gold ones apart from the others."""
-    free = free_slots(rater_id=rater.pk, now=timezone.now()).filter(job__in=jobs)
-    gold = Q(kind=Assignment.Kind.GOLD)
-    counts = free.values_list("job").annotate(
-        gold=Count("chat", distinct=True, filter=gold), other=Count("chat", distinct=True, filter=~gold)
-    )
-    return {job: (gold, other) for job, gold, other in counts}
+    rows = Assignment.objects.filter(job=OuterRef("pk"), state=Assignment.State.OPEN)
+    places = rows.exclude(kind=Assignment.Kind.GOLD).values("position")
+    first, last = (Subquery(places.order_by(order)[:1]) for order in ("position", "-position"))
+    spans = {job: rest for job, *rest in jobs.values_list("pk", "gold_rate", first, last)}
+    other = {job: _ahead(held.get(job, NOTHING), *span) for job, (_, *span) in spans.items()}
+    near = [job for job, ahead in other.items() if ahead <= COUNTED]
+    free = free_slots(rater_id=rater.pk, now=timezone.now()).filter(job__in=near).values_list("job")
+    other |= dict.fromkeys(near, 0) | dict(free.annotate(Count("chat", distinct=True)))
+    gold = _gold_left(rater, [job for job, (rate, *_) in spans.items() if rate])
+    return {job: (gold.get(job, 0), other[job]) for job in spans}
+
+
+def _ahead(held: _Held, first: int | None, last: int | None) -> int:
+    """Chats from where the rater stands, or the work of all, to the last one with an open slot."""
+    if first is None or last is None:
+        return 0
+    return last - max(first - 1, held.reached or 0)
+
+
+def _gold_left(rater: Rater, jobs: Sequence[int]) -> dict[int, int]:
+    if not jobs:
+        return {}
+    return dict(free_gold(rater_id=rater.pk).filter(job__in=jobs).values_list("job").annotate(Count("chat")))
 
 
 def _progress(job: LabelingJob, rater: Rater, held: _Held, left: tuple[int, int]) -> Progress:
@@ -214,6 +303,7 @@ def _job(
     job: LabelingJob,
     *,
     progress: Progress,
+    held_up: bool,
     leased: Assignment | None,
     drafts: set[tuple[int, int]],
     pace: float | None,
@@ -229,6 +319,7 @@ def _job(
         due_at=job.due_at,
         calibration=job.chat_set.kind == ChatSet.Kind.CALIBRATION,
         closed=job.state == LabelingJob.State.CLOSED,
+        held_up=held_up,
         done=progress.done,
         total=progress.total,
         assignment=leased.pk if leased else None,

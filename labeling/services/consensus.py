@@ -89,7 +89,8 @@ def _refresh_all(criterion: int) -> None:
 
 def criteria_lock(*, criterion_ids: Collection[int]) -> list[int]:
     """Lock these criteria until the transaction ends, in id order so that no two wait for each other."""
-    rows = Criterion.objects.select_for_update().filter(pk__in=set(criterion_ids)).order_by("pk")
+    # NB: no_key, or the first answer on a chat would wait for everybody who submits.
+    rows = Criterion.objects.select_for_update(no_key=True).filter(pk__in=set(criterion_ids)).order_by("pk")
     return list(rows.values_list("pk", flat=True))
 
 

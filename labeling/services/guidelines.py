@@ -41,7 +41,7 @@ def guideline_write(*, rubric: Rubric, text: str, reason: str, base: int, by: Us
 
     Raises EditConflict where another version is the newest by now, FieldProblem for a missing text or reason.
     """
-    Rubric.objects.select_for_update().get(pk=rubric.pk)  # one writer at a time
+    Rubric.objects.select_for_update(no_key=True).get(pk=rubric.pk)  # one writer at a time
     newest = guideline_in_force(rubric_id=rubric.pk)
     if newest is not None and newest.text == text:
         return newest
@@ -68,7 +68,7 @@ def criterion_write(
 
     Raises EditConflict where another version is the newest by now, FieldProblem for a missing text or reason.
     """
-    Criterion.objects.select_for_update().get(pk=criterion.pk)  # one writer at a time
+    Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)  # one writer at a time
     newest = criterion.versions.latest("number")
     given = asdict(words)
     if all(getattr(newest, name) == text for name, text in given.items()):

@@ -14,7 +14,7 @@ from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.selectors.jobs import finished_round, gold_chats, team_of
+from labeling.selectors.jobs import gold_chats, missing_of, team_of
 from labeling.services.audit import audit
 
 AT_ONCE = 2000
@@ -73,7 +73,7 @@ def job_open(
     )
     members = list(chat_set.members.order_by("position").values_list("chat_id", "chat__topic_id"))
     _check(job, criteria=criteria, chats=len(members), team=team)
-    gold = _gold(job, criteria)
+    gold = _gold(job, criteria, calibration_set)
     if calibration_set is not None:
         _check_round(calibration_set, chat_set)
         job.state, job.calibration = State.WAITING, _round_of(job, calibration_set, criteria, raters, team)
@@ -103,7 +103,7 @@ def job_close(*, job: LabelingJob, by: User | None) -> LabelingJob:
 
 @transaction.atomic
 def job_start(*, job: LabelingJob, by: User | None) -> Started:
-    """Let the raters of a waiting job begin; the round stays open for those who have not finished it.
+    """Let the raters of a waiting job begin who have finished its round; it stays open for the others.
 
     Raises ValidationError while nobody has finished the round, or where the job waits for none.
     """
@@ -111,10 +111,9 @@ def job_start(*, job: LabelingJob, by: User | None) -> Started:
     if row.state != State.WAITING or row.calibration is None:
         raise ValidationError(f"{row.name} does not wait for a calibration round.")
     team = team_of(raters=row.raters.all(), group=row.group)
-    finished = finished_round(job=row.calibration)
-    if not finished:
+    missing = missing_of(job=row.calibration, team=team)
+    if len(missing) == len(team):
         raise ValidationError("Nobody has finished the calibration round yet: there is nothing to compare.")
-    missing = tuple(mate.name for mate in team if mate.rater not in finished)
     row.state = State.OPEN
     row.save(update_fields=["state"])
     audit(actor=by, verb="job started", obj=row, name=row.name, missing=list(missing))
@@ -170,14 +169,18 @@ def _patterns(job: LabelingJob, chats: Sequence[int], *, kind: str) -> list[Assi
     ]
 
 
-def _gold(job: LabelingJob, criteria: Sequence[Criterion]) -> list[Assignment]:
+def _gold(
+    job: LabelingJob, criteria: Sequence[Criterion], calibration_set: ChatSet | None
+) -> list[Assignment]:
     if job.gold_set is None:
         return []
-    chats = gold_chats(gold_set=job.gold_set, chat_set=job.chat_set, criteria=criteria)
+    asked = [job.chat_set] if calibration_set is None else [job.chat_set, calibration_set]
+    chats = gold_chats(gold_set=job.gold_set, asked=asked, criteria=criteria)
     if not chats:
+        outside = " and ".join(chat_set.name for chat_set in asked)
         raise ValidationError(
             {
-                "gold_set": f"No chat of {job.gold_set.name} outside {job.chat_set.name} has a known answer: "
+                "gold_set": f"No chat of {job.gold_set.name} outside {outside} has a known answer: "
                 "adjudicate some first."
             }
         )

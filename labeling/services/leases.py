@@ -4,17 +4,30 @@ import uuid
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import models, transaction
-from django.db.models import Count, Max, Q
+from django.db import connection, models, transaction
+from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from labeling.core.orders import draw, gold_place
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater
 from labeling.selectors.labels import EXPIRED
-from labeling.selectors.queue import free_slots, open_jobs
+from labeling.selectors.prepared import prepared
+from labeling.selectors.queue import (
+    LOST,
+    RAN_OUT,
+    accounts_of,
+    free_gold,
+    free_slots,
+    held_up,
+    open_jobs,
+    touched,
+)
 
 LEASE = timedelta(minutes=60)
+# A younger lease nobody can take over for a while: no need to write.
+RENEWED_AFTER = timedelta(minutes=5)
 
 
 class SkipReason(models.TextChoices):
@@ -35,6 +48,8 @@ class Conflict(Exception):
         "lease_lost": "The time for this chat ran out and it went to another rater. Your drafts are kept.",
         "skipped": "You skipped this chat.",
         "job_closed": "The labelling job is closed.",
+        "nothing_asked": "Every criterion of the labelling job is retired: there is nothing to submit.",
+        "round_first": "The calibration round of this job comes first: label all of its chats.",
         "submitted": "A submitted answer can be changed, not cleared.",
         "client_id_used": "This client_id was used for another answer.",
     }
@@ -49,25 +64,45 @@ def assignment_next(*, rater: Rater, job: LabelingJob, ahead: bool = False) -> A
     """The rater's chat in work, else one of the free ones, leased for an hour; None when nothing is left.
 
     With `ahead` it is the chat after the one in work, so that a screen can fetch it early; a rater holds two
-    at most. Asking renews what they hold.
+    at most, and only one while another rater could go away empty for it. Asking renews what they hold.
 
     Gold chats come at the places of the rater's own that `gold_place` draws. Open slots go before those whose
     lease ran out; the loser of such a slot keeps drafts, not the slot. NB: whatever a rater takes is a new
     row with a new id, or ids and their order would tell gold chats from others.
+
+    Raises Conflict while the rater has chats of the job's calibration round left.
     """
-    # One taker at a time a rater: two tabs get the same chat. NB: no_key, or saving a label could deadlock.
-    Rater.objects.select_for_update(no_key=True).get(pk=rater.pk)
-    if not open_jobs(rater_id=rater.pk).filter(pk=job.pk).exists():
-        return None
     now = timezone.now()
-    own = Assignment.objects.filter(job=job, rater=rater)
-    leased = own.filter(state=Assignment.State.LEASED).order_by("pk")
-    held = [row for row in leased if _renewed(row, now)]
+    if not _taker(job.pk, rater.pk)[0].may:
+        return None
+    held = [row for row in _leased(job.pk, rater.pk) if _held(row, now)]
     if len(held) > ahead:
         return held[ahead]
-    free = free_slots(rater_id=rater.pk, now=now).filter(job=job)
-    gold = _take_gold(free=free, job=job, rater=rater, now=now)
-    return gold or _take_free(free=free, own=own, rater=rater, now=now)
+    if held_up(jobs=[job], rater=rater):
+        raise Conflict("round_first")
+    gold = _take_gold(job=job, rater=rater, now=now)
+    return gold or _take_free(job=job, rater=rater, now=now, alone=not held)
+
+
+@prepared
+def _taker(job: int, rater: int) -> models.QuerySet[Any]:
+    """The rater, locked, and whether they `may` take chats of the job: two tabs get the same chat."""
+    mine = open_jobs(rater_id=rater).filter(pk=job)
+    # NB: no_key, or saving a label could deadlock.
+    taker = Rater.objects.select_for_update(no_key=True).filter(pk=rater)
+    return taker.annotate(may=Exists(mine)).only("pk")
+
+
+@prepared
+def _leased(job: int, rater: int) -> models.QuerySet[Assignment]:
+    """What the rater has in work in the job."""
+    return Assignment.objects.filter(job=job, rater=rater, state=Assignment.State.LEASED).order_by("pk")
+
+
+def _held(row: Assignment, now: datetime) -> bool:
+    """Whether the rater has the chat still; renewed where another rater might take it over soon."""
+    until = row.lease_expires_at
+    return (until is not None and until > now + LEASE - RENEWED_AFTER) or _renewed(row, now)
 
 
 def _renewed(row: Assignment, now: datetime) -> bool:
@@ -77,47 +112,74 @@ def _renewed(row: Assignment, now: datetime) -> bool:
     return bool(same.update(lease_expires_at=row.lease_expires_at))
 
 
-def _take_gold(
-    *, free: models.QuerySet[Assignment], job: LabelingJob, rater: Rater, now: datetime
-) -> Assignment | None:
+def _take_gold(*, job: LabelingJob, rater: Rater, now: datetime) -> Assignment | None:
     """A gold chat where one is due, and other chats are left to mix it into."""
     if not job.gold_rate:
         return None
-    own = Assignment.objects.filter(job=job, rater=rater)
+    own = Assignment.objects.filter(job=job, rater=rater).exclude(LOST)
     had = own.aggregate(taken=Count("pk"), gold=Count("pk", filter=Q(kind=Assignment.Kind.GOLD)))
     place = gold_place(had["gold"], rate=job.gold_rate, seed=job.seed, rater=rater.pk)
-    if had["taken"] < place or not free.exclude(kind=Assignment.Kind.GOLD).exists():
+    if had["taken"] < place or not free_slots(rater_id=rater.pk, now=now).filter(job=job).exists():
         return None
-    patterns = list(free.filter(kind=Assignment.Kind.GOLD))
+    patterns = list(free_gold(rater_id=rater.pk).filter(job=job))
     if not patterns:
         return None
     pattern = min(patterns, key=lambda row: draw(job.seed, "which", rater.pk, row.chat_id))
     return _copied(pattern, rater=rater, now=now)
 
 
-def _take_free(
-    *, free: models.QuerySet[Assignment], own: models.QuerySet[Assignment], rater: Rater, now: datetime
-) -> Assignment | None:
-    """The first free slot that nobody else is just taking; waits for those only when there is no other.
+def _take_free(*, job: LabelingJob, rater: Rater, now: datetime, alone: bool) -> Assignment | None:
+    """A free slot of the job; `alone` where the rater has no chat of it in work."""
+    # Onwards first, or a rater far ahead of the others would walk past all their own chats each time.
+    slot = next(iter(_onwards(job.pk, rater.pk)), None) or _passed(job, rater, now=now, wait=alone)
+    if slot is None or (not alone and _starves(slot)):
+        return None
+    return _taken(slot, rater=rater, now=now)
+
+
+def _passed(job: LabelingJob, rater: Rater, *, now: datetime, wait: bool) -> Assignment | None:
+    """The first free slot that nobody else is just taking; with `wait`, at last one that somebody is.
 
     Without the waiting a rater could leave empty-handed while the one they were passed over for lets go.
+    NB: who holds a chat may not wait, or two of them could wait for each other's.
     """
-    wanted = free.exclude(kind=Assignment.Kind.GOLD).order_by("position", "slot")
-    opened = wanted.filter(state=Assignment.State.OPEN)
-    ran_out = wanted.filter(state=Assignment.State.LEASED)
-    # Onwards first, or a rater far ahead of the others would walk past all their own chats each time.
-    onwards = opened.filter(position__gt=_last_position(own))
-    tries = ((onwards, True), (opened, True), (ran_out, True), (opened, False), (ran_out, False))
-    for slots, skip_locked in tries:
-        if slot := slots.select_for_update(skip_locked=skip_locked).first():
-            return _taken(slot, rater=rater, now=now)
-    return None
+    # Who is through with a job asks for all of its slots: once is enough.
+    if not free_slots(rater_id=rater.pk, now=now).filter(job=job).exists():
+        return None
+    opened = _opened(job.pk, rater.pk)
+    ran_out = _wanted(job.pk, rater.pk).filter(RAN_OUT, lease_expires_at__lt=now)
+    tries = [(opened, True), (ran_out, True)]
+    if wait and connection.features.has_select_for_update_skip_locked:
+        tries += [(opened, False), (ran_out, False)]
+    locked = (slots.select_for_update(skip_locked=skip).first() for slots, skip in tries)
+    return next(filter(None, locked), None)
 
 
-def _last_position(own: models.QuerySet[Assignment]) -> int:
-    """Of the chat submitted last; 0 before the first."""
-    submitted = own.filter(state=Assignment.State.SUBMITTED).exclude(kind=Assignment.Kind.GOLD)
-    return submitted.order_by("-pk").values_list("position", flat=True).first() or 0
+def _wanted(job: int, rater: int) -> models.QuerySet[Assignment]:
+    return Assignment.objects.filter(~touched(rater_id=rater), job=job).order_by("position", "slot")
+
+
+def _opened(job: int, rater: int) -> models.QuerySet[Assignment]:
+    return _wanted(job, rater).filter(state=Assignment.State.OPEN).exclude(kind=Assignment.Kind.GOLD)
+
+
+@prepared
+def _onwards(job: int, rater: int) -> models.QuerySet[Assignment]:
+    """The first open slot behind the chat that the rater submitted last; locked."""
+    submitted = Assignment.objects.filter(job=job, rater=rater, state=Assignment.State.SUBMITTED)
+    newest = submitted.exclude(kind=Assignment.Kind.GOLD).order_by("-pk").values("position")[:1]
+    onwards = _opened(job, rater).filter(position__gt=Coalesce(Subquery(newest), 0))
+    return onwards.select_for_update(skip_locked=True)[:1]
+
+
+def _starves(slot: Assignment) -> bool:
+    """Whether taking the slot ahead could leave a rater of the job without a chat."""
+    if slot.kind != Assignment.Kind.NORMAL:
+        return False
+    rows = Assignment.objects.filter(job=slot.job_id)
+    at_work = rows.filter(rater__user=OuterRef("pk"), state=Assignment.State.LEASED)
+    idle = accounts_of(job_id=slot.job_id).filter(~Exists(at_work)).count()
+    return rows.filter(state=Assignment.State.OPEN, kind=slot.kind)[: idle + 1].count() <= idle
 
 
 def _taken(slot: Assignment, *, rater: Rater, now: datetime) -> Assignment:
@@ -126,12 +188,12 @@ def _taken(slot: Assignment, *, rater: Rater, now: datetime) -> Assignment:
         return _copied(slot, rater=rater, now=now)
     rows = Assignment.objects.filter(pk=slot.pk)
     if slot.state == Assignment.State.OPEN:
-        rows.delete()
+        # NB: delete() would first look for labels, which an open slot cannot have.
+        rows._raw_delete(rows.db)
     else:
         rows.update(
             state=Assignment.State.SKIPPED, skip_reason=EXPIRED, lease_token=None, lease_expires_at=None
         )
-    _forget_lost(slot=slot, rater=rater)
     return _again(slot, **_lease(rater, now))
 
 
@@ -152,17 +214,6 @@ def _lease(rater: Rater, now: datetime) -> dict[str, Any]:
         "lease_expires_at": now + LEASE,
         "taken_at": now,
     }
-
-
-def _forget_lost(*, slot: Assignment, rater: Rater) -> None:
-    """Make room for a second try: a rater may hold one row a chat, and an old one may be a lost lease."""
-    Assignment.objects.filter(
-        job_id=slot.job_id,
-        chat_id=slot.chat_id,
-        rater=rater,
-        state=Assignment.State.SKIPPED,
-        skip_reason=EXPIRED,
-    ).update(rater=None)
 
 
 def _again(slot: Assignment, **fields: Any) -> Assignment:

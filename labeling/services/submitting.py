@@ -16,7 +16,7 @@ from labeling.selectors.guidelines import guideline_in_force
 from labeling.selectors.labels import draft_revisions, may_reveal
 from labeling.services.consensus import consensus_refresh
 from labeling.services.labelling import rules_check, stands, time_spent, work_locked
-from labeling.services.leases import check_held
+from labeling.services.leases import Conflict, check_held
 
 
 class Unanswered(Exception):
@@ -86,6 +86,8 @@ def _drafts_to_submit(row: Assignment, revisions: Mapping[str, int]) -> list[Lab
     if unknown := revisions.keys() - keys.values():
         raise FieldProblem("revisions", f"The job does not ask for {', '.join(sorted(unknown))}.")
     asked = [criterion.pk for criterion in criteria if criterion.state == Criterion.State.ACTIVE]
+    if not asked:
+        raise Conflict("nothing_asked")
     rows = draft_revisions(assignment=row, criterion_ids=asked).select_related("label")
     locked = rows.select_for_update(of=("label",)).order_by("label_id")
     drafts = {draft.label.criterion_id: draft for draft in locked}

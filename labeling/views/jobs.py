@@ -5,6 +5,7 @@ from typing import Any, cast
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -48,11 +49,11 @@ def job_new(request: HttpRequest) -> HttpResponse:
 
 
 @MANAGES
-@require_safe
+@require_POST  # writes nothing; an address could not hold a form with many raters
 def job_new_size(request: HttpRequest) -> HttpResponse:
     """What the job in the form would ask for: the part of the page beside it."""
     chat_set = _set(request)
-    form = JobForm(request.GET, chat_set=chat_set)
+    form = JobForm(request.POST, chat_set=chat_set)
     form.is_valid()
     first = form.cleaned_data.get("calibration_set")
     context = {"form": form, "size": _size(form, chat_set), "calibration_set": first}
@@ -64,7 +65,7 @@ def job_new_size(request: HttpRequest) -> HttpResponse:
 def job_detail(request: HttpRequest, job_id: int) -> HttpResponse:
     """One job: how far it is, by rater, set and topic; what was skipped; who is in work."""
     job = _job(job_id)
-    page = job_page(job=job)
+    page = job_page(job=job, user=cast(User, request.user))
     skipped = [(row, _reason(row.reason)) for row in page.skipped]
     waits = job.started_after.filter(state=LabelingJob.State.WAITING).order_by("pk")
     context = {"job": job, "page": page, "skipped": skipped, "waiting_jobs": list(waits)}
@@ -112,10 +113,11 @@ def _job(job_id: int) -> LabelingJob:
 def _opened(request: HttpRequest, form: JobForm, chat_set: ChatSet) -> LabelingJob | None:
     """Open the job; what the service refuses becomes an error at its field."""
     asked = form.asked
-    asked["raters"] = [rater_for(user=user) for user in asked["raters"]]
     asked["criteria"] = list(asked["criteria"])
     try:
-        job = job_open(chat_set=chat_set, by=cast(User, request.user), **asked)
+        with transaction.atomic():  # a refused job leaves no rater behind
+            asked["raters"] = [rater_for(user=user) for user in asked["raters"]]
+            job = job_open(chat_set=chat_set, by=cast(User, request.user), **asked)
     except ValidationError as error:
         form.refuse(error)
         return None
@@ -136,7 +138,8 @@ def _size(form: JobForm, chat_set: ChatSet) -> Any:
         return None
     gold: list[int] = []
     if given.get("gold_set") and given.get("criteria"):
-        gold = gold_chats(gold_set=given["gold_set"], chat_set=chat_set, criteria=given["criteria"])
+        asked = [chat_set, given["calibration_set"]] if given.get("calibration_set") else [chat_set]
+        gold = gold_chats(gold_set=given["gold_set"], asked=asked, criteria=given["criteria"])
     raters = team_size(accounts=given["raters"], group=given["group"])
     whole = chat_set.kind == ChatSet.Kind.CALIBRATION
     share = given.get("overlap_percent")

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from labeling.access import permission_or_404
 from labeling.models.people import User
 from labeling.selectors.queue import Queue, QueueJob, RecentChat, jobs_of, queue_for
-from labeling.services.leases import assignment_next
+from labeling.services.leases import Conflict, assignment_next
 from labeling.services.roles import rater_for
 
 
@@ -36,7 +36,11 @@ def next_chat(request: HttpRequest, job_id: int) -> HttpResponse:
     """Lease the next chat of a job and open it; back to the queue when none is left."""
     rater = rater_for(user=cast(User, request.user))
     job = get_object_or_404(jobs_of(rater_id=rater.pk), pk=job_id)
-    assignment = assignment_next(rater=rater, job=job)
+    try:
+        assignment = assignment_next(rater=rater, job=job)
+    except Conflict as refused:
+        messages.info(request, str(refused))
+        return redirect("labeling:queue")
     if assignment is None:
         messages.info(request, f"Nothing left for you in {job.name}.")
         return redirect("labeling:queue")
@@ -54,8 +58,8 @@ def _job(job: QueueJob) -> dict[str, Any]:
         "done": job.done,
         "total": job.total,
         "minutes_left": job.minutes_left,
-        "state": "closed" if job.closed else "open",
-        "resume_url": _next_url(job) if job.left and not job.closed else "",
+        "state": "closed" if job.closed else "held up" if job.held_up else "open",
+        "resume_url": _next_url(job) if job.offered else "",
     }
 
 

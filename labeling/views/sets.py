@@ -22,6 +22,7 @@ from labeling.selectors.sets import (
 )
 
 CHATS_A_PAGE = 50
+JOBS_SHOWN = 20
 
 
 @permission_or_404("labeling.see_judge")
@@ -47,7 +48,8 @@ def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
         "chat_set": chat_set,
         "topics": topics,
         "totals": _totals(topics),
-        "jobs": job_rows(chat_set=chat_set),
+        "jobs": job_rows(chat_set=chat_set, limit=JOBS_SHOWN),
+        "jobs_shown": JOBS_SHOWN,
         "page_obj": page,
         "chats": chat_rows(chat_set=chat_set, members=list(page)),
         "criteria": chat_set.rubric.criteria.filter(state="active").count(),

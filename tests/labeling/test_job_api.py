@@ -115,6 +115,15 @@ def test_a_round_is_started_when_somebody_finished_it_and_says_who_is_missing(
     list(work_through(job.calibration, desk.rater))
     started = post(lead, "api_job_start", job.pk)
     assert (started.json()["state"], started.json()["missing"]) == ("open", ["rater-2"])
+    assert lead.get(reverse("api_job", args=[job.pk])).json()["progress"]["missing"] == ["rater-2"]
+    late = rater_client(desk.raters[1])
+    refused = post(late, "api_job_next", job.pk)
+    assert (refused.status_code, refused.json()["code"]) == (409, "round_first")
+    (row,) = [row for row in late.get(reverse("api_queue")).json()["jobs"] if row["id"] == job.pk]
+    assert row["held_up"]
+    page = late.post(reverse("labeling:next", args=[job.pk]), follow=True).content.decode()
+    assert "The calibration round of this job comes first" in page
+    assert "After its calibration round" in page
 
 
 def test_the_next_chat_is_fetched_ahead_and_again_the_same(desk: Desk) -> None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
-from labeling.models.people import Role, User
+from labeling.models.people import Rater, Role, User
 from labeling.services.leases import assignment_next, assignment_skip
 from labeling.services.submitting import assignment_submit
 from tests.factories import analyze, make_chat, make_set, make_user
@@ -172,7 +172,7 @@ def test_the_size_beside_the_form_says_chats_labels_and_what_does_not_fit(desk: 
     url = f"{reverse('labeling:job_new_size')}?set={desk.chat_set.pk}"
 
     def size(**change: Any) -> Any:
-        return lead.get(url, filled(desk, **change) | {"set": desk.chat_set.pk})
+        return lead.post(url, filled(desk, **change))
 
     both = [str(rater.user_id) for rater in desk.raters]
     counted = size(raters=both, overlap="2").context["size"]
@@ -186,9 +186,22 @@ def test_the_size_beside_the_form_says_chats_labels_and_what_does_not_fit(desk: 
 
 @pytest.mark.parametrize("given", ["", "999", "x", "²", "9" * 30])
 def test_a_set_that_is_none_has_no_size_and_no_form(lead: Client, given: str) -> None:
-    for route in ("labeling:job_new", "labeling:job_new_size"):
-        expected = 200 if not given and route.endswith("new") else 404
-        assert lead.get(reverse(route), {"set": given}).status_code == expected
+    query = {"set": given}
+    assert lead.get(reverse("labeling:job_new"), query).status_code == (404 if given else 200)
+    assert lead.post(reverse("labeling:job_new_size", query=query)).status_code == 404
+
+
+def test_the_size_is_counted_with_hundreds_of_raters_chosen(desk: Desk, lead: Client) -> None:
+    """By POST: a server refuses an address that is as long as that."""
+    raters = Group.objects.get(name=Role.RATER)
+    people = User.objects.bulk_create(User(username=f"rater {n}") for n in range(300))
+    raters.user_set.add(*people)
+    page = lead.get(new_url(desk)).content.decode()
+    url = f"{reverse('labeling:job_new_size')}?set={desk.chat_set.pk}"
+    assert f'hx-post="{url}"' in page
+    assert lead.get(url).status_code == 405
+    given = filled(desk, raters=[str(person.pk) for person in people], overlap="20")
+    assert lead.post(url, given).context["size"].raters == 300
 
 
 # ---------- one job ----------
@@ -221,6 +234,31 @@ def test_a_job_shows_progress_by_rater_set_and_topic_who_is_in_work_and_what_was
     assert held.chat.external_id in text
 
 
+def test_holdout_chats_are_counted_for_all_leads_and_named_to_those_who_may_see_them(
+    desk: Desk, lead: Client
+) -> None:
+    assignment_skip(assignment=desk.taken(), rater=desk.rater, reason="too_long")
+    desk.taken()
+    desk.chat_set.members.update(split="holdout")
+    page = lead.get(job_url(desk.job)).context["page"]
+    assert (len(page.skipped), len(page.in_work), page.skipped_total) == (1, 1, 1)
+    Group.objects.get(name=Role.LEAD).permissions.remove(Permission.objects.get(codename="see_holdout"))
+    response = lead.get(job_url(desk.job))
+    assert (len(response.context["page"].skipped), len(response.context["page"].in_work)) == (0, 0)
+    assert response.context["page"].skipped_total == 1
+    progress = lead.get(reverse("api_job", args=[desk.job.pk])).json()["progress"]
+    assert (progress["skipped"], progress["skipped_total"]) == ([], 1)
+
+
+def test_a_refused_job_leaves_no_rater_behind(desk: Desk, lead: Client) -> None:
+    newcomer = make_user("nora", Role.RATER)
+    lead.post(new_url(desk), filled(desk, raters=[str(newcomer.pk)], overlap="2"))
+    body = {"name": "November", "set": desk.chat_set.name, "raters": ["nora"], "overlap": 2}
+    refused = lead.post(reverse("api_jobs"), body, content_type="application/json")
+    assert refused.status_code == 400
+    assert not Rater.objects.filter(user=newcomer).exists()
+
+
 def test_gold_chats_are_counted_apart_from_the_labels_wanted(desk: Desk, lead: Client) -> None:
     job = desk.opened(gold_set=gold_set_of(desk, chats=3), gold_rate=0.5, raters=[desk.rater])
     gold = [row.kind for row in work_through(job, desk.rater)].count("gold")
@@ -246,6 +284,7 @@ def test_a_waiting_job_is_started_by_its_button_once_somebody_finished_the_round
     assert lead.get(job_url(job.calibration)).context["page"].wanted == 2
     page = lead.post(job_url(job, "start"), follow=True).content.decode()
     assert "November is open. The round is not finished by rater-2." in page
+    assert "<small>not finished by rater-2</small>" in page
     assert assignment_next(rater=desk.rater, job=job)
 
 
@@ -289,7 +328,6 @@ def test_the_pages_take_the_same_number_of_queries_at_100_and_10000_chats(desk: 
     urls = (
         reverse("labeling:job_list"),
         new_url(desk),
-        f"{reverse('labeling:job_new_size')}?set={desk.chat_set.pk}",
         job_url(desk.job),
     )
     counts: list[list[int]] = []

@@ -9,17 +9,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from labeling.models.chats import Chat, ChatSet
-from labeling.models.labels import Adjudication, Assignment, LabelingJob
+from labeling.models.chats import Chat
+from labeling.models.labels import Adjudication, Assignment
 from labeling.models.people import AuditEvent, Role, User
 from labeling.selectors.queue import job_progress, queue_for
-from labeling.services.jobs import job_close, job_start
+from labeling.services.jobs import job_close
 from labeling.services.labelling import label_save
 from labeling.services.leases import Conflict, assignment_next, assignment_skip, lease_extend
 from labeling.services.roles import rater_for
 from labeling.services.submitting import assignment_submit
 from tests.factories import make_chat, make_rater, make_set, make_user
-from tests.labeling.desk import Desk, answer_all, expire, gold_set_of, make_desk, work_through
+from tests.labeling.desk import answer_all, expire, gold_set_of, make_desk, work_through
 
 pytestmark = pytest.mark.django_db
 
@@ -227,83 +227,6 @@ def test_chats_of_the_set_itself_and_chats_without_an_answer_are_no_gold() -> No
         desk.opened(gold_set=gold, gold_rate=0.1)
 
 
-# ---------- calibration rounds ----------
-
-
-@pytest.fixture
-def waiting(lead_user: User) -> tuple[Desk, LabelingJob]:
-    """A job of two raters that waits for a round of two chats."""
-    desk = make_desk(chats=3, raters=2)
-    calibration = make_set(desk.rubric, make_chat("round-1"), make_chat("round-2"), name="round")
-    ChatSet.objects.filter(pk=calibration.pk).update(kind="calibration")
-    calibration.refresh_from_db()
-    return desk, desk.opened(calibration_set=calibration, by=lead_user)
-
-
-def round_of(job: LabelingJob) -> LabelingJob:
-    assert job.calibration is not None
-    return job.calibration
-
-
-def test_a_job_waits_for_its_round_and_every_rater_labels_every_chat_of_it_first(
-    waiting: tuple[Desk, LabelingJob],
-) -> None:
-    desk, job = waiting
-    assert (job.state, round_of(job).state) == ("waiting", "open")
-    for rater in desk.raters:
-        assert assignment_next(rater=rater, job=job) is None
-        assert [row.name for row in queue_for(rater=rater).jobs] == ["November: calibration", "October"]
-        rows = list(work_through(round_of(job), rater))
-        assert [row.chat.external_id for row in rows] == ["round-1", "round-2"]
-        assert {row.kind for row in rows} == {"calibration"}
-
-
-def test_a_job_cannot_start_while_nobody_has_finished_its_round(waiting: tuple[Desk, LabelingJob]) -> None:
-    desk, job = waiting
-    submit(assignment_next(rater=desk.rater, job=round_of(job)) or pytest.fail("nothing to label"))
-    with pytest.raises(ValidationError, match="Nobody has finished the calibration round"):
-        job_start(job=job, by=None)
-    job.refresh_from_db()
-    assert job.state == "waiting"
-
-
-def test_a_started_job_says_who_had_not_finished_the_round_and_lets_everybody_begin(
-    waiting: tuple[Desk, LabelingJob], lead_user: User
-) -> None:
-    desk, job = waiting
-    list(work_through(round_of(job), desk.rater))
-    started = job_start(job=job, by=lead_user)
-    assert (started.job.state, started.missing) == ("open", ("rater-2",))
-    assert AuditEvent.objects.get(verb="job started").detail["missing"] == ["rater-2"]
-    assert assignment_next(rater=desk.raters[1], job=job)
-    assert assignment_next(rater=desk.raters[1], job=round_of(job))
-    with pytest.raises(ValidationError, match="does not wait"):
-        job_start(job=job, by=lead_user)
-
-
-def test_who_joins_the_group_later_gets_the_whole_round_too(waiting: tuple[Desk, LabelingJob]) -> None:
-    desk, _ = waiting
-    team = Group.objects.create(name="night shift")
-    make_user("early", Role.RATER).groups.add(team)
-    job = desk.opened(raters=[], group=team, calibration_set=ChatSet.objects.get(name="round"))
-    late = make_user("late", Role.RATER)
-    late.groups.add(team)
-    (row, *_) = queue_for(rater=rater_for(user=late)).jobs
-    assert (row.name, row.total, row.calibration) == ("November: calibration", 2, True)
-    assert len(list(work_through(round_of(job), rater_for(user=late)))) == 2
-
-
-def test_a_calibration_set_must_be_one_of_the_same_rubric_and_not_the_jobs_own(
-    waiting: tuple[Desk, LabelingJob],
-) -> None:
-    desk, job = waiting
-    for wrong in (desk.chat_set, make_set(desk.rubric, make_chat(), name="curated")):
-        with pytest.raises(ValidationError, match="no calibration set beside this one"):
-            desk.opened(calibration_set=wrong)
-    with pytest.raises(ValidationError, match="no calibration set beside this one"):
-        desk.opened(chat_set=round_of(job).chat_set, calibration_set=round_of(job).chat_set)
-
-
 # ---------- closing ----------
 
 
@@ -322,16 +245,6 @@ def test_a_closed_job_gives_and_takes_nothing_more_and_keeps_what_there_is(lead_
     assert done.state == "submitted"
     (row,) = queue_for(rater=desk.rater).jobs
     assert (row.done, row.total, row.closed) == (1, 1, True)
-
-
-def test_closing_a_waiting_job_closes_its_round_and_the_round_alone_cannot_be_closed(
-    waiting: tuple[Desk, LabelingJob],
-) -> None:
-    _, job = waiting
-    with pytest.raises(ValidationError, match="November waits for this round"):
-        job_close(job=round_of(job), by=None)
-    job_close(job=job, by=None)
-    assert set(LabelingJob.objects.exclude(name="October").values_list("state", flat=True)) == {"closed"}
 
 
 # ---------- cost ----------

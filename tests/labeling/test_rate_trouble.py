@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Workspace
-from labeling.services.labelling import assignment_submit
+from labeling.services.submitting import assignment_submit
 from tests.labeling.desk import Desk, answer_all
 from tests.labeling.screen import answers, forgive, question, ready, saved
 

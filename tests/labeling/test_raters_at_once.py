@@ -128,3 +128,16 @@ def test_two_tabs_that_fetch_ahead_at_once_hold_two_chats_and_no_more(desk: Desk
     leased = Assignment.objects.filter(job=desk.job, rater=rater, state="leased")
     assert leased.count() == 2
     assert len(set(leased.values_list("chat", flat=True))) == 2
+
+
+def test_two_raters_whose_leases_ran_out_keep_their_chats_and_never_wait_for_each_other(desk: Desk) -> None:
+    pair = desk.raters[:2]
+    two = desk.opened(chat_set=make_set(desk.rubric, *desk.chats[:2], name="two"), raters=pair)
+    for rater in pair:
+        assert assignment_next(rater=rater, job=two)
+    for _ in range(10):
+        for row in Assignment.objects.filter(job=two, state="leased"):
+            expire(row)
+        at_once(lambda n: assignment_next(rater=pair[n], job=two, ahead=True), times=2)
+        held = Assignment.objects.filter(job=two, state="leased").values_list("rater", flat=True)
+        assert sorted(held) in ([pair[0].pk, pair[1].pk], [pair[0].pk] * 2, [pair[1].pk] * 2)
