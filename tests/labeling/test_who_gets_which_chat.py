@@ -199,7 +199,9 @@ def test_with_every_criterion_retired_nothing_is_submitted() -> None:
     desk = make_desk(chats=1)
     mine = desk.taken()
     Criterion.objects.update(state="retired")
-    answer = signed_in(user_of(desk.rater)).post(reverse("api_submit", args=[mine.pk]))
+    answer = signed_in(user_of(desk.rater)).post(
+        reverse("api_submit", args=[mine.pk]), content_type="application/json"
+    )
     assert (answer.status_code, answer.json()["code"]) == (409, "nothing_asked")
     mine.refresh_from_db()
     assert mine.state == "leased"
