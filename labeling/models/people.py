@@ -29,6 +29,7 @@ class User(AbstractUser):
             ("see_holdout", "Can see the chats of holdout splits"),
             ("manage_labeling", "Can open labelling jobs and adjudicate"),
             ("start_runs", "Can start runs"),
+            ("release_prompts", "Can release what the regression gate has tested"),
         ]
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:

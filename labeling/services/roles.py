@@ -7,7 +7,14 @@ from labeling.models.people import Rater, Role, User
 PERMISSIONS = {
     Role.RATER: ["label_chats"],
     Role.AUTHOR: ["see_judge", "edit_prompts"],
-    Role.LEAD: ["see_judge", "edit_prompts", "see_holdout", "manage_labeling", "start_runs"],
+    Role.LEAD: [
+        "see_judge",
+        "edit_prompts",
+        "see_holdout",
+        "manage_labeling",
+        "start_runs",
+        "release_prompts",
+    ],
 }
 
 
