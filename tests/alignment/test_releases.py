@@ -1,0 +1,205 @@
+"""Regression tests through the services: what may be tested, and what becomes of it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from alignment.core.regression import GatePolicy
+from alignment.models.regressions import RegressionTest
+from alignment.runner.regressions import regression_advance, runs_of
+from alignment.services.policies import policy_ensure, policy_in_force, policy_revise
+from alignment.services.regressions import (
+    RegressionChoice,
+    RegressionRefused,
+    judge_test_start,
+    prompt_test_start,
+    regression_cancel,
+)
+from alignment.services.releases import ReleaseRefused, may_release, release
+from alignment.tasks import gate
+from evaluation.core.choice import JudgeChoice
+from evaluation.models.prompts import Promotion, PromptVersion
+from evaluation.models.runs import Run
+from evaluation.runner.execute import run_execute
+from evaluation.selectors.prompts import champions
+from evaluation.services.examples import prompt_version_add
+from labeling.core.problems import FieldProblem, InputProblem
+from labeling.models.chats import ChatSet
+from labeling.models.people import AuditEvent, User
+from labeling.models.rubric import Criterion
+from tests.evaluation.running import always, answering
+from tests.files import chat, criterion, label, rubric, run, write_json, write_jsonl
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CASES = [f"c-{n:03}" for n in range(110)]
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> ChatSet:
+    """110 labelled chats and two criteria, each asked by itself."""
+    criteria = [criterion("polite", tier="context"), criterion("exact", tier="context")]
+    run("import_rubric", write_json(tmp_path / "rubric.json", rubric(*criteria)))
+    chats = [chat(case, f"This is case {case}.", "On its way.") for case in CASES]
+    run("import_chats", write_jsonl(tmp_path / "chats.jsonl", *chats), "--set", "golden")
+    mine = [label(case, key, value=True) for case in CASES for key in ("polite", "exact")]
+    run("import_labels", write_jsonl(tmp_path / "labels.jsonl", *mine))
+    return ChatSet.objects.select_related("rubric").get(name="golden")
+
+
+def choice(golden: ChatSet, **changes: object) -> RegressionChoice:
+    usual = RegressionChoice(golden, "dev", JudgeChoice("direct"), policy_in_force(), on_worker=False)
+    return replace(usual, **changes)  # type: ignore[arg-type]
+
+
+def version_of(key: str = "polite", text: str = "# Objective\nIs polite so?") -> PromptVersion:
+    return prompt_version_add(criterion=Criterion.objects.get(key=key), text=text)
+
+
+def champion_of(key: str = "polite") -> PromptVersion:
+    row = Criterion.objects.get(key=key)
+    return champions(criteria=[row])[row.pk]
+
+
+def carried_out(test: RegressionTest) -> RegressionTest:
+    for one in runs_of(test):
+        run_execute(one, on_unit=lambda failed: None)
+    gate()
+    test.refresh_from_db()
+    return test
+
+
+def passed(golden: ChatSet, settings: Settings) -> RegressionTest:
+    """A test of a new version that nothing speaks against."""
+    with answering(settings, always(True)):
+        test = carried_out(prompt_test_start(candidate=version_of(), choice=choice(golden)))
+    assert (test.state, test.result) == ("done", "pass")
+    return test
+
+
+def test_only_the_criteria_of_the_changed_call_are_asked(golden: ChatSet, settings: Settings) -> None:
+    with answering(settings, always(True)) as stub:
+        test = carried_out(prompt_test_start(candidate=version_of(), choice=choice(golden)))
+    assert stub.count == 2 * len(CASES)
+    assert [found["key"] for found in (test.body or {})["criteria"]] == ["polite"]
+
+
+def test_the_champion_itself_is_not_tested(golden: ChatSet) -> None:
+    run("evaluate", "--set", "golden", "--engine", "direct", "--dry-run")
+    version_of()
+    with pytest.raises(RegressionRefused, match="is the champion already"):
+        prompt_test_start(candidate=champion_of(), choice=choice(golden))
+    assert not Run.objects.exists()
+
+
+def test_a_version_that_passed_is_released_and_asked_from_then_on(
+    golden: ChatSet, settings: Settings, lead_user: User
+) -> None:
+    test = passed(golden, settings)
+    before = champion_of()
+    released = release(test=test, by=lead_user)
+    assert (champion_of(), released.overridden, released.released_by) == (test.candidate, False, lead_user)
+    assert test.baseline_run.judge.prompts.get().prompt_version == before
+    promotion = Promotion.objects.latest("id")
+    assert (promotion.overridden, promotion.reason) == (False, f"Regression test {test.pk} passed")
+    assert AuditEvent.objects.filter(verb="release", object_id=test.pk).exists()
+
+
+def test_what_did_not_pass_needs_an_override_with_a_reason(
+    golden: ChatSet, settings: Settings, lead_user: User
+) -> None:
+    with answering(settings, always(True)):
+        strict = policy_ensure(GatePolicy(name="strict", single_minimum=200))
+        test = carried_out(prompt_test_start(candidate=version_of(), choice=choice(golden, policy=strict)))
+    assert test.result == "inconclusive"
+    with pytest.raises(ReleaseRefused, match="did not pass"):
+        release(test=test, by=lead_user, reason="I like it")
+    with pytest.raises(ReleaseRefused, match="needs a reason"):
+        release(test=test, by=lead_user, override=True)
+    released = release(test=test, by=lead_user, override=True, reason="Labels come next week")
+    assert (released.overridden, released.release_reason) == (True, "Labels come next week")
+    assert Promotion.objects.latest("id").overridden
+
+
+def test_a_test_against_an_older_champion_releases_nothing(
+    golden: ChatSet, settings: Settings, lead_user: User
+) -> None:
+    test = passed(golden, settings)
+    run_before = champion_of()
+    second = version_of(text="# Objective\nIs polite so? Really?")
+    with answering(settings, always(True)):
+        other = carried_out(prompt_test_start(candidate=second, choice=choice(golden)))
+    release(test=other, by=lead_user)
+    with pytest.raises(ReleaseRefused, match=f"is version {second.number} by now: test again"):
+        release(test=test, by=lead_user)
+    assert run_before != champion_of() == second
+
+
+def test_nothing_is_released_twice(golden: ChatSet, settings: Settings, lead_user: User) -> None:
+    test = passed(golden, settings)
+    release(test=test, by=lead_user)
+    with pytest.raises(ReleaseRefused, match="was released already"):
+        release(test=test, by=lead_user)
+
+
+def test_authors_release_where_the_policy_says_so_and_only_what_passed(
+    golden: ChatSet, settings: Settings, lead_user: User, author_user: User, rater_user: User
+) -> None:
+    test = passed(golden, settings)
+    assert [may_release(test=test, user=user) for user in (lead_user, author_user, rater_user)] == [
+        True,
+        False,
+        False,
+    ]
+    test.policy = policy_revise(changes={"authors_release": True}, reason="Small team", by=lead_user)
+    assert may_release(test=test, user=author_user)
+    test.result = RegressionTest.Result.FAIL
+    assert not may_release(test=test, user=author_user)
+
+
+def test_another_recipe_is_tested_on_every_criterion(golden: ChatSet, settings: Settings) -> None:
+    with answering(settings, always(True)):
+        test = judge_test_start(judge=JudgeChoice("reflection"), choice=choice(golden))
+        assert carried_out(test).result == "pass"
+    assert [found["key"] for found in (test.body or {})["criteria"]] == ["polite", "exact"]
+    with pytest.raises(RegressionRefused, match="there is nothing to test"):
+        judge_test_start(judge=JudgeChoice("direct"), choice=choice(golden))
+
+
+def test_a_finished_run_is_a_baseline_on_its_own_chats_only(golden: ChatSet, settings: Settings) -> None:
+    with answering(settings, always(True)):
+        whole = run("evaluate", "--set", "golden", "--engine", "direct").document["run"]
+        part = run("evaluate", "--set", "golden", "--engine", "direct", "--limit", "5").document["run"]
+        judge = JudgeChoice("direct", samples=3)
+        test = judge_test_start(judge=judge, choice=choice(golden), baseline=Run.objects.get(pk=whole))
+        assert carried_out(test).result == "pass"
+    with pytest.raises(RegressionRefused, match="covers other chats"):
+        judge_test_start(judge=judge, choice=choice(golden), baseline=Run.objects.get(pk=part))
+
+
+def test_a_test_that_is_cancelled_ends_with_its_runs(golden: ChatSet, lead_user: User) -> None:
+    run("evaluate", "--set", "golden", "--engine", "direct", "--dry-run")
+    test = prompt_test_start(candidate=version_of(), choice=choice(golden, noise=True))
+    regression_cancel(test=test, by=lead_user)
+    test.refresh_from_db()
+    assert test.state == "cancelled"
+    assert {one.state for one in runs_of(test)} == {Run.State.CANCELLED}
+    with pytest.raises(RegressionRefused, match="is over"):
+        regression_cancel(test=test, by=lead_user)
+    assert regression_advance(test.pk).state == "cancelled"
+
+
+def test_a_policy_keeps_its_limits_under_its_name_and_version(db: None, lead_user: User) -> None:
+    first = policy_in_force()
+    second = policy_revise(changes={"floor": 0.8}, reason="We know more", by=lead_user)
+    assert (second.version, second.parameters["floor"], policy_in_force()) == (2, 0.8, second)
+    first.refresh_from_db()
+    assert first.parameters["floor"] == 0.7
+    with pytest.raises(InputProblem, match="has other limits already"):
+        policy_ensure(GatePolicy(version=2))
+    with pytest.raises(InputProblem, match="needs a reason"):
+        policy_revise(changes={"floor": 0.9}, reason=" ", by=lead_user)
+    with pytest.raises(FieldProblem, match="floor: must be a number between"):
+        policy_revise(changes={"floor": 9}, reason="More", by=lead_user)
