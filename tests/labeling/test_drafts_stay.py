@@ -13,6 +13,7 @@ from labeling.services.labelling import Stale, label_clear, label_save
 from labeling.services.leases import assignment_next
 from labeling.services.submitting import assignment_submit
 from tests.files import label, run, write_jsonl
+from tests.labeling.calls import at_once
 from tests.labeling.desk import Desk, answer_all, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -173,3 +174,15 @@ def test_other_raters_and_other_chats_are_imported_as_ever(desk: Desk, path: Pat
     lines = [label("chat-1", rater="rater-2", value=False), label("chat-2", rater="mara", value=False)]
     assert run("import_labels", write_jsonl(path, *lines)).document["created"] == 2
     assert not Label.objects.filter(post_reveal=True).exists()
+
+
+# ---------- first answers at once ----------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_first_answers_to_a_chat_held_in_two_jobs_meet_and_both_are_kept() -> None:
+    desk = make_desk(chats=2, raters=2, overlap=2)
+    held = in_both(desk)
+    at_once(lambda n: save(desk, held[n], value=bool(n)), times=2)
+    assert Label.objects.count() == 1
+    assert sorted(LabelRevision.objects.values_list("number", flat=True)) == [1, 2]
