@@ -45,7 +45,8 @@ def correcting(screen: Page, desk: Desk) -> Page:
     """A submitted chat, all True, under the rule that every False needs evidence."""
     assignment = Assignment.objects.get(state="leased")
     answer_all(assignment)
-    signed_in(user_of(desk.rater)).post(reverse("api_submit", args=[assignment.pk]))
+    url = reverse("api_submit", args=[assignment.pk])
+    assert signed_in(user_of(desk.rater)).post(url, content_type="application/json").status_code == 200
     Workspace.objects.update(evidence_on_false=True)
     screen.reload()
     expect(screen.locator("#save")).to_have_text("Saved")
