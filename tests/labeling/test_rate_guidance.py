@@ -247,6 +247,8 @@ def test_when_the_time_ran_out_the_answers_stay_as_drafts_and_that_is_said(scree
 
 
 def test_the_clock_rests_when_nobody_is_there_and_counts_for_the_open_criterion(screen: Page) -> None:
+    held = Assignment.objects.filter(state="leased")
+    held.update(taken_at=timezone.now() - timedelta(hours=1))
     screen.clock.install()
     screen.reload()
     ready(screen)

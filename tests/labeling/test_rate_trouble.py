@@ -4,14 +4,15 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
+from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Workspace
-from labeling.services.submitting import assignment_submit
-from tests.labeling.desk import Desk, answer_all
+from tests.labeling.calls import signed_in
+from tests.labeling.desk import Desk, answer_all, user_of
 from tests.labeling.screen import answers, forgive, question, ready, saved
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -44,7 +45,8 @@ def correcting(screen: Page, desk: Desk) -> Page:
     """A submitted chat, all True, under the rule that every False needs evidence."""
     assignment = Assignment.objects.get(state="leased")
     answer_all(assignment)
-    assignment_submit(assignment=assignment, rater=desk.rater)
+    url = reverse("api_submit", args=[assignment.pk])
+    assert signed_in(user_of(desk.rater)).post(url, content_type="application/json").status_code == 200
     Workspace.objects.update(evidence_on_false=True)
     screen.reload()
     expect(screen.locator("#save")).to_have_text("Saved")

@@ -17,6 +17,7 @@ export class Ahead {
   #next = ""; // the address of the next chat, once it is taken
   #page = null; // {fresh, url, at, left}
   #running = null;
+  #failed = false;
 
   // url: takes the next chat of the job; id: the assignment in work
   constructor({ url, id, signal }) {
@@ -28,11 +29,9 @@ export class Ahead {
   // The answers are saved, so many are open: as long as no other one comes there is time for the next chat.
   rest(open) {
     this.busy();
-    if (open > SOON || this.#page || this.#running) return;
+    if (open > SOON || this.#page || this.#failed) return;
     this.#calm = true;
-    this.#timer = setTimeout(() => {
-      this.#running = this.#prepare().finally(() => (this.#running = null));
-    }, CALM);
+    if (!this.#running) this.#timer = setTimeout(() => this.#work(), CALM);
   }
 
   // An answer comes: whatever is next can wait.
@@ -41,14 +40,20 @@ export class Ahead {
     clearTimeout(this.#timer);
   }
 
+  async #work() {
+    this.#running = this.#prepare();
+    await this.#running;
+    this.#running = null;
+    if (this.#calm) this.rest(0);
+  }
+
   async #prepare() {
     try {
       if (this.#next) this.#page = await read(this.#next, "low");
       else this.#next = await this.#take(true);
     } catch {
-      return; // the next chat is then fetched when it is wanted
+      this.#failed = true; // it is tried again when the next chat is wanted
     }
-    if (this.#calm) setTimeout(() => this.#calm && this.rest(0));
   }
 
   async #take(ahead) {
