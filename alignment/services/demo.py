@@ -18,20 +18,22 @@ from evaluation.services.prompts import champions_ensure
 from evaluation.services.runs import RunChoice, run_start
 from evaluation.services.verdicts import verdicts_import
 from labeling.models.chats import Chat, ChatSet
-from labeling.models.labels import Label, LabelingJob
+from labeling.models.labels import Label
 from labeling.models.people import Rater, Role, User
-from labeling.models.rubric import Criterion
 from labeling.services.adjudications import adjudications_import
 from labeling.services.chats import chats_import
-from labeling.services.jobs import job_open
 from labeling.services.labels import labels_import
-from labeling.services.roles import rater_for
 from labeling.services.rubric import rubric_import
 
 DEMO = Path(__file__).resolve().parent.parent / "demo"
 RUBRIC = settings.BASE_DIR / "labeling" / "default_rubric.json"
 SET = "demo"
-JOB = "Label the demo chats"
+# Those of the invented raters who labelled every chat.
+LABELLED = (
+    "Demo rater A (careful)",
+    "Demo rater B (skips tools and knowledge)",
+    "Demo rater C (strict on tone and length)",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +77,9 @@ def demo_ensure() -> ChatSet:
 
 
 @transaction.atomic
-def people_ensure(*, chat_set: ChatSet, password: str) -> list[User]:
-    """One account for each role, and a labelling job for the rater; existing accounts keep their password."""
-    users = [_account(role, password) for role in Role]
-    rater = rater_for(user=users[0])
-    if not LabelingJob.objects.filter(chat_set=chat_set, name=JOB).exists():
-        criteria = list(chat_set.rubric.criteria.filter(state=Criterion.State.ACTIVE))
-        job_open(chat_set=chat_set, name=JOB, criteria=criteria, raters=[rater], overlap=1, by=users[-1])
-    return users
+def people_ensure(*, password: str) -> list[User]:
+    """One account for each role, in their order; existing accounts keep their password."""
+    return [_account(role, password) for role in Role]
 
 
 def _account(role: Role, password: str) -> User:

@@ -19,7 +19,7 @@ from labeling.core.exporting import csv_lines
 from labeling.models.labels import LabelingJob
 from labeling.models.rubric import Criterion
 from labeling.selectors.jobs import job_rows
-from labeling.selectors.sets import set_rows
+from labeling.selectors.sets import demo_notices, set_rows
 
 RATERS_A_PAGE = 50
 JOBS_SHOWN = 6  # the newest; the list of the quality pages has all
@@ -147,6 +147,7 @@ def _about(scope: QualityScope) -> dict[str, Any]:
         "csv_url": scope.url("raters_csv", criterion=scope.only),
         "json_url": scope.api_url,
         "filters": [_criterion_filter(scope)],
+        "notices": demo_notices(chat_set=scope.chat_set),
     }
 
 

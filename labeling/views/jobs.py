@@ -17,7 +17,7 @@ from labeling.models.labels import LabelingJob
 from labeling.models.people import User
 from labeling.selectors.job_page import job_page
 from labeling.selectors.jobs import gold_chats, job_rows, job_size, team_size
-from labeling.selectors.sets import set_rows
+from labeling.selectors.sets import demo_notices, set_rows
 from labeling.services.jobs import job_close, job_open, job_start
 from labeling.services.leases import SkipReason
 from labeling.services.roles import rater_for
@@ -69,6 +69,7 @@ def job_detail(request: HttpRequest, job_id: int) -> HttpResponse:
     skipped = [(row, _reason(row.reason)) for row in page.skipped]
     waits = job.started_after.filter(state=LabelingJob.State.WAITING).order_by("pk")
     context = {"job": job, "page": page, "skipped": skipped, "waiting_jobs": list(waits)}
+    context["notices"] = demo_notices(chat_set=job.chat_set)
     return render(request, "labeling/job_detail.html", context)
 
 

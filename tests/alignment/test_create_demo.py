@@ -11,12 +11,14 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from alignment.services.demo import RUNS
+from alignment.services.demo_labelling import INVENTED, JOB
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import KnowledgeArticle, PromptVersion
 from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat, ChatSet
-from labeling.models.labels import Adjudication, Consensus, Label, LabelingJob
+from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
+from labeling.models.rubric import CriterionVersion, RubricGuideline
 from tests.evaluation.running import always, answering
 from tests.files import run
 from tests.stub_endpoint import Body, StubReply
@@ -63,7 +65,61 @@ def test_it_holds_what_the_tour_needs(demo: dict[str, Any]) -> None:
     assert Adjudication.objects.exists()
     assert Verdict.objects.count() == 24 * 13
     assert set(Verdict.objects.values_list("state", flat=True)) == {"read", "unparsed", "refused"}
-    assert LabelingJob.objects.get().raters.get().user == User.objects.get(username="rater")
+    assert LabelingJob.objects.get(name=JOB).raters.get().user == User.objects.get(username="rater")
+
+
+def test_the_labelling_side_shows_what_a_team_has_done(demo: dict[str, Any]) -> None:
+    assert list(RubricGuideline.objects.values_list("number", flat=True)) == [1, 2]
+    assert CriterionVersion.objects.filter(number=2).exclude(true_example="").count() == 3
+    job = LabelingJob.objects.get(name=INVENTED)
+    first = job.calibration
+    assert first is not None
+    assert (first.state, job.state) == ("closed", "open")
+    for done in (first, job):
+        assert set(done.assignments.values_list("state", flat=True)) == {"submitted"}
+        labels = Label.objects.filter(assignment__job=done)
+        assert labels.count() == done.assignments.count() * 13
+    assert job.assignments.filter(kind="gold").count() == 4 * 3
+    assert LabelingJob.objects.get(name=JOB).assignments.filter(kind="gold").exists()
+    assert set(RaterNote.objects.values_list("kind", flat=True)) == {"unclear", "flag", "comment"}
+
+
+def test_every_page_of_the_labelling_side_has_something_and_says_that_it_is_made_up(
+    demo: dict[str, Any],
+) -> None:
+    lead, job = signed_in("lead", demo["password"]), LabelingJob.objects.get(name=INVENTED)
+    assert job.calibration is not None
+    disputed = Consensus.objects.filter(state="unresolved").select_related("chat", "criterion").first()
+    assert disputed is not None
+    item = [disputed.chat_id, disputed.criterion.key]
+    pages = [
+        reverse("labeling:job_detail", args=[job.pk]),
+        reverse("quality:overview", args=[job.pk]),
+        reverse("quality:team", args=[job.calibration.pk]),
+        reverse("quality:pairs", args=[job.pk]),
+        reverse("labeling:adjudicate", args=item),
+    ]
+    for url in pages:
+        body = lead.get(url).content.decode()
+        assert "ritten for this demo" in body, url
+        assert 'class="empty"' not in body, url
+    for name in ("labeling:note_list", "labeling:guideline_list", "labeling:adjudication_queue"):
+        assert 'class="empty"' not in lead.get(reverse(name)).content.decode(), name
+    assert "Demo rater B" in lead.get(reverse("labeling:note_list")).content.decode()
+
+
+def test_a_workspace_of_an_earlier_demo_gets_the_labelling_side_too(demo: dict[str, Any]) -> None:
+    invented = LabelingJob.objects.filter(name=INVENTED)
+    Label.objects.update(assignment=None)
+    Assignment.objects.filter(job__in=invented).delete()
+    for job in invented:
+        job.raters.clear()
+        job.criteria.clear()
+    invented.delete()
+    RaterNote.objects.all().delete()
+    run("create_demo")
+    assert Label.objects.filter(assignment__job__name=INVENTED).exists()
+    assert LabelingJob.objects.filter(name=JOB).count() == 1
 
 
 def test_everything_in_it_is_marked_as_written_for_the_demo(demo: dict[str, Any]) -> None:
@@ -87,7 +143,7 @@ def test_the_demo_accounts_open_their_own_pages_and_no_others(demo: dict[str, An
 
 def test_every_page_has_something_to_show(demo: dict[str, Any]) -> None:
     lead, shown = signed_in("lead", demo["password"]), Run.objects.get()
-    chat_set, disputed = ChatSet.objects.get(), Chat.objects.get(external_id="demo-01")
+    chat_set, disputed = ChatSet.objects.get(name="demo"), Chat.objects.get(external_id="demo-01")
     report = lead.get(reverse("alignment:report_run", args=[shown.pk]))
     cells = [
         row["cells"][name]
@@ -118,7 +174,7 @@ def test_every_page_has_something_to_show(demo: dict[str, Any]) -> None:
             assert "written for this demo" in body, url  # wherever labels or verdicts are
     rater = signed_in("rater", demo["password"])
     assert "Label the demo chats" in rater.get(reverse("labeling:queue")).content.decode()
-    screen = rater.post(reverse("labeling:next", args=[LabelingJob.objects.get().pk]), follow=True)
+    screen = rater.post(reverse("labeling:next", args=[LabelingJob.objects.get(name=JOB).pk]), follow=True)
     assert screen.status_code == 200
     assert screen.redirect_chain[-1][0].startswith("/rate/")
 

@@ -9,6 +9,7 @@ from alignment.core.table import report_table
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
 from alignment.services.demo import RUNS, DemoRun, demo_ensure, demo_password, demo_run_ensure, people_ensure
+from alignment.services.demo_labelling import labelling_ensure
 from evaluation.gateway.embedded import EMBEDDED_NOTICE
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.runs import Run
@@ -18,6 +19,7 @@ from labeling.core.problems import OutsideFailure
 from labeling.management.base import WorkbenchCommand
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
+from labeling.services.roles import rater_for
 
 FINISHED = (Run.State.DONE, Run.State.CANCELLED)
 
@@ -33,7 +35,8 @@ class Command(WorkbenchCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         chat_set = demo_ensure()
         password = demo_password()
-        users = people_ensure(chat_set=chat_set, password=password)
+        users = people_ensure(password=password)
+        labelling_ensure(chat_set=chat_set, rater=rater_for(user=users[0]), lead=users[-1])
         runs = self._evaluate(chat_set) if options["evaluate"] else []
         names = [user.get_username() for user in users]
         lines = [*(self._told(run) for run in runs[:1]), sign_in_line(users, password)]

@@ -1,0 +1,142 @@
+"""The labelling side of the demo: texts for raters, a finished round and job of invented raters, notes."""
+
+import json
+import uuid
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from django.db import transaction
+
+from alignment.services.demo import DEMO, LABELLED, SET
+from labeling.models.chats import Chat, ChatSet, ChatSetMember
+from labeling.models.labels import Assignment, Label, LabelingJob, RaterNote
+from labeling.models.people import Rater, User
+from labeling.models.rubric import Criterion, Rubric
+from labeling.selectors.guidelines import guideline_in_force
+from labeling.services.guidelines import CriterionWords, criterion_write, guideline_write
+from labeling.services.jobs import job_close, job_open, job_start
+
+JOB = "Label the demo chats"
+INVENTED = "Labels of invented raters (demo)"
+ROUND_SET, GOLD_SET, WORK_SET = "demo calibration", "demo gold", "demo work"
+ROUND_CHATS = ("demo-01", "demo-06", "demo-22")  # the invented raters part on several criteria
+GOLD_CHATS = ("demo-09", "demo-13", "demo-15", "demo-16")  # they have decisions
+GOLD_RATE = 0.2
+GUIDELINES = (("1", "The first one."), ("2", "Tool turns and evidence were missing."))
+ONE_ANSWER = timedelta(seconds=15)
+
+
+@transaction.atomic
+def labelling_ensure(*, chat_set: ChatSet, rater: Rater, lead: User) -> None:
+    """Make the labelling side of the demo; what is there already stays as it is.
+
+    The labels are those of the demo's file: the jobs only say who would have given which of them when.
+    """
+    _texts(chat_set.rubric, lead)
+    sets = _sets(chat_set)
+    asked: dict[str, Any] = {
+        "chat_set": sets[WORK_SET],
+        "criteria": list(chat_set.rubric.criteria.filter(state=Criterion.State.ACTIVE)),
+        "by": lead,
+        "gold_set": sets[GOLD_SET],
+        "gold_rate": GOLD_RATE,
+    }
+    if not LabelingJob.objects.filter(name=INVENTED).exists():
+        _invented(asked, sets[ROUND_SET], lead)
+        _notes()
+    if not LabelingJob.objects.filter(name=JOB).exists():
+        job_open(name=JOB, raters=[rater], overlap=1, **asked)
+
+
+def _invented(asked: dict[str, Any], round_set: ChatSet, lead: User) -> None:
+    """A job of the invented raters, done, behind its calibration round, done and closed."""
+    people = list(Rater.objects.filter(name__in=LABELLED).order_by("name"))
+    job = job_open(name=INVENTED, raters=people, overlap=len(people), calibration_set=round_set, **asked)
+    first = cast(LabelingJob, job.calibration)
+    _labelled(first, people)
+    job_start(job=job, by=lead)
+    job_close(job=first, by=lead)
+    _labelled(job, people)
+
+
+def _texts(rubric: Rubric, lead: User) -> None:
+    """The guideline in two versions, and examples for some criteria, where nobody has written any yet."""
+    if guideline_in_force(rubric_id=rubric.pk) is not None:
+        return
+    for base, (name, reason) in enumerate(GUIDELINES):
+        text = (DEMO / "guideline" / f"{name}.md").read_text(encoding="utf-8")
+        guideline_write(rubric=rubric, text=text, reason=reason, base=base, by=lead)
+    for given in json.loads((DEMO / "texts.json").read_text(encoding="utf-8")):
+        criterion = rubric.criteria.get(key=given.pop("criterion"))
+        newest = criterion.versions.latest("number")
+        words = {"question": newest.question, "definition": newest.definition} | given
+        reason = words.pop("reason")
+        criterion_write(
+            criterion=criterion, words=CriterionWords(**words), reason=reason, base=newest.number, by=lead
+        )
+
+
+def _sets(chat_set: ChatSet) -> dict[str, ChatSet]:
+    """The demo's chats in three parts by name, in the splits that they have there."""
+    kinds = {ROUND_SET: ChatSet.Kind.CALIBRATION, GOLD_SET: ChatSet.Kind.GOLD, WORK_SET: ChatSet.Kind.CURATED}
+    made = [
+        ChatSet.objects.get_or_create(name=name, defaults={"kind": kind, "rubric": chat_set.rubric})
+        for name, kind in kinds.items()
+    ]
+    sets = {row.name: row for row, _ in made}
+    parts = {**dict.fromkeys(ROUND_CHATS, ROUND_SET), **dict.fromkeys(GOLD_CHATS, GOLD_SET)}
+    if any(is_new for _, is_new in made):
+        ChatSetMember.objects.bulk_create(
+            ChatSetMember(
+                chat_set=sets[parts.get(member.chat.external_id, WORK_SET)],
+                chat=member.chat,
+                split=member.split,
+                position=member.position,
+            )
+            for member in chat_set.members.select_related("chat").order_by("position")
+        )
+    return sets
+
+
+def _labelled(job: LabelingJob, people: Iterable[Rater]) -> None:
+    """Every chat of the job submitted by each of them, with the labels that the file has of them."""
+    opened = list(job.assignments.filter(state=Assignment.State.OPEN).order_by("position", "slot"))
+    first = {row.chat_id: row for row in reversed(opened)}
+    job.assignments.filter(pk__in=[row.pk for row in opened]).delete()
+    for row in first.values():
+        for slot, rater in enumerate(people, 1):
+            labels = Label.objects.filter(chat=row.chat_id, rater=rater, criterion__in=job.criteria.all())
+            times = sorted(labels.values_list("given_at", flat=True))
+            given = Assignment.objects.create(
+                job=job, chat_id=row.chat_id, slot=slot, position=row.position, kind=row.kind, rater=rater,
+                **_submitted(times),
+            )  # fmt: skip
+            labels.update(assignment=given)
+
+
+def _submitted(times: list[datetime]) -> dict[str, Any]:
+    """The state of a chat whose labels were given at these times, as the file says."""
+    begun = times[0] - ONE_ANSWER
+    worked = times[-1] - begun
+    return {
+        "state": Assignment.State.SUBMITTED,
+        "taken_at": begun,
+        "submitted_at": times[-1],
+        "active_ms": round(worked.total_seconds() * 1000),
+    }
+
+
+def _notes() -> None:
+    """What invented raters noted, on the criteria as they stood first."""
+    for number, given in enumerate(json.loads((DEMO / "notes.json").read_text(encoding="utf-8"))):
+        criterion = Criterion.objects.filter(key=given.get("criterion", "")).first()
+        RaterNote.objects.create(
+            rater=Rater.objects.get(name=given["rater"]),
+            chat=Chat.objects.get(external_id=given["chat"]),
+            criterion=criterion,
+            version=criterion.versions.get(number=1) if criterion else None,
+            kind=given["kind"],
+            text=given["text"],
+            client_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{SET} note {number}"),
+        )
