@@ -17,8 +17,8 @@ from labeling.selectors.labels import may_reveal
 from labeling.selectors.queue import queue_for
 from labeling.services.consensus import criteria_lock
 from labeling.services.jobs import job_close
-from labeling.services.labelling import Conflict, assignment_submit, label_save
-from labeling.services.leases import assignment_next, assignment_skip
+from labeling.services.labelling import assignment_submit, label_save
+from labeling.services.leases import Conflict, assignment_next, assignment_skip
 from tests.factories import make_chat, make_set
 from tests.labeling.calls import at_once, label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, expire, gold_set_of, make_desk, user_of, work_through
