@@ -134,12 +134,14 @@ def open_jobs(*, rater_id: int) -> QuerySet[LabelingJob]:
     return jobs_of(rater_id=rater_id).filter(state=LabelingJob.State.OPEN)
 
 
-def accounts_of(*, job_id: int) -> QuerySet[User]:
-    """The accounts that may ask for chats of a job: those of its named raters and of its group."""
-    named = LabelingJob.raters.through.objects.filter(labelingjob=job_id).values("rater__user")
+def raters_of(*, job_id: int) -> QuerySet[Rater]:
+    """Who may come for a chat of a job: its named raters, and of its group those who have begun."""
+    named = LabelingJob.raters.through.objects.filter(labelingjob=job_id).values("rater")
     group = LabelingJob.objects.filter(pk=job_id).values("group")
-    members = User.groups.through.objects.filter(group__in=group).values("user")
-    return User.objects.filter(Q(pk__in=named) | Q(pk__in=members), is_active=True)
+    member = User.groups.through.objects.filter(user=OuterRef("user"), group__in=group)
+    begun = Assignment.objects.filter(job=job_id, rater=OuterRef("pk"))
+    may = Q(pk__in=named) | (Q(Exists(member)) & Q(Exists(begun)))
+    return Rater.objects.filter(may, user__is_active=True)
 
 
 def touched(*, rater_id: int) -> Exists:

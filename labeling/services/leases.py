@@ -17,11 +17,11 @@ from labeling.selectors.prepared import prepared
 from labeling.selectors.queue import (
     LOST,
     RAN_OUT,
-    accounts_of,
     free_gold,
     free_slots,
     held_up,
     open_jobs,
+    raters_of,
     touched,
 )
 
@@ -177,8 +177,8 @@ def _starves(slot: Assignment) -> bool:
     if slot.kind != Assignment.Kind.NORMAL:
         return False
     rows = Assignment.objects.filter(job=slot.job_id)
-    at_work = rows.filter(rater__user=OuterRef("pk"), state=Assignment.State.LEASED)
-    idle = accounts_of(job_id=slot.job_id).filter(~Exists(at_work)).count()
+    at_work = rows.filter(rater=OuterRef("pk"), state=Assignment.State.LEASED)
+    idle = raters_of(job_id=slot.job_id).filter(~Exists(at_work)).count()
     return rows.filter(state=Assignment.State.OPEN, kind=slot.kind)[: idle + 1].count() <= idle
 
 

@@ -3,6 +3,7 @@
 import uuid
 
 import pytest
+from django.contrib.auth.models import Group
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -10,16 +11,17 @@ from django.utils import timezone
 
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob
-from labeling.models.people import Workspace
+from labeling.models.people import Role, Workspace
 from labeling.models.rubric import Criterion
 from labeling.selectors.labels import may_reveal
 from labeling.selectors.queue import queue_for
+from labeling.services.consensus import criteria_lock
 from labeling.services.jobs import job_close
 from labeling.services.labelling import label_save
 from labeling.services.leases import Conflict, assignment_next, assignment_skip
 from labeling.services.submitting import assignment_submit
 from tests.factories import make_chat, make_set
-from tests.labeling.calls import label_url, put, signed_in
+from tests.labeling.calls import at_once, label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, expire, gold_set_of, make_desk, user_of, work_through
 
 pytestmark = pytest.mark.django_db
@@ -195,6 +197,23 @@ def test_a_rater_at_work_starves_nobody_and_may_fetch_the_last_chat_ahead() -> N
     assert assignment_next(rater=desk.rater, job=desk.job, ahead=True) is not None
 
 
+def test_members_of_the_group_who_have_not_begun_keep_nobody_from_fetching_ahead() -> None:
+    desk = make_desk(chats=3, raters=3)
+    group = Group.objects.get(name=Role.RATER)
+    job = desk.opened(raters=[], group=group)
+    assert next_of(desk, job) is not None
+    ahead = assignment_next(rater=desk.rater, job=job, ahead=True)
+    assert ahead is not None
+    assignment_skip(assignment=ahead, rater=desk.rater, reason="too_long")
+    mate = assignment_next(rater=desk.raters[1], job=job)
+    assert mate is not None
+    assignment_skip(assignment=mate, rater=desk.raters[1], reason="too_long")
+    Assignment.objects.filter(job=job, position=2, state="open").update(
+        state="submitted", rater=desk.raters[2]
+    )
+    assert assignment_next(rater=desk.rater, job=job, ahead=True) is None
+
+
 def test_with_every_criterion_retired_nothing_is_submitted() -> None:
     desk = make_desk(chats=1)
     mine = desk.taken()
@@ -255,9 +274,6 @@ def test_a_chat_that_was_skipped_stays_away_and_needs_no_more_statements() -> No
 @pytest.mark.django_db(transaction=True)
 def test_a_first_answer_does_not_wait_for_those_who_refresh_the_consensus() -> None:
     """On PostgreSQL; SQLite has one writer at a time in any case."""
-    from labeling.services.consensus import criteria_lock
-    from tests.labeling.calls import at_once
-
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no row locks")
     desk = make_desk()
