@@ -11,6 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.labels import Adjudication, Consensus
 from labeling.models.people import AuditEvent, Role
+from labeling.models.rubric import CriterionVersion
 from labeling.services.adjudications import adjudication_decide
 from tests.factories import make_user
 from tests.labeling.bench_of_labels import Item, label, labelled_item
@@ -52,9 +53,15 @@ def screen(page: Page, context: BrowserContext, live_server: LiveServer, items: 
     assert [problem for problem in problems if not REFUSED.search(problem)] == []
 
 
+def on(page: Page, key: str) -> None:
+    """The item of this criterion is there, and its keys work."""
+    expect(page.locator(".asked h2")).to_have_text(f"Is {key} so?")
+    page.wait_for_load_state()
+
+
 def start(page: Page) -> None:
     page.get_by_role("link", name="Start with the first").press("Enter")
-    expect(page.locator(".asked h2")).to_have_text("Is polite so?")
+    on(page, "polite")
     expect(page.locator(".likely")).to_contain_text("Dawid–Skene")
 
 
@@ -72,12 +79,12 @@ def test_the_queue_is_worked_off_with_keys_alone(screen: Page) -> None:
     screen.keyboard.type("The bot is rude, jk tfn.")
     assert screen.evaluate("window.mouse") == 0
     screen.keyboard.press("Control+Enter")
-    expect(screen.locator(".asked h2")).to_have_text("Is correct so?")
+    on(screen, "correct")
     expect(screen.locator(".toast")).to_contain_text("Decided False: Polite")
     screen.keyboard.press("n")
     screen.keyboard.type("Nothing to be correct about.")
     screen.keyboard.press("Control+Enter")
-    expect(screen.locator(".asked h2")).to_have_text("Is brief so?")
+    on(screen, "brief")
     screen.keyboard.press("1")
     screen.keyboard.type("Short.")
     screen.keyboard.press("Control+Enter")
@@ -91,13 +98,13 @@ def test_j_and_k_walk_u_goes_back_to_the_decision_and_q_to_the_queue(screen: Pag
     start(screen)
     for key, there in (("j", "correct"), ("ArrowRight", "brief"), ("j", "polite"), ("k", "brief")):
         screen.keyboard.press(key)
-        expect(screen.locator(".asked h2")).to_have_text(f"Is {there} so?")
+        on(screen, there)
     screen.keyboard.press("t")
     screen.keyboard.type("Short.")
     screen.keyboard.press("Control+Enter")
-    expect(screen.locator(".asked h2")).to_have_text("Is polite so?")
+    on(screen, "polite")
     screen.keyboard.press("u")
-    expect(screen.locator(".asked h2")).to_have_text("Is brief so?")
+    on(screen, "brief")
     expect(screen.locator(".decided-now")).to_contain_text("Short.")
     screen.get_by_role("button", name="Withdraw this decision").press("Enter")
     expect(screen.locator(".toast")).to_contain_text("withdrawn")
@@ -167,6 +174,19 @@ def test_words_in_links_and_beside_hidden_characters_are_marked_where_they_were_
     assert screen.evaluate(marked) == [["P", "theZWSP order"]] * 2
 
 
+def test_l_leads_through_labels_that_a_long_definition_pushes_out_of_sight(screen: Page) -> None:
+    CriterionVersion.objects.filter(criterion__key="polite").update(definition="Polite means a lot. " * 60)
+    screen.set_viewport_size({"width": 1280, "height": 720})
+    start(screen)
+    labels = screen.locator(".voices article")
+    for place in (0, 1, 2, 0):
+        screen.keyboard.press("l")
+        expect(labels.nth(place)).to_be_focused()
+        expect(labels.nth(place)).to_be_in_viewport()
+    screen.keyboard.press("g")
+    expect(screen.locator(".guide .def")).to_be_visible()
+
+
 def test_names_are_shown_by_a_button_that_keeps_what_was_typed(screen: Page) -> None:
     start(screen)
     screen.keyboard.press("f")
@@ -180,7 +200,7 @@ def test_names_are_shown_by_a_button_that_keeps_what_was_typed(screen: Page) -> 
     screen.keyboard.press("e")
     expect(screen.locator("#m2.here")).to_be_in_viewport()
     screen.keyboard.press("Control+Enter")
-    expect(screen.locator(".asked h2")).to_have_text("Is correct so?")
+    on(screen, "correct")
 
 
 def test_a_reason_that_is_stored_nowhere_is_asked_about_after_names_too(screen: Page) -> None:
@@ -229,7 +249,7 @@ def test_a_second_lead_confirms_before_a_decision_is_replaced(screen: Page, item
     expect(screen.locator("#meanwhile")).to_contain_text("otto has decided")
     expect(screen.locator(".decided-now")).to_contain_text("Polite enough.")
     screen.keyboard.press("Control+Enter")
-    expect(screen.locator(".asked h2")).to_have_text("Is correct so?")
+    on(screen, "correct")
     assert Adjudication.objects.get(replaced_at=None).reason == "Not at all."
 
 

@@ -17,6 +17,7 @@ const texts = JSON.parse($("#texts").textContent);
 const turns = new Map(Object.entries(texts).map(([n, text]) => [n, new TurnText($(`#m${n}`), text)]));
 const places = () => $$("[data-turn]");
 let at = -1;
+let voice = -1;
 
 function markQuotes() {
   if (!window.CSS?.highlights) return; // the turn is tinted and the quote stands beside the label anyway
@@ -36,6 +37,15 @@ function nextEvidence() {
   turn.classList.add("here");
   $("details", turn)?.setAttribute("open", "");
   turn.scrollIntoView({ block: "center" });
+}
+
+// A long definition or many raters push labels out of sight.
+function nextLabel() {
+  const all = $$(".voices article");
+  if (!all.length) return;
+  voice = (voice + 1) % all.length;
+  all[voice].focus({ preventScroll: true });
+  all[voice].scrollIntoView({ block: "center" });
 }
 
 // ---------- keys ----------
@@ -72,6 +82,7 @@ const KEYS = {
   k: follow("a[rel=prev]"),
   arrowleft: follow("a[rel=prev]"),
   e: nextEvidence,
+  l: nextLabel,
   g: () => $(".guide")?.toggleAttribute("open"),
   u: follow("[data-undo]"),
   q: follow(".talk-head a"),
@@ -79,7 +90,7 @@ const KEYS = {
   pageup: () => scrollChat(-1),
   "?": () => $("#keys").showModal(),
 };
-const REPEATABLE = new Set(["pagedown", "pageup", "e"]);
+const REPEATABLE = new Set(["pagedown", "pageup", "e", "l"]);
 const TEXT_FIELD = "textarea, select, [contenteditable], input:not([type=radio])";
 
 function commandFor(event) {
