@@ -1,4 +1,4 @@
-"""Large JSON files of other tools are read an object at a time; broken ones are refused; the guide's examples work."""
+"""Large JSON files of other tools are read an object at a time, broken ones refused; the guide works."""
 
 import json
 import re
