@@ -92,34 +92,42 @@ def make_world() -> World:
     give_away_people(desk, other=other, lead=lead)
     paused = judge_desk(desk, name=f"{CANARY}-judge", text=f"{CANARY}-rationale", state="paused")
     Judge.objects.update(kind="lace")
-    notes = RaterNote.objects.filter(rater=other)
     args = {
         **WORDS,
         "assignment_id": leased.pk,
         "submitted_assignment": submitted.pk,
         "foreign_assignment": foreign.pk,
+        "run_id": run.pk,
+        "paused_run": paused.pk,
+        "holdout_chat": _holdout(desk, run),
+        **states,
+        **_rows(desk, users),
+    }
+    return World(desk, users, args)
+
+
+def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
+    """The ids of what stands at the desk, and of what `other` and the lead have."""
+    other, chat = desk.raters[1], desk.chats[1]
+    notes = RaterNote.objects.filter(rater=other)
+    return {
         "job_id": desk.job.pk,
         "foreign_job": _foreign_job(desk).pk,
         "set_id": desk.chat_set.pk,
         "rubric_id": desk.rubric.pk,
-        "chat_id": desk.chats[1].pk,
-        "holdout_chat": _holdout(desk, run),
-        "run_id": run.pk,
+        "criterion_id": desk.criteria[0].pk,
+        "chat_id": chat.pk,
         "profile_id": JudgeProfile.objects.get(is_default=True).pk,
         "rater_id": other.pk,
-        "user_id": lead.pk,
-        "paused_run": paused.pk,
-        "note_id": notes.get(chat=desk.chats[1], criterion=None).pk,
-        "unclear_note": notes.get(chat=desk.chats[1], kind="unclear").pk,
-        "holdout_note": notes.get(chat=desk.chats[3], kind="unclear").pk,
-        "token_id": ApiToken.objects.get().pk,
-        "foreign_token": _token(users["other"]).pk,
-        "criterion_id": desk.criteria[0].pk,
-        "decision": Adjudication.objects.get(chat=desk.chats[1]).pk,
         "rater_account": users["rater"].pk,
-        **states,
+        "user_id": users["lead"].pk,
+        "note_id": notes.get(chat=chat, criterion=None).pk,
+        "unclear_note": notes.get(chat=chat, kind="unclear").pk,
+        "holdout_note": notes.get(chat=desk.chats[3], kind="unclear").pk,
+        "decision": Adjudication.objects.get(chat=chat).pk,
+        "token_id": ApiToken.objects.get(user=users["lead"]).pk,
+        "foreign_token": _token(users["other"]).pk,
     }
-    return World(desk, users, args)
 
 
 def _submitted(desk: Desk, rater: Rater, *, job: LabelingJob | None = None) -> Assignment:
