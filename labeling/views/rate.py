@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 
 from labeling.access import permission_or_404
-from labeling.models.labels import Assignment, LabelingJob, RaterNote
+from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion
 from labeling.selectors.guidelines import changes_since, guideline_for
@@ -68,6 +68,7 @@ def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "number": number,
         # Not those done: a page that is fetched ahead is shown once this many are.
         "before": number - 1,
+        "notes": own_notes(assignment=assignment),
         "onwards": _onwards(assignment),
         "reasons": SkipReason.choices,
         "state": _state(assignment, criteria, answers) | {"guideline": guidance.number},
@@ -114,7 +115,6 @@ def _state(assignment: Assignment, criteria: list[Criterion], answers: dict[str,
         "texts": {message["n"]: message["content"] for message in assignment.chat.messages},
         "rules": asdict(rules_of()),
         "active_ms": assignment.active_ms,
-        "notes": [_note(note) for note in own_notes(assignment=assignment)],
         "now": _ms(timezone.now()),
         "lease": _lease(assignment),
     }
@@ -165,11 +165,6 @@ def _store(assignment: Assignment) -> str:
     """
     lease = f"rate:{assignment.job_id}:{assignment.chat_id}:{assignment.rater_id}".encode()
     return hmac.new(bytes(Workspace.current().fence_secret), lease, sha256).hexdigest()[:16]
-
-
-def _note(note: RaterNote) -> dict[str, str]:
-    criterion = note.criterion.key if note.criterion else ""
-    return {"kind": note.kind, "criterion": criterion, "text": note.text}
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

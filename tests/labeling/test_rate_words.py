@@ -107,11 +107,11 @@ def test_a_rater_finds_their_own_notes_on_the_chat_and_nobody_elses(screen: Page
             client_id=uuid.uuid4(),
         )
     screen.reload()
-    expect(notes.get_by_role("listitem")).to_have_text(["Unclear: Polite Is <b>that</b> polite?"])
+    expect(notes.get_by_role("listitem")).to_have_text(["Criterion unclear: Polite Is <b>that</b> polite?"])
     screen.keyboard.press("!")
     screen.keyboard.type("Two languages")
     screen.get_by_role("button", name="Send").press("Enter")
-    expect(notes.get_by_role("listitem").last).to_have_text("Flag Two languages")
+    expect(notes.get_by_role("listitem").last).to_have_text("For the lead Two languages")
 
 
 # ---------- key sets ----------

@@ -2,7 +2,7 @@
 
 import { call, reasons, tryAgain, uuid } from "./rate_api.js";
 
-const KINDS = { flag: "Flag", unclear: "Unclear", comment: "Remark" };
+const KINDS = { flag: "For the lead", unclear: "Criterion unclear", comment: "Comment" }; // as the page lists them
 
 export class Notes {
   #dialog = document.querySelector("#note");
@@ -15,11 +15,10 @@ export class Notes {
   #criterion = null;
   #client = "";
 
-  // url: where notes are posted; own: the rater's notes so far; name(key): a criterion in words; say(text): tells the rater
-  constructor({ url, own, name, say }) {
+  // url: where notes are posted; say(text): tells the rater
+  constructor({ url, say }) {
     this.#url = url;
     this.#say = say;
-    for (const { kind, criterion, text } of own) this.#show(kind, criterion ? name(criterion) : "", text);
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send();

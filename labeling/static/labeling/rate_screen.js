@@ -55,7 +55,7 @@ export class Screen {
     this.finish = new Finish(this, page);
     this.ahead = new Ahead({ url: page.urls.ahead, id: page.id, signal });
     for (const one of page.criteria) this.#views.set(one.key, new CriterionView(one, this));
-    this.notes = new Notes({ url: page.urls.notes, own: page.notes, name: (key) => this.#views.get(key)?.name ?? key, say: (text) => this.say(text) });
+    this.notes = new Notes({ url: page.urls.notes, say: (text) => this.say(text) });
     this.#holdChat(age, signal);
     this.#watchTexts(versions, age, signal);
     wireAcross($("#across"), () => this.view().reveal(), { signal });
