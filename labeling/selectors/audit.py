@@ -8,6 +8,7 @@ from django.db.models import Model, QuerySet
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, RaterNote
 from labeling.models.people import AuditEvent, User
+from labeling.selectors.blind import chats_shown
 
 EVENTS_A_PAGE = 50
 
@@ -33,7 +34,7 @@ def audit_events(*, user: User) -> QuerySet[AuditEvent]:
     events = AuditEvent.objects.select_related("actor")
     if user.has_perm("labeling.see_holdout"):
         return events
-    shown = Chat.objects.visible_to(user).values("pk")
+    shown = chats_shown(user=user).values("pk")
     about_chats: dict[type[Model], str] = {Chat: "pk", Adjudication: "chat", RaterNote: "chat"}
     for model, chat in about_chats.items():
         held = model._default_manager.exclude(**{f"{chat}__in": shown}).values("pk")

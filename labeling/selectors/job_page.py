@@ -7,9 +7,10 @@ from datetime import datetime
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
-from labeling.models.chats import Chat, ChatSet
+from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import User
+from labeling.selectors.blind import chats_shown
 from labeling.selectors.jobs import Teammate, job_counts, missing_of, team_of
 from labeling.selectors.labels import EXPIRED
 from labeling.selectors.queue import MS_A_MINUTE
@@ -107,7 +108,7 @@ def job_page(*, job: LabelingJob, user: User) -> JobPage:
     team = team_of(raters=job.raters.all(), group=job.group)
     calibrates = job.chat_set.kind == ChatSet.Kind.CALIBRATION
     first = job if calibrates else job.calibration
-    seen = Q(chat__in=Chat.objects.visible_to(user).values("pk"))
+    seen = Q(chat__in=chats_shown(user=user).values("pk"))
     return JobPage(
         submitted=submitted,
         wanted=wanted,
