@@ -147,8 +147,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         get(LEADS, query={"set": "set_id"}),
         post(LEADS, JOB, query={"set": "set_id"}),
     ),
-    # Without a set in the query there is nothing.
-    "labeling:job_new_size": (post(NOBODY), post(LEADS, query={"set": "set_id"})),
+    "labeling:job_new_size": (post(NOBODY), post(LEADS, query={"set": "set_id"}, says=200)),
     "labeling:job_detail": (get(LEADS), get(LEADS, job_id="waiting_job"), get(LEADS, job_id="group_job")),
     "labeling:job_close": (post(LEADS),),
     "labeling:job_start": (post(LEADS, job_id="waiting_job"),),

@@ -87,6 +87,7 @@ def make_world() -> World:
         "lead": lead,
     }
     users["both"].groups.add(Group.objects.get(name=Role.AUTHOR))
+    _gave_back(desk, desk.raters[2])
     states = _states(desk, other=other)
     run = give_away_judge(desk)
     give_away_people(desk, other=other, lead=lead)
@@ -187,6 +188,16 @@ def _holdout(desk: Desk, run: Run) -> int:
     ChatSetMember.objects.filter(chat=desk.chats[3]).update(split="holdout")
     run.run_chats.filter(chat=desk.chats[3]).update(split="holdout")
     return desk.chats[3].pk
+
+
+def _gave_back(desk: Desk, rater: Rater) -> None:
+    """Every chat of the job, or what they are still to label would not exist for them as an author."""
+    Assignment.objects.bulk_create(
+        Assignment(
+            job=desk.job, chat=chat, rater=rater, slot=9, position=n, state="skipped", skip_reason="too_long"
+        )
+        for n, chat in enumerate(desk.chats, start=1)
+    )
 
 
 # ---------- what a rater must not read ----------
