@@ -41,7 +41,7 @@ def test_strangers_are_sent_to_the_sign_in(compared: Compared, client: Client) -
     for name, url in urls(compared).items():
         response = client.get(url)
         if name.startswith("api"):
-            assert response.status_code == 404
+            assert response.status_code == 403
         else:
             assert (response.status_code, response.headers["Location"].split("?")[0]) == (
                 302,
