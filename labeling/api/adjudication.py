@@ -9,7 +9,6 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import CursorPagination
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -169,7 +168,7 @@ class AdjudicationPages(CursorPagination):
 class LeadView(APIView):
     """Routes of a lead."""
 
-    permission_classes = [IsAuthenticated, ManagesLabeling]
+    permission_classes = [ManagesLabeling]
 
     @property
     def user(self) -> User:

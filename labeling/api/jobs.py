@@ -14,7 +14,6 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import CursorPagination
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -170,7 +169,7 @@ class JobPages(CursorPagination):
 class JobsApi(APIView):
     """All jobs."""
 
-    permission_classes = [IsAuthenticated, ManagesLabeling]
+    permission_classes = [ManagesLabeling]
 
     @extend_schema(
         operation_id="jobs",
@@ -207,7 +206,7 @@ class JobsApi(APIView):
 class JobApi(APIView):
     """One job."""
 
-    permission_classes = [IsAuthenticated, ManagesLabeling]
+    permission_classes = [ManagesLabeling]
 
     @extend_schema(operation_id="job", responses={200: JobDetailOutput, 403: FORBIDDEN, 404: NOT_FOUND})
     def get(self, request: Request, job_id: int) -> Response:
@@ -230,7 +229,7 @@ class JobApi(APIView):
 class JobCloseApi(APIView):
     """Close a job."""
 
-    permission_classes = [IsAuthenticated, ManagesLabeling]
+    permission_classes = [ManagesLabeling]
 
     @extend_schema(
         operation_id="job_close",
@@ -246,7 +245,7 @@ class JobCloseApi(APIView):
 class JobStartApi(APIView):
     """Start a job that waits for its calibration round."""
 
-    permission_classes = [IsAuthenticated, ManagesLabeling]
+    permission_classes = [ManagesLabeling]
 
     @extend_schema(
         operation_id="job_start",
@@ -262,7 +261,7 @@ class JobStartApi(APIView):
 class NextApi(APIView):
     """The next chat of a rater."""
 
-    permission_classes = [IsAuthenticated, LabelsChats]
+    permission_classes = [LabelsChats]
 
     @extend_schema(
         operation_id="job_next",

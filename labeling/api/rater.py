@@ -8,7 +8,6 @@ from django.utils.functional import cached_property
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -50,7 +49,7 @@ from labeling.services.submitting import Outdated, Unanswered, assignment_submit
 class RaterView(APIView):
     """Routes of the rater behind the session."""
 
-    permission_classes = [IsAuthenticated, LabelsChats]
+    permission_classes = [LabelsChats]
 
     @cached_property
     def rater(self) -> Rater:
