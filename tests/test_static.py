@@ -11,7 +11,7 @@ from lace_site import settings
 
 def kept(client: Client, name: str) -> str:
     answer = client.get(static(name))
-    answer.close()
+    assert answer.getvalue()
     assert answer.status_code == 200
     return answer["Cache-Control"]
 
