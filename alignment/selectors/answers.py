@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Subquery
 from alignment.core.agreement import Confusion
 from alignment.core.report import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.core.report.data import Codes
-from alignment.core.report.questions import Answered, Questions
+from alignment.core.report.questions import Questions
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Verdict
@@ -164,17 +164,15 @@ def _questions(scope: Scope) -> dict[int, Questions]:
     prompts = JudgePrompt.objects.filter(judge=scope.run.judge) if scope.run else JudgePrompt.objects.none()
     asked = {row.criterion_id: row.criterion_version for row in prompts.select_related("criterion_version")}
     labels = _labels(scope).filter(rater__name=scope.rater) if scope.rater else _labels(scope)
-    answered: dict[int, list[Answered]] = {}
-    counted = labels.values_list("criterion_id", "version__content_hash").annotate(
-        newest=Max("version__number"), n=Count("pk")
-    )
-    for criterion, question, newest, n in counted.order_by("newest"):
-        same = question == asked[criterion].content_hash if criterion in asked else None
-        answered.setdefault(criterion, []).append(Answered(newest, n, same))
-    return {
-        row.pk: Questions(asked[row.pk].number if row.pk in asked else None, answered.get(row.pk, ()))
-        for row in scope.criteria
-    }
+    # Counted labels answer one question; its newest version stands for it.
+    counted = labels.values_list("criterion_id", "version__content_hash").annotate(Max("version__number"))
+    answered = {criterion: (question, number) for criterion, question, number in counted.order_by()}
+    return {row.pk: _question(asked.get(row.pk), answered.get(row.pk)) for row in scope.criteria}
+
+
+def _question(asked: CriterionVersion | None, answered: tuple[str, int] | None) -> Questions:
+    same = asked.content_hash == answered[0] if asked and answered else None
+    return Questions(asked and asked.number, answered and answered[1], same)
 
 
 def _rater_tables(scope: Scope) -> dict[int, dict[str, Confusion]]:

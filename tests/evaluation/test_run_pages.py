@@ -66,7 +66,7 @@ def test_nobody_opens_a_page_without_signing_in(client: Client, rubric: Rubric, 
     for url in html:
         response = client.get(url)
         assert (response.status_code, response["Location"]) == (302, f"{reverse('login')}?next={url}")
-    assert client.get(api).status_code == 404
+    assert client.get(api).status_code == 403
 
 
 @pytest.mark.parametrize("who", ["author_user", "lead_user"])
