@@ -172,7 +172,7 @@ def _questions(scope: Scope) -> dict[int, Questions]:
 
 def _question(asked: CriterionVersion | None, answered: tuple[str, int] | None) -> Questions:
     same = asked.content_hash == answered[0] if asked and answered else None
-    return Questions(asked and asked.number, answered and answered[1], same)
+    return Questions(asked.number if asked else None, answered[1] if answered else None, same)
 
 
 def _rater_tables(scope: Scope) -> dict[int, dict[str, Confusion]]:
