@@ -32,6 +32,7 @@ from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubri
 from labeling.services.jobs import job_open
 from labeling.services.leases import assignment_next
 from labeling.services.roles import roles_ensure
+from tests.factories import analyze
 from tests.with_postgres import postgres
 
 CRITERIA, TOPICS, OVERLAP = 10, 20, 2
@@ -88,6 +89,7 @@ def all_at_once(database: str, environment: dict[str, str]) -> Iterator[Figure]:
 def timed_by_http(chats: int) -> dict[str, float]:
     """p95 in ms over Django's test client: submit; next at the start, half way, at the end, with gold."""
     job = filled_job(chats=chats, raters=2, name=f"of {chats}")
+    analyze()  # as PostgreSQL does by itself within a minute
     rater = job.raters.order_by("pk")[0]
     client = client_of(rater)
     ask = partial(post, client, "api_job_next", job.pk, ahead=False)
@@ -103,9 +105,12 @@ def timed_by_http(chats: int) -> dict[str, float]:
     done_to(job, rater, job.chat_set.members.count() // 2)
     late = [_worked(ask) for _ in range(CHATS_TIMED)]
     done_to(job, rater, chats)
+    analyze()
     none = [spent_on(ask) for _ in range(CHATS_TIMED)]
     assert not any(answer["assignment"] for _, answer in none)
-    gold = partial(post, client, "api_job_next", with_gold(job).pk, ahead=False)
+    mixed = with_gold(job)
+    analyze()
+    gold = partial(post, client, "api_job_next", mixed.pk, ahead=False)
     return {
         "next": p95(next_ms),
         "submit": p95(submit_ms),
