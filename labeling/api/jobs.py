@@ -137,7 +137,7 @@ class JobDetailOutput(JobOutput):
     progress = ProgressOutput()
 
 
-class StartedOutput(JobOutput):
+class StartedJobOutput(JobOutput):
     """A started job, and who had not finished its round."""
 
     missing = serializers.ListField(child=serializers.CharField())
@@ -250,7 +250,7 @@ class JobStartApi(APIView):
     @extend_schema(
         operation_id="job_start",
         request=None,
-        responses={200: StartedOutput, 403: FORBIDDEN, 404: NOT_FOUND, 409: ProblemOutput},
+        responses={200: StartedJobOutput, 403: FORBIDDEN, 404: NOT_FOUND, 409: ProblemOutput},
     )
     def post(self, request: Request, job_id: int) -> Response:
         """409 while nobody has finished the round."""
