@@ -138,7 +138,7 @@ def raters_of(*, job_id: int) -> QuerySet[Rater]:
     """Who may come for a chat of a job: its named raters, and of its group those who have begun."""
     named = LabelingJob.raters.through.objects.filter(labelingjob=job_id).values("rater")
     group = LabelingJob.objects.filter(pk=job_id).values("group")
-    member = User.groups.through.objects.filter(user=OuterRef("user"), group__in=group)
+    member = User.objects.filter(pk=OuterRef("user"), groups__in=group)
     begun = Assignment.objects.filter(job=job_id, rater=OuterRef("pk"))
     may = Q(pk__in=named) | (Q(Exists(member)) & Q(Exists(begun)))
     return Rater.objects.filter(may, user__is_active=True)

@@ -18,7 +18,9 @@ def test_the_size_follows_the_choice_of_three_hundred_raters(
     page: Page, context: BrowserContext, live_server: LiveServer, desk: Desk
 ) -> None:
     people = User.objects.bulk_create(User(username=f"person {n}") for n in range(300))
-    Group.objects.get(name=Role.RATER).user_set.add(*people)
+    raters = Group.objects.get(name=Role.RATER)
+    for person in people:
+        person.groups.add(raters)
     sign_in(context, live_server, make_user("ines", Role.LEAD))
     page.goto(f"{live_server.url}{reverse('labeling:job_new')}?set={desk.chat_set.pk}")
     size = page.locator("#size")
