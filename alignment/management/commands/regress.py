@@ -23,6 +23,7 @@ from evaluation.runner.execute import run_execute
 from evaluation.selectors.criteria import prompt_findings
 from evaluation.selectors.profiles import default_profile, profile_choice
 from evaluation.services.examples import prompt_version_add
+from evaluation.services.prompt_files import prompt_read
 from labeling.core.importing import read_text
 from labeling.core.problems import FieldProblem, InputProblem, shown
 from labeling.management.base import CommandExit, ExitCode
@@ -69,7 +70,7 @@ class Command(GateCommand):
         criterion = Criterion.objects.filter(key=options["criterion"]).first()
         if criterion is None:
             raise InputProblem(f"--criterion: there is no criterion {shown(options['criterion'])}")
-        text = read_text(options["prompt"])
+        text = prompt_read(options["prompt"], criterion=criterion).text
         for finding in prompt_findings(criterion=criterion, text=text):
             self.note(f"{options['prompt']}: {finding.line}")
         return prompt_version_add(criterion=criterion, text=text, reason="Regression test")

@@ -1,36 +1,22 @@
 """Adds a version of a criterion's prompt."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from evaluation.core.examples import LONGEST_RATIONALE, advice
+from evaluation.core.examples import advice
 from evaluation.models.prompts import PromptVersion
 from evaluation.selectors.criteria import prompt_findings
-from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_version_add
+from evaluation.services.example_files import ExampleFile, examples_read, refused_in_file
+from evaluation.services.examples import PromptRefused, prompt_version_add
+from evaluation.services.prompt_files import prompt_read
 from evaluation.services.prompts import prompt_promote
-from labeling.core.importing import KEY_LIMIT, Fields, Ignored, read_records, read_text
-from labeling.core.problems import ImportProblem, InputProblem, shown
+from labeling.core.importing import Ignored
+from labeling.core.problems import InputProblem, shown
 from labeling.management.base import WorkbenchCommand
-from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
-
-FIELDS = frozenset(("chat_id", "turns", "value", "rationale"))
-MOST_LINES = 100  # far more than a prompt takes: the service says what is too many
-
-
-@dataclass(frozen=True, slots=True)
-class ExampleLine:
-    """One line of an examples file."""
-
-    chat_id: str
-    first_turn: int
-    last_turn: int
-    value: bool | None
-    rationale: str
 
 
 class Command(WorkbenchCommand):
@@ -66,13 +52,13 @@ class Command(WorkbenchCommand):
         )
 
     def _add(self, criterion: Criterion, prompt: Path, examples: Path | None, reason: str) -> PromptVersion:
-        text = read_text(prompt)
-        lines = self._lines(examples) if examples else []
-        choices = _choices(examples, lines)
+        text = prompt_read(prompt, criterion=criterion).text
+        worked = self._examples(examples) if examples else None
+        choices = worked.choices if worked else ()
         try:
             version = prompt_version_add(criterion=criterion, text=text, examples=choices, reason=reason)
         except PromptRefused as problem:
-            raise _in_file(problem, prompt, examples, lines) from None
+            raise refused_in_file(problem, prompt=prompt, examples=worked) from None
         for finding in prompt_findings(criterion=criterion, text=text):
             self.note(f"{prompt}: {finding.line}")
         topics = [choice.chat.topic.key for choice in choices]
@@ -80,45 +66,8 @@ class Command(WorkbenchCommand):
             self.note(note)
         return version
 
-    def _lines(self, path: Path) -> list[tuple[int, ExampleLine]]:
+    def _examples(self, path: Path) -> ExampleFile:
         ignored = Ignored()
-        lines: list[tuple[int, ExampleLine]] = []
-        for number, line in read_records(path, lambda fields: _line(fields, ignored)):
-            lines.append((number, line))
-            if len(lines) > MOST_LINES:
-                raise ImportProblem(str(path), number, "", f"more than {MOST_LINES} examples")
+        found = examples_read(path, ignored=ignored)
         self.note_ignored(ignored.counts)
-        return lines
-
-
-def _line(fields: Fields, ignored: Ignored) -> ExampleLine:
-    ignored.note(fields.unknown(FIELDS))
-    chat_id, turns = fields.text("chat_id", limit=KEY_LIMIT, blank=False), fields.items("turns")
-    whole = [turn for turn in turns if isinstance(turn, int) and not isinstance(turn, bool)]
-    if len(turns) != 2 or len(whole) != 2:
-        raise fields.refuse("turns", f"must be the first and the last turn, as [2, 5], not {shown(turns)}")
-    rationale = fields.text("rationale", limit=LONGEST_RATIONALE, blank=False)
-    return ExampleLine(chat_id, whole[0], whole[1], fields.answer("value"), rationale)
-
-
-def _choices(path: Path | None, lines: list[tuple[int, ExampleLine]]) -> list[ExampleChoice]:
-    chats = Chat.objects.select_related("topic").in_bulk(
-        {line.chat_id for _, line in lines}, field_name="external_id"
-    )
-    for number, line in lines:
-        if line.chat_id not in chats:
-            raise ImportProblem(str(path), number, "chat_id", f"no chat {shown(line.chat_id)}")
-    return [
-        ExampleChoice(chats[line.chat_id], line.first_turn, line.last_turn, line.value, line.rationale)
-        for _, line in lines
-    ]
-
-
-def _in_file(
-    problem: PromptRefused, prompt: Path, examples: Path | None, lines: list[tuple[int, ExampleLine]]
-) -> ImportProblem:
-    """The problem with the file and line it comes from."""
-    if problem.field == "prompt" or examples is None:
-        return ImportProblem(str(prompt), None, "", problem.message)
-    number = None if problem.index is None else lines[problem.index][0]
-    return ImportProblem(str(examples), number, problem.field, problem.message)
+        return found

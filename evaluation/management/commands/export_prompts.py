@@ -1,0 +1,24 @@
+"""Writes the champion prompts as files of a folder."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from evaluation.services.prompt_files import prompts_export
+from labeling.management.base import WorkbenchCommand
+
+
+class Command(WorkbenchCommand):
+    help = "Write every champion prompt as KEY.md of a folder, its examples as KEY.examples.jsonl beside it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = prompts_export(options["folder"])
+        files = "file" if found.changed == 1 else "files"
+        self.answer(
+            {"prompts": found.prompts, "changed": found.changed},
+            f"{found.prompts} prompts in {options['folder']}, {found.changed} {files} changed",
+        )

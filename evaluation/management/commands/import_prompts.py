@@ -1,0 +1,20 @@
+"""Adds versions of prompts from the files of a folder."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from evaluation.services.prompt_files import prompts_import
+from labeling.management.base import WorkbenchCommand
+
+
+class Command(WorkbenchCommand):
+    help = "Add a version for every KEY.md of a folder whose text or examples are new; none is promoted."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folder", type=Path)
+        parser.add_argument("--reason", default="", help="why these versions")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.answer_import(prompts_import(options["folder"], reason=options["reason"]), "prompts")

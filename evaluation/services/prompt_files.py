@@ -1,0 +1,169 @@
+"""Prompts as files in a folder: `KEY.md`, and `KEY.examples.jsonl` beside it where there are examples."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import transaction
+
+from evaluation.core.prompts.files import PromptFile, prompt_file_read, prompt_file_text, same_text
+from evaluation.models.prompts import FewShotExample, PromptVersion
+from evaluation.selectors.prompts import champions
+from evaluation.services.example_files import ExampleFile, examples_read, refused_in_file
+from evaluation.services.examples import PromptRefused, prompt_hash, prompt_version_add
+from evaluation.services.prompts import champions_ensure
+from labeling.core.importing import Ignored, ImportResult, read_text
+from labeling.core.problems import FieldProblem, ImportProblem, InputProblem, shown
+from labeling.models.rubric import Criterion
+
+TEXT, EXAMPLES = ".md", ".examples.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many prompts were written, and how many files changed by it."""
+
+    prompts: int
+    changed: int
+
+
+def prompts_export(folder: Path) -> Exported:
+    """Write the champion of every active criterion; a file that says the same already is left alone.
+
+    An examples file of a champion without examples is removed. Raises InputProblem where the folder cannot be
+    written.
+    """
+    criteria = list(Criterion.objects.filter(state=Criterion.State.ACTIVE).order_by("key"))
+    prompts = champions_ensure(criteria=criteria)
+    changed = 0
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for criterion in criteria:
+            prompt = prompts[criterion.pk]
+            changed += _write(folder / f"{criterion.key}{TEXT}", _content(criterion, prompt))
+            changed += _write(folder / f"{criterion.key}{EXAMPLES}", _examples(prompt))
+    except OSError as error:
+        raise InputProblem(f"{folder} cannot be written: {error.strerror}") from None
+    return Exported(len(criteria), changed)
+
+
+@transaction.atomic
+def prompts_import(folder: Path, *, reason: str) -> ImportResult:
+    """Add a version for each file whose text or examples no version has; nothing is promoted.
+
+    Raises ImportProblem with the file (and line) for a file that belongs to no criterion, a wrong head, a
+    text or example that is refused: nothing is written then.
+    """
+    ignored = Ignored()
+    counts: Counter[str] = Counter()
+    notes: list[str] = []
+    for path in _files(folder):
+        criterion = Criterion.objects.filter(key=path.name.removesuffix(TEXT)).first()
+        if criterion is None:
+            raise ImportProblem(str(path), None, "", f"there is no criterion {shown(path.stem)}")
+        outcome, note = _import(path, criterion, reason=reason, ignored=ignored)
+        counts[outcome] += 1
+        notes += [note] if note else []
+    return ImportResult(
+        created=counts["created"],
+        unchanged=counts["unchanged"],
+        updated=0,
+        ignored=dict(ignored.counts),
+        notes=tuple(notes),
+    )
+
+
+def prompt_read(path: Path, *, criterion: Criterion) -> PromptFile:
+    """A prompt's file, whose head, if it has one, is about this criterion. Raises ImportProblem."""
+    try:
+        found = prompt_file_read(read_text(path))
+        if found.criterion not in ("", criterion.key):
+            raise FieldProblem("criterion", f"is {shown(found.criterion)}, not {criterion.key}")
+    except FieldProblem as problem:
+        raise ImportProblem(str(path), None, problem.field, problem.message) from None
+    return found
+
+
+def _files(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        raise ImportProblem(
+            str(folder), None, "", "is a file, not a folder" if folder.exists() else "no such folder"
+        )
+    found = sorted(path for path in folder.iterdir() if path.suffix == TEXT and path.is_file())
+    if not found:
+        raise ImportProblem(str(folder), None, "", f"holds no {TEXT} file")
+    return found
+
+
+def _import(path: Path, criterion: Criterion, *, reason: str, ignored: Ignored) -> tuple[str, str]:
+    """What became of one file, and what has to be said about it."""
+    file = prompt_read(path, criterion=criterion)
+    beside = path.with_name(f"{criterion.key}{EXAMPLES}")
+    examples = examples_read(beside, ignored=ignored) if beside.exists() else None
+    champions_ensure(criteria=[criterion])
+    if _known(criterion, file.text, examples):
+        return "unchanged", ""
+    base = PromptVersion.objects.filter(criterion=criterion, number=file.version or 0).first()
+    try:
+        added = prompt_version_add(
+            criterion=criterion,
+            text=file.text,
+            examples=examples.choices if examples else (),
+            reason=reason,
+            base=base,
+        )
+    except PromptRefused as problem:
+        raise refused_in_file(problem, prompt=path, examples=examples) from None
+    return "created", _said(path, criterion, added, base)
+
+
+def _said(path: Path, criterion: Criterion, added: PromptVersion, base: PromptVersion | None) -> str:
+    """Which version the file became, and whether somebody else has released another meanwhile."""
+    champion = champions(criteria=[criterion])[criterion.pk]
+    said = f"{path}: version {added.number} of {criterion.key}"
+    if base is not None and base.pk != champion.pk:
+        return f"{said}; made from version {base.number}, but the champion is version {champion.number}"
+    return said
+
+
+def _known(criterion: Criterion, text: str, examples: ExampleFile | None) -> bool:
+    """Whether a version says the same; a line end after the last word is no difference."""
+    choices = examples.choices if examples else ()
+    versions = PromptVersion.objects.filter(criterion=criterion)
+    return any(
+        same_text(version.text, text)
+        and version.content_hash == prompt_hash(text=version.text, examples=choices)
+        for version in versions
+    )
+
+
+def _content(criterion: Criterion, prompt: PromptVersion) -> str:
+    return prompt_file_text(PromptFile(prompt.text, criterion.key, prompt.number, prompt.content_hash))
+
+
+def _examples(prompt: PromptVersion) -> str:
+    """One line an example; '' without any."""
+    rows = FewShotExample.objects.filter(prompt_version=prompt).select_related("chat").order_by("position")
+    lines = [
+        {
+            "chat_id": row.chat.external_id,
+            "turns": [row.first_turn, row.last_turn],
+            "value": row.value,
+            "rationale": row.rationale,
+        }
+        for row in rows
+    ]
+    return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+
+
+def _write(path: Path, content: str) -> bool:
+    """Whether the file had to be changed; without content there is to be no file."""
+    before = path.read_bytes() if path.exists() else b""
+    if before == content.encode():
+        return False
+    if content:
+        path.write_bytes(content.encode())
+    else:
+        path.unlink()
+    return True
