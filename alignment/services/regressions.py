@@ -11,6 +11,7 @@ from alignment.runner.regressions import OPEN, runs_of
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
+from evaluation.runner.execute import ON_WORKER
 from evaluation.runner.plan import current_endpoint
 from evaluation.services.control import CANCELLABLE, run_cancel, run_launch, run_ring
 from evaluation.services.judges import groups_of
@@ -61,6 +62,19 @@ def prompt_test_start(
     return _test(
         choice, RegressionTest.Kind.PROMPT, baseline=baseline, tested=tested, by=by, candidate=candidate
     )
+
+
+def prompt_test_take_up(*, candidate: PromptVersion, choice: RegressionChoice) -> RegressionTest:
+    """Go on with the same test where a process that ended has left it open, else start one.
+
+    Only tests that no worker carries out are taken up. Raises as prompt_test_start does.
+    """
+    with transaction.atomic():
+        test = prompt_test_start(candidate=candidate, choice=choice)
+        if (left := _left_open(test)) is None:
+            return test
+        transaction.set_rollback(True)
+    return left
 
 
 @transaction.atomic
@@ -133,6 +147,27 @@ def _checked_baseline(run: Run, choice: RegressionChoice) -> tuple[Run, tuple[st
     if not keys:
         raise RegressionRefused(f"run {run.pk} was asked no criterion that is active today")
     return run, keys
+
+
+def _left_open(test: RegressionTest) -> RegressionTest | None:
+    """The newest open test by the same judges on the same chats that a command has started."""
+    rows = RegressionTest.objects.filter(
+        pk__lt=test.pk,
+        state__in=OPEN,
+        candidate=test.candidate,
+        policy=test.policy,
+        split=test.split,
+        noise_run__isnull=test.noise_run is None,
+        baseline_run__judge=test.baseline_run.judge,
+        candidate_run__judge=test.candidate_run.judge,
+        candidate_run__chat_set=test.chat_set,
+    ).select_related("policy", "baseline_run", "candidate_run", "confirm_run", "noise_run")
+    chats = list(test.candidate_run.run_chats.values_list("chat_id", flat=True))
+    for row in rows:
+        covered = row.candidate_run.run_chats.values_list("chat_id", flat=True)
+        if not row.candidate_run.options.get(ON_WORKER) and list(covered) == chats:
+            return row
+    return None
 
 
 def _run(

@@ -99,6 +99,25 @@ def test_what_the_champion_answered_before_is_not_asked_again(labelled: Path, se
         assert stub.count - before == len(CASES)
 
 
+def test_a_test_that_was_broken_off_goes_on(labelled: Path, settings: Settings) -> None:
+    with answering(settings, wrong_on(6, 4)) as stub:
+        judge, asked = stub.answer, 0
+
+        def answer(body: Body) -> StubReply:
+            nonlocal asked
+            asked += 1
+            return judge(body) if asked <= 150 else StubReply("", status=401)
+
+        stub.answer = answer
+        broken = regress(labelled)
+        assert (broken.code, RegressionTest.objects.get().state) == (4, "running")
+        stub.answer, before = judge, stub.count
+        assert regress(labelled).code == 0
+        assert stub.count - before <= 2 * len(CASES) - 150 + 4
+    assert RegressionTest.objects.get().result == "pass"
+    assert Run.objects.count() == 2
+
+
 def test_too_few_labels_are_inconclusive_and_say_so(labelled: Path, settings: Settings) -> None:
     Path(labelled / "few.json").write_text(json.dumps({"single_minimum": 200, "name": "strict"}), "utf-8")
     with answering(settings, wrong_on(6, 4)):

@@ -1,6 +1,7 @@
 """Tests a prompt against its criterion's champion on the human labels: the gate."""
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,19 @@ from alignment.management.gate_command import GateCommand
 from alignment.models.regressions import Policy, RegressionTest
 from alignment.runner.regressions import regression_advance, runs_of
 from alignment.services.policies import policy_ensure, policy_in_force
-from alignment.services.regressions import RegressionChoice, prompt_test_start
+from alignment.services.regressions import RegressionChoice, prompt_test_take_up
 from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.budget import BUDGET_REACHED
 from evaluation.management.options import dollars
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
-from evaluation.runner.execute import run_execute
+from evaluation.runner.execute import run_execute, run_reopen
 from evaluation.selectors.criteria import prompt_findings
 from evaluation.selectors.profiles import default_profile, profile_choice
 from evaluation.services.examples import prompt_version_add
 from evaluation.services.prompt_files import prompt_read
+from evaluation.services.runs import budget_change
 from labeling.core.importing import read_text
 from labeling.core.problems import FieldProblem, InputProblem, shown
 from labeling.management.base import CommandExit, ExitCode
@@ -51,7 +53,7 @@ class Command(GateCommand):
         super().add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        test = prompt_test_start(
+        test = prompt_test_take_up(
             candidate=self._candidate(options),
             choice=RegressionChoice(
                 chat_set=_set(options["set"]),
@@ -63,8 +65,14 @@ class Command(GateCommand):
                 on_worker=False,
             ),
         )
-        test = self._carry_out(test)
+        test = self._carry_out(test, options["budget"])
         self.end_with(test, options)
+
+    def _reopened(self, run: Run, budget: Decimal | None) -> Run:
+        """A run of a test that is taken up, with what it may spend now."""
+        if budget is not None and budget != run.budget_usd:
+            budget_change(run, budget)
+        return run_reopen(run)
 
     def _candidate(self, options: dict[str, Any]) -> PromptVersion:
         criterion = Criterion.objects.filter(key=options["criterion"]).first()
@@ -75,25 +83,26 @@ class Command(GateCommand):
             self.note(f"{options['prompt']}: {finding.line}")
         return prompt_version_add(criterion=criterion, text=text, reason="Regression test")
 
-    def _carry_out(self, test: RegressionTest) -> RegressionTest:
+    def _carry_out(self, test: RegressionTest, budget: Decimal | None) -> RegressionTest:
         """Work off the test's runs, the confirming one too where the gate asks for it."""
         while test.state in (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING):
             for run in runs_of(test):
-                self._execute(run)
+                self._execute(run, budget)
             test = regression_advance(test.pk)
         return test
 
-    def _execute(self, run: Run) -> None:
+    def _execute(self, run: Run, budget: Decimal | None) -> None:
         if run.finished_at is not None:
             return
+        if run.state == Run.State.PAUSED:
+            run = self._reopened(run, budget)
         self.note(f"run {run.pk}: {run.get_purpose_display().lower()}, {run.units_total:,} units")
         with tqdm(total=run.units_total, unit="unit", disable=None) as bar:
             run_execute(run, on_unit=lambda failed: bar.update())
         if run.state == Run.State.PAUSED:
-            budget = run.error.startswith(BUDGET_REACHED)
-            raise CommandExit(
-                ExitCode.INCONCLUSIVE if budget else ExitCode.OUTSIDE_FAILURE, f"run {run.pk}: {run.error}"
-            )
+            spent = run.error.startswith(BUDGET_REACHED)
+            code = ExitCode.INCONCLUSIVE if spent else ExitCode.OUTSIDE_FAILURE
+            raise CommandExit(code, f"run {run.pk}: {run.error}; the same command goes on with it")
 
 
 def _set(name: str) -> ChatSet:
