@@ -102,16 +102,26 @@ class Outcome:
 def release(truth: Truth, chats: int, *, seed: int) -> Outcome:
     """One simulated release: a champion, a candidate, and the candidate's second run where the gate fails."""
     draw = np.random.default_rng(seed)
+    human, champion, candidate, second = planted(truth, chats, draw)
+    evidence = weigh(_paired(human, champion, candidate))
+    decision = decide(evidence, policy=GatePolicy())
+    if decision.gate is Gate.FAIL:
+        decision = confirm(decision, decide(weigh(_paired(human, champion, second)), policy=GatePolicy()))
+    return Outcome(decide(evidence, policy=ABC).gate is Gate.FAIL, decision.gate)
+
+
+def planted(
+    truth: Truth, chats: int, draw: np.random.Generator
+) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """One release, by criterion and chat: people's answer (0 True, 1 False), and who is right.
+
+    Those are champion, candidate, and the candidate in its second run.
+    """
     human = (draw.random((CRITERIA, chats)) < 0.7).astype(np.int8)
     change = changes(truth, chats, draw)
     champion = np.where(change == 0, draw.random(change.shape) < RIGHT, change < 0)
     candidate = np.where(change == 0, champion, change > 0)
-    evidence = weigh(_paired(human, champion, candidate))
-    decision = decide(evidence, policy=GatePolicy())
-    if decision.gate is Gate.FAIL:
-        second = _asked_again(truth, champion, candidate, draw)
-        decision = confirm(decision, decide(weigh(_paired(human, champion, second)), policy=GatePolicy()))
-    return Outcome(decide(evidence, policy=ABC).gate is Gate.FAIL, decision.gate)
+    return human, champion, candidate, _asked_again(truth, champion, candidate, draw)
 
 
 def changes(truth: Truth, chats: int, draw: np.random.Generator) -> NDArray[np.int8]:
