@@ -220,6 +220,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "evaluation:run_detail": LOOK,
     "evaluation:run_engine": LOOK,
     "evaluation:run_act": (post(LEADS, act="cancel", run_id="paused_run"),),
+    "alignment:regression_list": LOOK,
+    "alignment:regression_detail": LOOK,
     "api_runs": (get(AUTHORS), post(LEADS, {"set": "calibration", "engine": "direct"})),
     "api_run": LOOK,
     "api_run_pause": (post(LEADS, says=409),),  # it is done

@@ -10,6 +10,8 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from alignment.models.regressions import RegressionTest
+from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
@@ -100,6 +102,7 @@ def make_world() -> World:
         "foreign_assignment": foreign.pk,
         "run_id": run.pk,
         "paused_run": paused.pk,
+        "test_id": _regression(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
         **states,
         **_rows(desk, users),
@@ -188,6 +191,22 @@ def _holdout(desk: Desk, run: Run) -> int:
     ChatSetMember.objects.filter(chat=desk.chats[3]).update(split="holdout")
     run.run_chats.filter(chat=desk.chats[3]).update(split="holdout")
     return desk.chats[3].pk
+
+
+def _regression(desk: Desk, run: Run, lead: User) -> int:
+    """A finished regression test, whose reasons hold the canary."""
+    return RegressionTest.objects.create(
+        kind="judge",
+        chat_set=desk.chat_set,
+        split="holdout",
+        policy=policy_in_force(),
+        baseline_run=run,
+        candidate_run=run,
+        state="done",
+        result="fail",
+        reasons=[f"{CANARY}-reason"],
+        created_by=lead,
+    ).pk
 
 
 def _gave_back(desk: Desk, rater: Rater) -> None:

@@ -111,6 +111,16 @@ class RegressionTest(models.Model):
         return f"Regression test {self.pk}"
 
     @property
+    def is_open(self) -> bool:
+        """Whether its runs go on, or the gate has still to decide."""
+        return self.state in (self.State.RUNNING, self.State.CONFIRMING)
+
+    @property
+    def verdict(self) -> str:
+        """The gate's answer, or why there is none yet; a word of the status chips."""
+        return self.result or self.state
+
+    @property
     def holdout(self) -> bool:
         """Whether it looks at chats that authors must not see."""
         return self.split in ("", Split.HOLDOUT)

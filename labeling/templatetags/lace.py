@@ -32,7 +32,7 @@ VERDICT_STATES = {
     "failed": "Failed",
     "none": "No verdict",
 }
-STATUSES = {  # css class and words; running and finished runs use the same chip
+STATUSES = {  # css class and words; criteria, runs, jobs and tests use the same chip
     "aligned": ("aligned", "Aligned"),
     "not_aligned": ("not", "Not aligned"),
     "not_enough_labels": ("few", "Not enough labels"),
@@ -42,6 +42,10 @@ STATUSES = {  # css class and words; running and finished runs use the same chip
     "cancelled": ("dir", "Cancelled"),
     "done": ("on", "Done"),
     "done_with_failures": ("not", "Done with failures"),
+    "pass": ("aligned", "Pass"),
+    "fail": ("not", "Fail"),
+    "inconclusive": ("few", "Inconclusive"),
+    "confirming": ("on", "Confirming"),
     "waiting": ("few", "Waiting"),
     "open": ("on", "Open"),
     "closed": ("dir", "Closed"),

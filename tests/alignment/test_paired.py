@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 from statsmodels.stats.multitest import multipletests
@@ -105,6 +105,7 @@ def test_holm_rejects_as_published() -> None:
     assert sum(p <= 0.05 for p in holm(p_values)) == 3
 
 
+@settings(max_examples=10)  # statsmodels takes a tenth of a second
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_equals_statsmodels(p_values: list[float]) -> None:
     assert holm(p_values) == pytest.approx(multipletests(p_values, method="holm")[1].tolist())

@@ -258,7 +258,7 @@ def test_the_clock_rests_when_nobody_is_there_and_counts_for_the_open_criterion(
     screen.keyboard.press("t")
     saved(screen)
     brief = Label.objects.get(criterion__key="brief").active_ms
-    assert 60_000 <= brief < 62_000
+    assert 59_900 <= brief < 62_000  # a browser rounds its clock
     assert Assignment.objects.get(state="leased").active_ms == brief
     screen.keyboard.press("k")
     screen.keyboard.press("k")

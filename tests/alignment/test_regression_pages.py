@@ -1,0 +1,134 @@
+"""The pages of regression tests: all of them, one of them, and nobody's chats."""
+
+import re
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from alignment.core.regression import PairedVerdicts, decide, flip_share, regression_body, weigh
+from alignment.models.regressions import HoldoutOpening, RegressionTest
+from alignment.selectors.regressions import gate_policy
+from alignment.services.policies import policy_in_force
+from evaluation.models.prompts import PromptVersion
+from labeling.models.people import Role, User
+from tests.alignment.compared import Compared, text_of
+from tests.alignment.quality import polite
+from tests.alignment.test_gate import verdicts
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db
+
+LIST = "alignment:regression_list"
+
+
+def body_of(*criteria: PairedVerdicts) -> dict[str, Any]:
+    """What a decided test stores, with the noise of its first criterion."""
+    evidence = weigh(criteria)
+    first = criteria[0]
+    noise = {first.key: flip_share(first.champion, first.candidate)}
+    return regression_body(evidence, decide(evidence, policy=gate_policy(policy_in_force())), noise=noise)
+
+
+def make_test(compared: Compared, **fields: Any) -> RegressionTest:
+    """A test of version 2 of `polite`, done where it has a body."""
+    candidate, _ = PromptVersion.objects.get_or_create(
+        criterion=polite(), number=2, defaults={"text": "# Objective\nq", "content_hash": "c"}
+    )
+    body = fields.get("body")
+    told = {"state": "done", "result": body["gate"], "reasons": body["reasons"]} if body else {}
+    assert compared.run.chat_set is not None
+    return RegressionTest.objects.create(
+        chat_set=compared.run.chat_set,
+        policy=policy_in_force(),
+        baseline_run=compared.run,
+        candidate_run=compared.run,
+        **{"split": "dev", "candidate": candidate, **told, **fields},
+    )
+
+
+def page_of(client: Client, test: RegressionTest) -> str:
+    return words_of(client.get(reverse("alignment:regression_detail", args=[test.pk])))
+
+
+def words_of(answer: Any) -> str:
+    """What stands on a page, without its markup."""
+    return " ".join(re.sub(r"<[^>]+>", " ", text_of(answer)).split())
+
+
+def test_a_decided_test_shows_its_answer_and_the_counts_behind_it(compared: Compared, lead: Client) -> None:
+    body = body_of(verdicts(fixed=3, broken=14, right=183, ceiling=0.9))
+    shown = page_of(lead, make_test(compared, body=body))
+    for words in (
+        "Version 2 of Polite Fail",
+        "polite got worse: 14 broken, 3 fixed of 200 chats (p = 0.004, limit 0.05)",
+        "183 still right",
+        "14 broken",
+        "3 fixed",
+        "Human ceiling, balanced accuracy 0.90",
+        "the judge’s own noise",
+    ):
+        assert words in shown
+    assert "Over all criteria" not in shown
+
+
+def test_several_criteria_show_their_mean(compared: Compared, lead: Client) -> None:
+    criteria = verdicts(right=200), verdicts(right=200, key="exact")
+    shown = page_of(lead, make_test(compared, body=body_of(*criteria), candidate=None, kind="judge"))
+    assert "Over all criteria that may block" in shown
+
+
+def test_an_open_test_looks_again_by_itself_and_a_decided_one_does_not(
+    compared: Compared, lead: Client
+) -> None:
+    going, done = make_test(compared), make_test(compared, body=body_of(verdicts(right=200)))
+    answers = [lead.get(reverse("alignment:regression_detail", args=[test.pk])) for test in (going, done)]
+    assert [b"hx-trigger" in answer.content for answer in answers] == [True, False]
+    assert "Champion and candidate are being asked." in page_of(lead, going)
+    again = make_test(compared, state="confirming")
+    assert "a second run of the candidate has to confirm that" in page_of(lead, again)
+
+
+def test_a_cancelled_test_says_so(compared: Compared, lead: Client) -> None:
+    assert "ended before the gate could decide" in page_of(lead, make_test(compared, state="cancelled"))
+
+
+def test_it_says_how_often_the_holdout_was_opened(compared: Compared, lead: Client, lead_user: User) -> None:
+    for _ in range(3):
+        test = make_test(compared, split="holdout")
+        HoldoutOpening.objects.create(
+            regression=test, chat_set=test.chat_set, criterion=polite(), by=lead_user
+        )
+    assert "holdout opened 3 times" in page_of(lead, test)
+    assert "holdout opened" not in page_of(lead, make_test(compared))
+
+
+def test_the_list_names_candidate_set_and_answer(compared: Compared, lead: Client) -> None:
+    assert "No regression tests yet" in words_of(lead.get(reverse(LIST)))
+    make_test(compared, body=body_of(verdicts(right=99)))
+    shown = words_of(lead.get(reverse(LIST)))
+    assert "polite version 2" in shown
+    assert "Inconclusive polite: 99 labelled chats, 100 are needed to pass alone" in shown
+
+
+def test_the_list_takes_the_same_number_of_queries_for_one_and_for_forty(
+    compared: Compared, lead: Client
+) -> None:
+    body, counts = body_of(verdicts(right=99)), []
+    for more in (1, 39):
+        for _ in range(more):
+            make_test(compared, body=body)
+        with CaptureQueriesContext(connection) as queries:
+            lead.get(reverse(LIST))
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_raters_find_no_tests(compared: Compared, client: Client) -> None:
+    client.force_login(make_user("rita", Role.RATER))
+    test = make_test(compared)
+    for url in (reverse(LIST), reverse("alignment:regression_detail", args=[test.pk])):
+        assert client.get(url).status_code == 404
