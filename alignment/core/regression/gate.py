@@ -199,4 +199,4 @@ def points(share: float) -> str:
     >>> points(0.0213)
     '2.1 points'
     """
-    return f"{100 * share:.1f} points"
+    return f"{100 * share:.1f} points".replace("-", "−")
