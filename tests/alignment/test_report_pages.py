@@ -27,7 +27,7 @@ from tests.alignment.compared import (
     text_of,
     urls,
 )
-from tests.factories import make_chat, make_set, make_user
+from tests.factories import analyze, make_chat, make_set, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -286,5 +286,6 @@ def test_no_page_asks_more_queries_of_4000_chats_than_of_40(compared: Compared, 
     lead.get(pages["report"])  # the session and the content types are read once
     small = counted(lead, pages)
     add_chats(compared, to=4000)
+    analyze()
     Run.objects.update(finished_at=timezone.now() + timedelta(seconds=1))
     assert counted(lead, pages) == small
