@@ -14,7 +14,7 @@ from django.core.management import call_command
 from numpy.typing import NDArray
 
 from alignment.models.regressions import RegressionTest
-from alignment.runner.regressions import OPEN, regression_advance, runs_of
+from alignment.runner.regressions import regression_advance, runs_of
 from alignment.services.policies import policy_in_force
 from alignment.services.regressions import RegressionChoice, judge_test_start
 from bench import Figure
@@ -84,7 +84,7 @@ def released(number: int) -> dict[str, Any]:
 
 def carried_out(test: RegressionTest) -> RegressionTest:
     """Every run of the test, the confirming one too."""
-    while test.state in OPEN:
+    while test.is_open:
         for run in runs_of(test):
             run_execute(run, on_unit=lambda failed: None)
         test = regression_advance(test.pk)

@@ -28,7 +28,7 @@ def regression_advance(test_id: int) -> RegressionTest:
         .select_related("policy", "baseline_run__chat_set", "candidate_run__chat_set", "candidate_run__judge")
         .get(pk=test_id)
     )
-    if test.state not in OPEN:
+    if not test.is_open:
         return test
     runs = runs_of(test)
     if any(run.state == Run.State.CANCELLED for run in runs):

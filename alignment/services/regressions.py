@@ -111,7 +111,7 @@ def regression_cancel(*, test: RegressionTest, by: User | None) -> None:
     Raises RegressionRefused once the test is over.
     """
     test = RegressionTest.objects.select_for_update(of=("self",)).get(pk=test.pk)
-    if test.state not in OPEN:
+    if not test.is_open:
         raise RegressionRefused(f"regression test {test.pk} is over: it cannot be cancelled")
     for run in runs_of(test):
         if run.state in CANCELLABLE:

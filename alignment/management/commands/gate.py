@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from alignment.management.gate_command import GateCommand
 from alignment.models.regressions import RegressionTest
-from alignment.runner.regressions import OPEN, regression_advance, runs_of
+from alignment.runner.regressions import regression_advance, runs_of
 from evaluation.management.options import positive
 from evaluation.models.runs import Run
 from labeling.core.problems import InputProblem
@@ -40,7 +40,7 @@ class Command(GateCommand):
             if not RegressionTest.objects.filter(pk=test_id).exists():
                 raise InputProblem(f"there is no regression test {test_id}")
             test = regression_advance(test_id)
-            if test.state not in OPEN:
+            if not test.is_open:
                 return test
             paused = [run for run in runs_of(test) if run.state == Run.State.PAUSED]
             if paused or time.monotonic() >= until:

@@ -85,7 +85,7 @@ class Command(GateCommand):
 
     def _carry_out(self, test: RegressionTest, budget: Decimal | None) -> RegressionTest:
         """Work off the test's runs, the confirming one too where the gate asks for it."""
-        while test.state in (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING):
+        while test.is_open:
             for run in runs_of(test):
                 self._execute(run, budget)
             test = regression_advance(test.pk)
