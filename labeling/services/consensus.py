@@ -1,9 +1,10 @@
 """Consensus rows, kept in step with labels and adjudications inside the transaction that changes those."""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, Exists, F, OuterRef, Q
 
 from labeling.core.consensus import ConsensusResult, Decision, Votes, consensus_of
 from labeling.core.importing import in_batches
@@ -27,11 +28,13 @@ def consensus_refresh(*, criterion_ids: Collection[int], chat_ids: Collection[in
         return
     with transaction.atomic(savepoint=False):
         criteria = criteria_lock(criterion_ids=criterion_ids)
+        counting = _counting(criteria)
         for chats in in_batches(sorted(set(chat_ids)), CHATS_AT_ONCE):
-            _refresh(criteria, chats)
-        for criterion, versions in _asked_anew(criteria).items():
+            _refresh(criteria, [row.pk for row in counting], chats)
+        for criterion in sorted({row.criterion_id for row in counting if row.asked_otherwise}):
+            versions = [row.pk for row in counting if row.criterion_id == criterion]
             if _others_differ(criterion, versions, chat_ids):
-                _refresh_all(criterion)
+                _refresh_all(criterion, versions)
         Criterion.objects.filter(pk__in=criteria).update(labels_seq=F("labels_seq") + 1)
 
 
@@ -47,20 +50,24 @@ def consensus_follow(*, version: CriterionVersion) -> None:
     if same_again or not earlier.filter(content_hash=version.content_hash).exists():
         return
     for criterion in criteria_lock(criterion_ids=[version.criterion_id]):
-        _refresh_all(criterion)
+        _refresh_all(criterion, [row.pk for row in _counting([criterion])])
     Criterion.objects.filter(pk=version.criterion_id).update(labels_seq=F("labels_seq") + 1)
 
 
-def _asked_anew(criteria: list[int]) -> dict[int, list[int]]:
-    """The criteria of which there were ever two questions, each with the versions that count."""
-    versions = CriterionVersion.objects.filter(criterion__in=criteria).order_by().values("criterion")
-    questions = versions.annotate(questions=Count("content_hash", distinct=True)).filter(questions__gt=1)
-    found: dict[int, list[int]] = {row["criterion"]: [] for row in questions}
-    if found:
-        counting = counting_versions().filter(criterion__in=found)
-        for pk, criterion in counting.values_list("pk", "criterion"):
-            found[criterion].append(pk)
-    return found
+class _Counting(NamedTuple):
+    """A version whose labels count, and whether its criterion was ever asked with other words."""
+
+    pk: int
+    criterion_id: int
+    asked_otherwise: bool
+
+
+def _counting(criteria: list[int]) -> list[_Counting]:
+    other = CriterionVersion.objects.filter(criterion=OuterRef("criterion")).exclude(
+        content_hash=OuterRef("content_hash")
+    )
+    counting = counting_versions().filter(criterion__in=criteria).annotate(asked_otherwise=Exists(other))
+    return [_Counting(*row) for row in counting.values_list("pk", "criterion_id", "asked_otherwise")]
 
 
 def _others_differ(criterion: int, versions: Collection[int], chat_ids: Collection[int]) -> bool:
@@ -79,12 +86,12 @@ def _others_differ(criterion: int, versions: Collection[int], chat_ids: Collecti
     return not made.filter(chat__in=some).exists()
 
 
-def _refresh_all(criterion: int) -> None:
+def _refresh_all(criterion: int, versions: list[int]) -> None:
     """Every chat with a consensus or a counted label."""
     known = Consensus.objects.filter(criterion=criterion).values_list("chat", flat=True)
-    counted = Label.objects.counted().filter(criterion=criterion).values_list("chat", flat=True)
+    counted = Label.objects.given().filter(version__in=versions).values_list("chat", flat=True)
     for chats in in_batches(sorted({*known, *counted}), CHATS_AT_ONCE):
-        _refresh([criterion], chats)
+        _refresh([criterion], versions, chats)
 
 
 def criteria_lock(*, criterion_ids: Collection[int]) -> list[int]:
@@ -94,8 +101,8 @@ def criteria_lock(*, criterion_ids: Collection[int]) -> list[int]:
     return list(rows.values_list("pk", flat=True))
 
 
-def _refresh(criteria: list[int], chats: list[int]) -> None:
-    votes = _votes(criteria, chats)
+def _refresh(criteria: list[int], versions: list[int], chats: list[int]) -> None:
+    votes = _votes(criteria, versions, chats)
     decisions = _decisions(criteria, chats)
     stale = _stored(criteria, chats)
     rows = []
@@ -114,11 +121,12 @@ def _refresh(criteria: list[int], chats: list[int]) -> None:
     )
 
 
-def _votes(criteria: list[int], chats: list[int]) -> dict[Cell, Votes]:
-    """Counts of the labels given blind and submitted."""
+def _votes(criteria: list[int], versions: list[int], chats: list[int]) -> dict[Cell, Votes]:
+    """Counts of the labels given blind and submitted to these versions."""
+    # NB: by version ids: on a table's old statistics PostgreSQL looks for them anew for each label.
     counted = (
-        Label.objects.counted()
-        .filter(criterion_id__in=criteria, chat_id__in=chats)
+        Label.objects.given()
+        .filter(criterion_id__in=criteria, chat_id__in=chats, version__in=versions)
         .values_list("chat_id", "criterion_id")
         .annotate(
             n_true=Count("pk", filter=Q(value=True)),

@@ -14,7 +14,7 @@ from labeling.models.labels import Label
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, Rubric
 from labeling.services.consensus import consensus_refresh
-from tests.factories import make_criterion, make_rubric
+from tests.factories import analyze, make_criterion, make_rubric
 
 Rule = Callable[[int], bool]
 
@@ -97,6 +97,7 @@ def add_chats(compared: Compared, *, to: int) -> None:
         RunChat(run=compared.run, chat=chat, split=SPLITS[n % 4]) for n, chat in numbered
     )
     _answer(compared, numbered)
+    analyze()
     consensus_refresh(
         criterion_ids=[row.pk for row in compared.criteria], chat_ids=[chat.pk for chat in chats]
     )
