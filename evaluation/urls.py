@@ -1,13 +1,11 @@
-"""Pages of criteria, judge profiles, runs and verdicts."""
+"""Pages of judge profiles, runs and verdicts."""
 
 from django.urls import path
 
-from evaluation.views import criteria, profiles, runs, starts
+from evaluation.views import profiles, runs, starts
 
 app_name = "evaluation"
 urlpatterns = [
-    path("criteria/", criteria.criterion_list, name="criterion_list"),
-    path("criteria/<str:key>/", criteria.criterion_detail, name="criterion_detail"),
     path("profiles/", profiles.profile_list, name="profile_list"),
     path("profiles/new/", profiles.profile_new, name="profile_new"),
     path("profiles/<int:profile_id>/", profiles.profile_detail, name="profile_detail"),

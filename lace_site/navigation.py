@@ -42,13 +42,25 @@ LABELLING: Entries = (
     ),
     ("Settings", "labeling:workspace", "labeling.manage_labeling", "labeling:workspace"),
 )
+REPORTS = tuple(f"alignment:{page}" for page in ("report", "disagreements", "knowledge_gaps", "cell", "chat"))
 ENTRIES: Entries = (
     ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),
     ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),
     ("Labelling", "labeling:job_list", "labeling.manage_labeling", _beginnings(LABELLING)),
-    ("Criteria", "evaluation:criterion_list", "labeling.see_judge", "evaluation:criterion"),
+    (
+        "Criteria",
+        "alignment:criterion_list",
+        "labeling.see_judge",
+        ("alignment:criterion", "alignment:prompt", "alignment:redesign"),
+    ),
+    (
+        "Regression tests",
+        "alignment:regression_list",
+        "labeling.see_judge",
+        ("alignment:regression", "alignment:policy"),
+    ),
     ("Runs", "evaluation:run_list", "labeling.see_judge", ("evaluation:run", "evaluation:profile")),
-    ("Reports", "alignment:report_list", "labeling.see_judge", "alignment:"),
+    ("Reports", "alignment:report_list", "labeling.see_judge", REPORTS),
 )
 
 

@@ -207,8 +207,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "labeling:token_list": (get(SIGNED_IN), post(SIGNED_IN, {"name": "mine", "expires": 7}, says=200)),
     "labeling:token_revoke": (post(LEADS), post(OTHER, token_id="foreign_token")),  # everybody their own
     # ---- judge
-    "evaluation:criterion_list": LOOK,
-    "evaluation:criterion_detail": LOOK,
+    "alignment:criterion_list": LOOK,
+    "alignment:criterion_detail": LOOK,
     "evaluation:profile_list": LOOK,
     "evaluation:profile_new": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_detail": LOOK,

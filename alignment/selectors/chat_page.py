@@ -62,7 +62,7 @@ def _line(row: Criterion, rows: _Rows, run: Run, chat: Chat, query: str) -> dict
             "name": row.name,
             "question": version.question,
             "passes_when": version.passes_when,
-            "url": reverse("evaluation:criterion_detail", args=[row.key]),
+            "url": reverse("alignment:criterion_detail", args=[row.key]),
         },
         "id": row.pk,
         "dimension": row.dimension.name,

@@ -122,7 +122,7 @@ def _criteria(report: Mapping[str, Any], scope: Scope) -> list[dict[str, Any]]:
             "name": rows[entry["key"]].name,
             "question": versions[rows[entry["key"]].pk].question,
             "critical": rows[entry["key"]].critical,
-            "url": reverse("evaluation:criterion_detail", args=[entry["key"]]),
+            "url": reverse("alignment:criterion_detail", args=[entry["key"]]),
             "texts_url": reverse("labeling:criterion_text", args=[entry["key"]]),
             "cells": _cells(entry["key"], scope),
         }

@@ -78,7 +78,7 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
             "key": key,
             "name": criterion.name,
             "question": criterion.versions.latest("number").question,
-            "url": reverse("evaluation:criterion_detail", args=[key]),
+            "url": reverse("alignment:criterion_detail", args=[key]),
         },
         "cell": CELLS[cell],
     }

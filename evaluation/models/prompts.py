@@ -7,8 +7,20 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 
+class SavedVersions(models.Manager["PromptVersion"]):
+    """The numbered versions: without the texts that were only tried."""
+
+    def get_queryset(self) -> models.QuerySet["PromptVersion"]:
+        """Those with a number."""
+        return super().get_queryset().filter(number__isnull=False)
+
+
 class PromptVersion(models.Model):
-    """An immutable Markdown prompt (CO-STAR sections) for one criterion."""
+    """An immutable Markdown prompt (CO-STAR sections) for one criterion.
+
+    Without a number it is a text that was tried and not saved: `objects` leaves it out, Django's
+    `_base_manager` has it.
+    """
 
     class Origin(models.TextChoices):
         SHIPPED = "shipped", "Shipped"
@@ -17,7 +29,7 @@ class PromptVersion(models.Model):
         SUGGESTED = "suggested", "Suggested by a model"
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
-    number = models.PositiveIntegerField()
+    number = models.PositiveIntegerField(null=True, blank=True)
     text = models.TextField()
     content_hash = models.CharField(max_length=64)
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.AUTHOR)
@@ -25,6 +37,8 @@ class PromptVersion(models.Model):
     reason = models.TextField(blank=True, default="")
     author = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = SavedVersions()
 
     class Meta:
         ordering = ["number"]

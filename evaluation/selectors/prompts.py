@@ -19,3 +19,9 @@ def newest_versions(*, criteria: Collection[Criterion]) -> dict[int, CriterionVe
     """The version in force of each criterion, by criterion id."""
     rows = CriterionVersion.objects.filter(criterion__in=criteria).order_by("number")
     return {row.criterion_id: row for row in rows}
+
+
+def next_number(criterion: Criterion) -> int:
+    """The number that the criterion's next version gets."""
+    last = PromptVersion.objects.filter(criterion=criterion).aggregate(last=Max("number"))["last"]
+    return int(last or 0) + 1

@@ -11,7 +11,7 @@ from evaluation.core.examples import ExampleShape, check_example, check_mixture
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.prompts import sections
 from evaluation.models.prompts import FewShotExample, PromptVersion
-from evaluation.selectors.prompts import newest_versions
+from evaluation.selectors.prompts import newest_versions, next_number
 from evaluation.services.prompts import champions_ensure
 from labeling.core.problems import FieldProblem, InputProblem, shown
 from labeling.core.sampling import has_near
@@ -73,7 +73,7 @@ def prompt_version_add(
         return known
     added = PromptVersion.objects.create(
         criterion=criterion,
-        number=versions.latest("number").number + 1,
+        number=next_number(criterion),
         text=text,
         content_hash=digest,
         origin=PromptVersion.Origin.AUTHOR,

@@ -8,7 +8,7 @@ from django.db import transaction
 from evaluation.core.hashing import text_hash
 from evaluation.core.prompts import sections
 from evaluation.models.prompts import Promotion, PromptVersion
-from evaluation.selectors.prompts import champions, newest_versions
+from evaluation.selectors.prompts import champions, newest_versions, next_number
 from labeling.core.problems import InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Tier
@@ -50,9 +50,10 @@ def champions_ensure(*, criteria: Collection[Criterion]) -> dict[int, PromptVers
         if champion is None:
             found[criterion.pk] = _version_add(criterion, version, number=1, reason="First version")
         elif not _serves(champion, criterion, version):
-            number = PromptVersion.objects.filter(criterion=criterion).latest("number").number + 1
             reason = f"Version {version.number} of the criterion's text"
-            found[criterion.pk] = _version_add(criterion, version, number=number, reason=reason)
+            found[criterion.pk] = _version_add(
+                criterion, version, number=next_number(criterion), reason=reason
+            )
     return found
 
 

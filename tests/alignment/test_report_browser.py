@@ -93,7 +93,7 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     paths = {name: url for name, url in urls(compared).items() if not name.startswith("api")}
     paths["each rater"] = paths["report"] + "?against=each-rater"
     paths["runs"] = reverse("evaluation:run_list")
-    paths["criterion"] = reverse("evaluation:criterion_detail", args=["polite"])
+    paths["criterion"] = reverse("alignment:criterion_detail", args=["polite"])
     for name, path in paths.items():
         lead.goto(live_server.url + path)
         found = Axe().run(lead).response["violations"]

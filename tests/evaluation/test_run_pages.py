@@ -37,8 +37,8 @@ def pages(run: Run) -> list[str]:
     return [
         reverse("evaluation:run_list"),
         reverse("evaluation:run_detail", args=[run.pk]),
-        reverse("evaluation:criterion_list"),
-        reverse("evaluation:criterion_detail", args=["polite"]),
+        reverse("alignment:criterion_list"),
+        reverse("alignment:criterion_detail", args=["polite"]),
         reverse("api_runs"),
     ]
 
@@ -84,7 +84,7 @@ def test_what_does_not_exist_is_404(client: Client, lead_user: User, url: str) -
     assert client.get(url).status_code == 404
 
 
-@pytest.mark.parametrize("name", ["evaluation:run_list", "evaluation:criterion_list"])
+@pytest.mark.parametrize("name", ["evaluation:run_list", "alignment:criterion_list"])
 def test_an_empty_workspace_says_what_to_do(client: Client, lead_user: User, name: str) -> None:
     client.force_login(lead_user)
     assert "python manage.py" in client.get(reverse(name)).content.decode()
@@ -200,7 +200,7 @@ def test_criterion_page_shows_champion_and_earlier_versions(
     polite = Criterion.objects.get(key="polite")
     PromptVersion.objects.create(criterion=polite, number=2, text="# Objective\nA draft.", content_hash="x")
     client.force_login(lead_user)
-    response = client.get(reverse("evaluation:criterion_detail", args=["polite"]))
+    response = client.get(reverse("alignment:criterion_detail", args=["polite"]))
     assert [(row.prompt.number, row.champion) for row in response.context["prompts"]] == [
         (2, False),
         (1, True),

@@ -1,6 +1,6 @@
 """Criteria: list and page with the prompt in force."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from evaluation.selectors.criteria import articles_of, criterion_rows, prompt_versions
@@ -11,7 +11,7 @@ from labeling.models.rubric import Criterion
 @permission_or_404("labeling.see_judge")
 def criterion_list(request: HttpRequest) -> HttpResponse:
     """Every criterion by dimension."""
-    return render(request, "evaluation/criterion_list.html", {"rows": criterion_rows()})
+    return render(request, "alignment/criterion_list.html", {"rows": criterion_rows()})
 
 
 @permission_or_404("labeling.see_judge")
@@ -24,4 +24,9 @@ def criterion_detail(request: HttpRequest, key: str) -> HttpResponse:
         "prompts": prompt_versions(criterion),
         "articles": articles_of([criterion])[criterion.pk],
     }
-    return render(request, "evaluation/criterion_detail.html", context)
+    return render(request, "alignment/criterion_detail.html", context)
+
+
+def prompt_version(request: HttpRequest, key: str, number: int) -> HttpResponse:
+    """One version."""
+    raise Http404
