@@ -103,6 +103,7 @@ def make_world() -> World:
         "run_id": run.pk,
         "paused_run": paused.pk,
         "test_id": _regression(desk, run, lead),
+        "running_test": _going(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
         **states,
         **_rows(desk, users),
@@ -209,6 +210,22 @@ def _regression(desk: Desk, run: Run, lead: User) -> int:
     ).pk
 
 
+def _going(desk: Desk, baseline: Run, by: User) -> int:
+    """A regression test of this person whose candidate is still asked."""
+    run = judge_desk(desk, name=f"{CANARY}-candidate", text=f"{CANARY}-rationale", state="running")
+    run.purpose, run.finished_at = Run.Purpose.REGRESSION, None
+    run.save()
+    return RegressionTest.objects.create(
+        kind="judge",
+        chat_set=desk.chat_set,
+        split="dev",
+        policy=policy_in_force(),
+        baseline_run=baseline,
+        candidate_run=run,
+        created_by=by,
+    ).pk
+
+
 def _gave_back(desk: Desk, rater: Rater) -> None:
     """Every chat of the job, or what they are still to label would not exist for them as an author."""
     Assignment.objects.bulk_create(
@@ -246,6 +263,9 @@ def give_away_judge(desk: Desk) -> Run:
         PromptVersion.objects.create(
             criterion=criterion, number=1, text=f"{CANARY}-prompt", content_hash="p", reason=f"{CANARY}-why"
         )
+    PromptVersion.objects.create(
+        criterion=desk.criteria[0], number=2, text=f"{CANARY}-next", content_hash="q", reason=f"{CANARY}-why"
+    )
     JudgeProfile.objects.create(name=f"{CANARY}-profile", config={"model": f"{CANARY}-model"})
     return run
 
