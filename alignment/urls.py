@@ -35,6 +35,7 @@ urlpatterns = [
     path("regressions/new/", regression_starts.regression_new, name="regression_new"),
     path("regressions/policies/", policies.policy_list, name="policy_list"),
     path("regressions/<int:test_id>/", regressions.regression_detail, name="regression_detail"),
+    path("regressions/<int:test_id>/topics/", regression_cells.regression_topics, name="regression_topics"),
     path(
         "regressions/<int:test_id>/<str:key>/<str:cell>/",
         regression_cells.regression_cell,

@@ -222,6 +222,9 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "evaluation:run_act": (post(LEADS, act="cancel", run_id="paused_run"),),
     "alignment:regression_list": LOOK,
     "alignment:regression_detail": LOOK,
+    "alignment:regression_cell": (get(AUTHORS, cell="still_wrong"),),
+    "alignment:regression_chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
+    "alignment:regression_topics": (get(AUTHORS, query={"criterion": "key"}),),
     "api_runs": (get(AUTHORS), post(LEADS, {"set": "calibration", "engine": "direct"})),
     "api_run": LOOK,
     "api_run_pause": (post(LEADS, says=409),),  # it is done

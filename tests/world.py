@@ -10,7 +10,9 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from alignment.core.regression import Decision, Gate, regression_body
 from alignment.models.regressions import RegressionTest
+from alignment.selectors.regressions import evidence_of
 from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
@@ -195,7 +197,7 @@ def _holdout(desk: Desk, run: Run) -> int:
 
 def _regression(desk: Desk, run: Run, lead: User) -> int:
     """A finished regression test, whose reasons hold the canary."""
-    return RegressionTest.objects.create(
+    test = RegressionTest(
         kind="judge",
         chat_set=desk.chat_set,
         split="holdout",
@@ -206,7 +208,11 @@ def _regression(desk: Desk, run: Run, lead: User) -> int:
         result="fail",
         reasons=[f"{CANARY}-reason"],
         created_by=lead,
-    ).pk
+    )
+    evidence = evidence_of(test, candidate=run)
+    test.body = regression_body(evidence, Decision(Gate.FAIL, tuple(test.reasons)))
+    test.save()
+    return test.pk
 
 
 def _gave_back(desk: Desk, rater: Rater) -> None:
