@@ -105,6 +105,7 @@ def make_world() -> World:
         "run_id": run.pk,
         "paused_run": paused.pk,
         "test_id": _regression(desk, run, lead),
+        "try_id": _try(desk),
         "holdout_chat": _holdout(desk, run),
         **states,
         **_rows(desk, users),
@@ -213,6 +214,20 @@ def _regression(desk: Desk, run: Run, lead: User) -> int:
     test.body = regression_body(evidence, Decision(Gate.FAIL, tuple(test.reasons)))
     test.save()
     return test.pk
+
+
+def _try(desk: Desk) -> int:
+    """What an author who is none of the people has tried."""
+    run = judge_desk(desk, name=f"{CANARY}-judge", text=f"{CANARY}-rationale")
+    run.purpose, run.started_by = Run.Purpose.TRY, make_user("ada", Role.AUTHOR)
+    prompt = PromptVersion.objects.create(
+        criterion=desk.criteria[0], text=f"{CANARY}-tried", content_hash="t", author=run.started_by
+    )
+    tried = {"criterion": "polite", "what": "disagreements", "n": 10, "by_champion": False}
+    run.options = {"try": tried | {"prompt": prompt.pk, "before": {}}, "profile": f"{CANARY}-profile"}
+    run.save()
+    Unit.objects.bulk_create(Unit(run=run, chat=chat, group=0, state="done") for chat in desk.chats)
+    return run.pk
 
 
 def _gave_back(desk: Desk, rater: Rater) -> None:
