@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from alignment.api import quality, reports, reveal, tries
+from alignment.api import quality, reports, reveal, suggestions, tries
 
 urlpatterns = [
     path("runs/<int:run_id>/alignment_report/", reports.RunReport.as_view(), name="api_run_report"),
@@ -12,5 +12,16 @@ urlpatterns = [
     path("criteria/<str:key>/preview/", tries.PromptPreview.as_view(), name="api_prompt_preview"),
     path("criteria/<str:key>/tries/", tries.PromptTries.as_view(), name="api_prompt_tries"),
     path("tries/<int:run_id>/", tries.PromptTry.as_view(), name="api_prompt_try"),
+    path(
+        "criteria/<str:key>/suggestions/",
+        suggestions.CriterionSuggestions.as_view(),
+        name="api_criterion_suggestions",
+    ),
+    path("suggestions/<int:suggestion_id>/", suggestions.SuggestionDetail.as_view(), name="api_suggestion"),
+    path(
+        "suggestions/<int:suggestion_id>/use/",
+        suggestions.SuggestionUseApi.as_view(),
+        name="api_suggestion_use",
+    ),
     path("assignments/<int:assignment_id>/reveal/", reveal.RevealApi.as_view(), name="api_reveal"),
 ]

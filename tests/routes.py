@@ -234,6 +234,15 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:regression_cell": (get(AUTHORS, cell="still_wrong"),),
     "alignment:regression_chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
     "alignment:regression_topics": (get(AUTHORS, query={"criterion": "key"}),),
+    "alignment:prompt_suggest": (get(AUTHORS), post(AUTHORS, says=200)),
+    "alignment:suggestion_detail": LOOK,
+    "alignment:suggestion_act": (
+        post(AUTHORS, act="dismiss", says=200),
+        post(AUTHORS, act="use"),
+    ),
+    "api_criterion_suggestions": (post(AUTHORS, says=409),),  # people and judge differ on no train chat
+    "api_suggestion": LOOK,
+    "api_suggestion_use": (post(AUTHORS),),
     "api_runs": (get(AUTHORS), post(LEADS, {"set": "calibration", "engine": "direct"})),
     "api_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "api_run_pause": (post(LEADS, says=409),),  # it is done
