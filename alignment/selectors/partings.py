@@ -1,24 +1,26 @@
 """Where judge and people part on one criterion: the champion's newest run on the splits that authors read."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from alignment.core.agreement import Confusion
 from alignment.core.report import Pair
-from alignment.selectors.cells import CELL_CODES, Disagreements, PairRow, disagreements, pair_rows
+from alignment.selectors.cells import CELL_CODES, PairRow, pair_rows
 from alignment.selectors.measured import Measured
 from alignment.selectors.report_page import notices
 from alignment.selectors.scope import Scope
 from alignment.selectors.versions import VersionRow
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import RunChat, Verdict
 from evaluation.selectors.steps import final_rationales
 from labeling.models.chats import Split
-from labeling.models.labels import Label
+from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.selectors.blind import chats_shown, sees_every_chat
 
 READ_BY_AUTHORS = (Split.DEV, Split.TRAIN)
 DISAGREEMENTS_SHOWN = 5
@@ -80,23 +82,43 @@ def _scope(one: Measured) -> Scope:
 
 
 def _parting(one: Measured, user: User | AnonymousUser) -> Parting:
-    scope, key, query = _scope(one), one.criterion.key, {"split": one.split}
-    found = disagreements(scope, user)
-    return Parting(
+    key, query = one.criterion.key, {"split": one.split}
+    shown = _differing(one)
+    if not sees_every_chat(user=user):
+        shown = shown.filter(chat__in=chats_shown(user=user).values("pk"))
+    parting = Parting(
         measured=one,
         cells={
             cell: reverse("alignment:cell", args=[one.run.pk, key, cell], query=query) for cell in CELL_CODES
         },
-        chats=tuple(_chats(scope, found, one)),
-        hidden=found.hidden,
+        chats=tuple(_chats(one, list(shown.select_related("chat").order_by("place")[:DISAGREEMENTS_SHOWN]))),
+        hidden=0,
+    )
+    return replace(parting, hidden=parting.differ - shown.count())
+
+
+def _differing(one: Measured) -> QuerySet[Verdict]:
+    """The verdicts on the split that say otherwise than people, each with its `place` in the set's order.
+
+    The database looks for them: of a large set a page needs a handful.
+    """
+    people = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
+    place = RunChat.objects.filter(run=one.run, split=one.split, chat=OuterRef("chat"))
+    rows = Verdict.objects.filter(run=one.run, criterion=one.criterion, state=Verdict.State.READ)
+    return rows.annotate(
+        people=Subquery(people.values("state")[:1]), place=Subquery(place.values("pk")[:1])
+    ).filter(
+        Q(value=True, people=Consensus.State.FALSE) | Q(value=False, people=Consensus.State.TRUE),
+        place__isnull=False,
     )
 
 
-def _chats(scope: Scope, found: Disagreements, one: Measured) -> Iterable[PartedChat]:
-    pairs = found.pairs(found.places[:DISAGREEMENTS_SHOWN])
-    people, judge = _people_said(one.criterion, pairs), _judge_said(one.run, one.criterion, pairs)
-    for row in pair_rows(scope, pairs, f"&split={one.split}"):
-        yield PartedChat(row, people.get(row.chat_id, ""), judge.get(row.chat_id, ""))
+def _chats(one: Measured, verdicts: Sequence[Verdict]) -> Iterable[PartedChat]:
+    key = one.criterion.key
+    pairs = [Pair(row.chat.external_id, key, not row.value, bool(row.value)) for row in verdicts]
+    people, judge = _people_said(one.criterion, pairs), _judge_said(verdicts)
+    for verdict, row in zip(verdicts, pair_rows(_scope(one), pairs, f"&split={one.split}"), strict=True):
+        yield PartedChat(row, people.get(row.chat_id, ""), judge[verdict.pk])
 
 
 def _people_said(criterion: Criterion, pairs: Sequence[Pair]) -> Words:
@@ -107,17 +129,10 @@ def _people_said(criterion: Criterion, pairs: Sequence[Pair]) -> Words:
     return {chat: _short(said) for chat, value, said in rows if answers[chat] == value}
 
 
-def _judge_said(run: Run, criterion: Criterion, pairs: Sequence[Pair]) -> Words:
-    """The sentence that the formatter kept, else the rationale's beginning."""
-    chats = [pair.chat_id for pair in pairs]
-    rows = list(
-        Verdict.objects.filter(run=run, criterion=criterion, chat__external_id__in=chats).select_related(
-            "chat"
-        )
-    )
-    final = final_rationales(rows)
-    said = {row.chat.external_id: row.explanation or row.rationale or final.get(row.pk, "") for row in rows}
-    return {chat: _short(text) for chat, text in said.items()}
+def _judge_said(verdicts: Sequence[Verdict]) -> dict[int, str]:
+    """The sentence that the formatter kept, else the rationale's beginning; by verdict id."""
+    final = final_rationales(verdicts)
+    return {row.pk: _short(row.explanation or row.rationale or final.get(row.pk, "")) for row in verdicts}
 
 
 def _short(text: str) -> str:
