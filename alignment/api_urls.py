@@ -2,9 +2,22 @@
 
 from django.urls import path
 
-from alignment.api import quality, reports, reveal, suggestions, tries
+from alignment.api import criteria, quality, reports, reveal, suggestions, tries
 
 urlpatterns = [
+    path("criteria/", criteria.CriteriaApi.as_view(), name="api_criteria"),
+    path("criteria/<str:key>/", criteria.CriterionApi.as_view(), name="api_criterion"),
+    path("criteria/<str:key>/prompts/", criteria.PromptVersions.as_view(), name="api_prompts"),
+    path(
+        "criteria/<str:key>/prompts/<int:number>/",
+        criteria.PromptVersionApi.as_view(),
+        name="api_prompt",
+    ),
+    path(
+        "criteria/<str:key>/prompts/<int:number>/restore/",
+        criteria.PromptRestore.as_view(),
+        name="api_prompt_restore",
+    ),
     path("runs/<int:run_id>/alignment_report/", reports.RunReport.as_view(), name="api_run_report"),
     path("sets/<int:set_id>/alignment_report/", reports.SetReport.as_view(), name="api_set_report"),
     path("sets/<int:set_id>/quality/", quality.SetQuality.as_view(), name="api_set_quality"),

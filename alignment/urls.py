@@ -20,6 +20,9 @@ urlpatterns = [
     path("criteria/", criteria.criterion_list, name="criterion_list"),
     path("criteria/<str:key>/", criteria.criterion_detail, name="criterion_detail"),
     path("criteria/<str:key>/versions/<int:number>/", criteria.prompt_version, name="prompt_version"),
+    path(
+        "criteria/<str:key>/versions/<int:number>/restore/", criteria.prompt_restored, name="prompt_restore"
+    ),
     path("criteria/<str:key>/prompt/", prompts.prompt_edit, name="prompt_edit"),
     path("criteria/<str:key>/prompt/preview/", tries.prompt_preview, name="prompt_preview"),
     path("criteria/<str:key>/prompt/tries/", tries.prompt_try, name="prompt_try"),

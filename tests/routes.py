@@ -211,6 +211,19 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- judge
     "alignment:criterion_list": LOOK,
     "alignment:criterion_detail": LOOK,
+    "alignment:prompt_version": (get(AUTHORS), get(AUTHORS, query={"against": 1}, number="newest_prompt")),
+    "alignment:prompt_restore": (
+        post(AUTHORS, {"reason": "The newer one was worse."}, number="older_prompt"),
+        post(AUTHORS, {"reason": "No need."}, number="newest_prompt", says=200),
+    ),
+    "api_criteria": LOOK,
+    "api_criterion": LOOK,
+    "api_prompts": LOOK,
+    "api_prompt": (get(AUTHORS), get(AUTHORS, query={"against": 1}, number="newest_prompt")),
+    "api_prompt_restore": (
+        post(AUTHORS, {"reason": "The newer one was worse."}, number="older_prompt", says=201),
+        post(AUTHORS, {"reason": "No need."}, number="newest_prompt", says=409),
+    ),
     "evaluation:profile_list": LOOK,
     "evaluation:profile_new": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_detail": LOOK,

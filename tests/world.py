@@ -16,7 +16,7 @@ from alignment.models.suggestions import Suggestion
 from alignment.selectors.regressions import evidence_of
 from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
-from evaluation.models.prompts import PromptVersion
+from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob, LabelRevision, RaterNote
@@ -63,6 +63,8 @@ WORDS = {
     "key": "polite",
     "cell": "fn",
     "number": 1,
+    "older_prompt": 2,
+    "newest_prompt": 3,
     "what": "labels",
     "kind": "jsonl",
 }
@@ -284,11 +286,23 @@ def give_away_judge(desk: Desk) -> Run:
         UnitCall.objects.create(unit=unit, call=call, role="direct", step=0)
         Verdict.objects.filter(run=run, chat=chat, criterion=desk.criteria[0]).update(unit=unit)
     for criterion in desk.criteria:
-        PromptVersion.objects.create(
-            criterion=criterion, number=1, text=f"{CANARY}-prompt", content_hash="p", reason=f"{CANARY}-why"
-        )
+        _prompts(criterion)
     JudgeProfile.objects.create(name=f"{CANARY}-profile", config={"model": f"{CANARY}-model"})
     return run
+
+
+def _prompts(criterion: Any) -> None:
+    """A champion and two drafts."""
+    for number in (1, 2, 3):
+        PromptVersion.objects.create(
+            criterion=criterion,
+            number=number,
+            text=f"{CANARY}-prompt {number}",
+            content_hash=f"p{number}",
+            reason=f"{CANARY}-why",
+        )
+    champion = PromptVersion.objects.get(criterion=criterion, number=1)
+    Promotion.objects.create(criterion=criterion, version=champion, reason=f"{CANARY}-release")
 
 
 def give_away_people(desk: Desk, *, other: Rater, lead: User) -> None:

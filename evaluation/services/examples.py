@@ -55,8 +55,11 @@ def prompt_version_add(
     author: User | None = None,
     base: PromptVersion | None = None,
     origin: str = PromptVersion.Origin.AUTHOR,
+    again: bool = False,
 ) -> PromptVersion:
     """Add the next version of a criterion's prompt, as a draft; the same text and examples again add nothing.
+
+    `again` has them make a new version all the same.
 
     Raises PromptRefused: a prompt that is blank, too long or owns the answer's form; an example whose chat is
     not for training or is (nearly) one that judges are measured on; a chat twice; a wrong turn, value or
@@ -68,7 +71,8 @@ def prompt_version_add(
     prompt_check(criterion=criterion, text=text, examples=examples)
     versions = PromptVersion.objects.filter(criterion=criterion)
     digest = prompt_hash(text=text, examples=examples)
-    if (known := versions.filter(content_hash=digest).first()) is not None:
+    known = None if again else versions.filter(content_hash=digest).first()
+    if known is not None:
         return known
     return version_store(
         criterion=criterion,
