@@ -209,6 +209,29 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- judge
     "alignment:criterion_list": LOOK,
     "alignment:criterion_detail": LOOK,
+    # ---- prompt editor
+    "alignment:prompt_edit": (get(AUTHORS), post(AUTHORS, {"reason": "Clearer.", "revision": 0}, says=200)),
+    "alignment:prompt_start": (post(AUTHORS),),
+    "alignment:prompt_discard": (post(AUTHORS),),
+    "alignment:prompt_findings": LOOK,
+    "alignment:prompt_markdown": (post(AUTHORS, {"text": "*So*"}, says=200),),
+    "alignment:prompt_changes": (post(AUTHORS, {"text": "*So*"}, says=200),),
+    "alignment:prompt_examples": LOOK,
+    "alignment:prompt_example": (
+        get(NOBODY),  # dev
+        get(NOBODY, chat_id="holdout_chat"),
+        get(AUTHORS, chat_id="train_chat"),
+        post(AUTHORS, chat_id="train_chat", says=200),
+    ),
+    "alignment:prompt_example_act": (post(NOBODY, index=0, act="remove"),),  # no draft has any
+    "api_prompt_draft": (
+        get(NOBODY),  # nobody has one yet
+        Case(AUTHORS, "PUT", {"base": 1, "revision": 0, "text": "# Objective\nSo?"}),
+        Case(AUTHORS, "DELETE"),
+    ),
+    "api_prompt_lint": (post(AUTHORS, {"text": "# Objective\nSo?"}),),
+    "api_prompts": (post(AUTHORS, {"text": "# Objective\nSo?", "reason": "Clearer."}),),
+    # ---- runs
     "evaluation:profile_list": LOOK,
     "evaluation:profile_new": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_detail": LOOK,

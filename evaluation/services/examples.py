@@ -65,7 +65,7 @@ def prompt_version_add(
     champions_ensure(criteria=[criterion])
     Criterion.objects.select_for_update().get(pk=criterion.pk)
     _check_text(text)
-    examples_check(criterion=criterion, examples=examples)
+    _check_examples(criterion, examples)
     versions = PromptVersion.objects.filter(criterion=criterion)
     digest = prompt_hash(text=text, examples=examples)
     if (known := versions.filter(content_hash=digest).first()) is not None:
@@ -118,17 +118,16 @@ def _check_text(text: str) -> None:
         raise PromptRefused("prompt", "# Response holds a VERDICTS block: the engine asks for that itself")
 
 
-def examples_check(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
-    """Raise PromptRefused for what keeps these from being a prompt's examples, the first of it."""
+def _check_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
     try:
         check_mixture([example.value for example in examples])
     except FieldProblem as problem:
         raise PromptRefused(problem.field, problem.message) from None
-    examples_check_each(criterion=criterion, examples=examples)
+    examples_check(criterion=criterion, examples=examples)
 
 
-def examples_check_each(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
-    """As `examples_check`, without how True and False are mixed: one is chosen after the other."""
+def examples_check(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
+    """Raise PromptRefused for an example that a prompt may not have; how they are mixed is another matter."""
     allow_na = newest_versions(criteria=[criterion])[criterion.pk].allow_na
     for index, example in enumerate(examples):
         try:
