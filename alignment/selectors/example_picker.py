@@ -1,5 +1,6 @@
 """Training chats from which an author picks worked examples, with what people decided on them."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,7 +99,7 @@ def picked(chats: QuerySet[Any], wanted: PickFilter) -> QuerySet[Any]:
         chats = chats.filter(topic__key=wanted.topic)
     if words := wanted.words.strip():
         # NB: some databases hold JSON with letters beyond ASCII written as \\uXXXX.
-        written = words.encode("ascii", "backslashreplace").decode()
+        written = json.dumps(words)[1:-1]
         said = Q(said__icontains=words) | Q(said__icontains=written)
         chats = chats.annotate(said=Cast("messages", TextField()))
         chats = chats.filter(said | Q(external_id__icontains=words))
