@@ -2,12 +2,14 @@
 
 from django.urls import path
 
-from alignment.api import criteria, quality, reports, reveal, suggestions, tries
+from alignment.api import criteria, prompts, quality, reports, reveal, suggestions, tries
 
 urlpatterns = [
     path("criteria/", criteria.CriteriaApi.as_view(), name="api_criteria"),
     path("criteria/<str:key>/", criteria.CriterionApi.as_view(), name="api_criterion"),
-    path("criteria/<str:key>/prompts/", criteria.PromptVersions.as_view(), name="api_prompts"),
+    path("criteria/<str:key>/draft/", prompts.DraftApi.as_view(), name="api_prompt_draft"),
+    path("criteria/<str:key>/lint/", prompts.LintApi.as_view(), name="api_prompt_lint"),
+    path("criteria/<str:key>/prompts/", prompts.PromptVersionsApi.as_view(), name="api_prompts"),
     path(
         "criteria/<str:key>/prompts/<int:number>/",
         criteria.PromptVersionApi.as_view(),

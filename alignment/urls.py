@@ -5,6 +5,7 @@ from django.urls import path
 from alignment.views import (
     criteria,
     policies,
+    prompt_examples,
     prompts,
     redesigns,
     regression_cells,
@@ -24,6 +25,22 @@ urlpatterns = [
         "criteria/<str:key>/versions/<int:number>/restore/", criteria.prompt_restored, name="prompt_restore"
     ),
     path("criteria/<str:key>/prompt/", prompts.prompt_edit, name="prompt_edit"),
+    path("criteria/<str:key>/prompt/start/", prompts.prompt_start, name="prompt_start"),
+    path("criteria/<str:key>/prompt/discard/", prompts.prompt_discard, name="prompt_discard"),
+    path("criteria/<str:key>/prompt/findings/", prompts.prompt_findings, name="prompt_findings"),
+    path("criteria/<str:key>/prompt/markdown/", prompts.prompt_markdown, name="prompt_markdown"),
+    path("criteria/<str:key>/prompt/changes/", prompts.prompt_changes, name="prompt_changes"),
+    path("criteria/<str:key>/prompt/examples/", prompt_examples.prompt_examples, name="prompt_examples"),
+    path(
+        "criteria/<str:key>/prompt/examples/<int:chat_id>/",
+        prompt_examples.prompt_example,
+        name="prompt_example",
+    ),
+    path(
+        "criteria/<str:key>/prompt/examples/<int:index>/<str:act>/",
+        prompt_examples.prompt_example_act,
+        name="prompt_example_act",
+    ),
     path("criteria/<str:key>/prompt/preview/", tries.prompt_preview, name="prompt_preview"),
     path("criteria/<str:key>/prompt/tries/", tries.prompt_try, name="prompt_try"),
     path("criteria/<str:key>/prompt/tries/estimate/", tries.prompt_try_estimate, name="prompt_try_estimate"),

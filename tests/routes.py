@@ -218,12 +218,37 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     ),
     "api_criteria": LOOK,
     "api_criterion": LOOK,
-    "api_prompts": LOOK,
+    "api_prompts": (
+        get(AUTHORS),
+        post(AUTHORS, {"text": "# Objective\nSo?", "reason": "Clearer.", "base": 3}),
+    ),
     "api_prompt": (get(AUTHORS), get(AUTHORS, query={"against": 1}, number="newest_prompt")),
     "api_prompt_restore": (
         post(AUTHORS, {"reason": "The newer one was worse."}, number="older_prompt", says=201),
         post(AUTHORS, {"reason": "No need."}, number="newest_prompt", says=409),
     ),
+    # ---- prompt editor
+    "alignment:prompt_edit": (get(AUTHORS), post(AUTHORS, {"reason": "Clearer.", "revision": 0}, says=200)),
+    "alignment:prompt_start": (post(AUTHORS),),
+    "alignment:prompt_discard": (post(AUTHORS),),
+    "alignment:prompt_findings": LOOK,
+    "alignment:prompt_markdown": (post(AUTHORS, {"text": "*So*"}, says=200),),
+    "alignment:prompt_changes": (post(AUTHORS, {"text": "*So*"}, says=200),),
+    "alignment:prompt_examples": LOOK,
+    "alignment:prompt_example": (
+        get(NOBODY),  # dev
+        get(NOBODY, chat_id="holdout_chat"),
+        get(AUTHORS, chat_id="train_chat"),
+        post(AUTHORS, chat_id="train_chat", says=200),
+    ),
+    "alignment:prompt_example_act": (post(NOBODY, index=0, act="remove"),),  # no draft has any
+    "api_prompt_draft": (
+        get(NOBODY),  # nobody has one yet
+        Case(AUTHORS, "PUT", {"base": 1, "revision": 0, "text": "# Objective\nSo?"}),
+        Case(AUTHORS, "DELETE"),
+    ),
+    "api_prompt_lint": (post(AUTHORS, {"text": "# Objective\nSo?"}),),
+    # ---- runs
     "evaluation:profile_list": LOOK,
     "evaluation:profile_new": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_detail": LOOK,

@@ -19,14 +19,22 @@ from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember
-from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob, LabelRevision, RaterNote
+from labeling.models.labels import (
+    Adjudication,
+    Assignment,
+    Consensus,
+    Label,
+    LabelingJob,
+    LabelRevision,
+    RaterNote,
+)
 from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Workspace
 from labeling.services.audit import audit
 from labeling.services.consensus import consensus_refresh
 from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
-from tests.factories import make_rater, make_set, make_user
+from tests.factories import make_chat, make_rater, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
 from tests.labeling.judged import judge_desk
 
@@ -65,6 +73,7 @@ WORDS = {
     "number": 1,
     "older_prompt": 2,
     "newest_prompt": 3,
+    "index": 0,
     "what": "labels",
     "kind": "jsonl",
 }
@@ -111,6 +120,7 @@ def make_world() -> World:
         "try_id": _try(desk),
         "suggestion_id": _suggestion(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
+        "train_chat": _training(desk),
         **states,
         **_rows(desk, users),
     }
@@ -200,6 +210,14 @@ def _holdout(desk: Desk, run: Run) -> int:
     return desk.chats[3].pk
 
 
+def _training(desk: Desk) -> int:
+    """A chat for training alone, on which people have decided."""
+    chat = make_chat(f"{CANARY}-train", messages=[("user", f"{CANARY}-said"), ("assistant", "Sorry.")])
+    make_set(desk.rubric, chat, name=f"{CANARY}-training", split="train")
+    Consensus.objects.create(chat=chat, criterion=desk.criteria[0], state="true", n_true=1)
+    return chat.pk
+
+
 def _regression(desk: Desk, run: Run, lead: User) -> int:
     """A finished regression test, whose reasons hold the canary."""
     test = RegressionTest(
@@ -239,7 +257,7 @@ def _suggestion(desk: Desk, run: Run, lead: User) -> int:
     told = {"id": desk.chats[1].pk, "run": run.pk, "people": False, "judge": True}
     return Suggestion.objects.create(
         criterion=desk.criteria[0],
-        base=PromptVersion.objects.get(criterion=desk.criteria[0]),
+        base=PromptVersion.objects.get(criterion=desk.criteria[0], number=1),
         base_text=f"{CANARY}-prompt",
         by=lead,
         model=f"{CANARY}-model",

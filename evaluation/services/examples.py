@@ -117,7 +117,7 @@ def version_store(
 def prompt_check(*, criterion: Criterion, text: str, examples: Sequence[ExampleChoice]) -> None:
     """Raise PromptRefused for what no version of this criterion's prompt may be."""
     _check_text(text)
-    examples_check(criterion=criterion, examples=examples)
+    _check_examples(criterion, examples)
 
 
 def prompt_hash(*, text: str, examples: Sequence[ExampleChoice]) -> str:
@@ -154,17 +154,16 @@ def _check_text(text: str) -> None:
         raise PromptRefused("prompt", "# Response holds a VERDICTS block: the engine asks for that itself")
 
 
-def examples_check(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
-    """Raise PromptRefused for what keeps these from being a prompt's examples, the first of it."""
+def _check_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
     try:
         check_mixture([example.value for example in examples])
     except FieldProblem as problem:
         raise PromptRefused(problem.field, problem.message) from None
-    examples_check_each(criterion=criterion, examples=examples)
+    examples_check(criterion=criterion, examples=examples)
 
 
-def examples_check_each(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
-    """As `examples_check`, without how True and False are mixed: one is chosen after the other."""
+def examples_check(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
+    """Raise PromptRefused for an example that a prompt may not have; how they are mixed is another matter."""
     allow_na = newest_versions(criteria=[criterion])[criterion.pk].allow_na
     for index, example in enumerate(examples):
         try:
