@@ -23,7 +23,31 @@ urlpatterns = [
     path("criteria/<str:key>/prompt/", prompts.prompt_edit, name="prompt_edit"),
     path("criteria/<str:key>/prompt/preview/", tries.prompt_preview, name="prompt_preview"),
     path("criteria/<str:key>/prompt/tries/", tries.prompt_try, name="prompt_try"),
+    path("criteria/<str:key>/prompt/tries/estimate/", tries.prompt_try_estimate, name="prompt_try_estimate"),
+    path(
+        "criteria/<str:key>/prompt/tries/<int:run_id>/", tries.prompt_try_progress, name="prompt_try_progress"
+    ),
+    path(
+        "criteria/<str:key>/prompt/tries/<int:run_id>/cancel/",
+        tries.prompt_try_cancel,
+        name="prompt_try_cancel",
+    ),
+    path(
+        "criteria/<str:key>/prompt/tries/<int:run_id>/chats/<int:chat_id>/",
+        tries.prompt_try_chat,
+        name="prompt_try_chat",
+    ),
     path("criteria/<str:key>/prompt/suggestions/", suggestions.prompt_suggest, name="prompt_suggest"),
+    path(
+        "criteria/<str:key>/prompt/suggestions/<int:suggestion_id>/",
+        suggestions.suggestion_detail,
+        name="suggestion_detail",
+    ),
+    path(
+        "criteria/<str:key>/prompt/suggestions/<int:suggestion_id>/<str:act>/",
+        suggestions.suggestion_act,
+        name="suggestion_act",
+    ),
     path("criteria/<str:key>/redesign/", redesigns.redesign, name="redesign"),
     path("reports/", reports.report_list, name="report_list"),
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),

@@ -87,6 +87,8 @@ PROFILE = {"name": "A recipe", "engine": "direct", "samples": 1, "knowledge": "n
     "role_in": "user",
     "passage_tokens": 700,
 }
+# Authors try prompts on chats of train and dev; nobody does on the holdout.
+TRY = {"what": "chat", "chat": "chat_id", "profile": "profile_id"}
 RUN = {"set": "set_id", "profile": "profile_id", "mode": "live"}
 LOOK = (get(AUTHORS),)
 # Authors read what raters found unclear, where the chat is not held out; the rest is for leads.
@@ -217,28 +219,54 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "evaluation:run_list": LOOK,
     "evaluation:run_new": (get(LEADS), post(LEADS, RUN)),
     "evaluation:run_estimate": (get(LEADS),),
-    "evaluation:run_detail": LOOK,
-    "evaluation:run_engine": LOOK,
+    "evaluation:run_detail": (get(AUTHORS), get(LEADS, run_id="try_id")),
+    "evaluation:run_engine": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "evaluation:run_act": (post(LEADS, act="cancel", run_id="paused_run"),),
+    "alignment:prompt_preview": (get(AUTHORS, query={"chat": "chat_id"}), get(AUTHORS)),
+    "alignment:prompt_try": (get(AUTHORS), post(AUTHORS, TRY, says=200)),
+    "alignment:prompt_try_estimate": (get(AUTHORS, query=TRY),),
+    # `try_id` is what a fourth person tried: no other author's, but a lead's to see.
+    "alignment:prompt_try_progress": (get(LEADS, run_id="try_id"), get(NOBODY)),
+    "alignment:prompt_try_cancel": (post(LEADS, run_id="try_id", says=200), post(NOBODY)),
+    "alignment:prompt_try_chat": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "alignment:regression_list": LOOK,
     "alignment:regression_detail": LOOK,
     "alignment:regression_cell": (get(AUTHORS, cell="still_wrong"),),
     "alignment:regression_chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
     "alignment:regression_topics": (get(AUTHORS, query={"criterion": "key"}),),
+    "alignment:prompt_suggest": (get(AUTHORS), post(AUTHORS, says=200)),
+    "alignment:suggestion_detail": LOOK,
+    "alignment:suggestion_act": (
+        post(AUTHORS, act="dismiss", says=200),
+        post(AUTHORS, act="use"),
+    ),
+    "api_criterion_suggestions": (post(AUTHORS, says=409),),  # people and judge differ on no train chat
+    "api_suggestion": LOOK,
+    "api_suggestion_use": (post(AUTHORS),),
     "api_runs": (get(AUTHORS), post(LEADS, {"set": "calibration", "engine": "direct"})),
-    "api_run": LOOK,
+    "api_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "api_run_pause": (post(LEADS, says=409),),  # it is done
     "api_run_resume": (post(LEADS, run_id="paused_run"),),
     "api_run_cancel": (post(LEADS, run_id="paused_run"),),
     # ---- alignment
     "alignment:report_list": LOOK,
-    "alignment:report_run": LOOK,
+    "alignment:report_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "alignment:report_set": LOOK,
     "alignment:disagreements": LOOK,
     "alignment:knowledge_gaps": LOOK,
     "alignment:cell": LOOK,
     "alignment:chat_newest": LOOK,
-    "alignment:chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
+    "alignment:chat": (
+        get(AUTHORS),
+        get(LEADS, chat_id="holdout_chat"),
+        get(LEADS, run_id="try_id"),
+    ),
+    "api_prompt_preview": (post(AUTHORS, {"chat": "chat-2"}, says=200),),
+    "api_prompt_tries": (
+        post(AUTHORS, {"what": "chat", "chat": "chat-2"}, says=202),
+        post(AUTHORS, {"what": "chat", "chat": "chat-4"}, says=400),  # the holdout
+    ),
+    "api_prompt_try": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "api_run_report": LOOK,
     "api_set_report": LOOK,
     # ---- quality of labels

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from alignment.core.regression import Decision, Gate, regression_body
 from alignment.models.regressions import RegressionTest
+from alignment.models.suggestions import Suggestion
 from alignment.selectors.regressions import evidence_of
 from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
@@ -105,6 +106,8 @@ def make_world() -> World:
         "run_id": run.pk,
         "paused_run": paused.pk,
         "test_id": _regression(desk, run, lead),
+        "try_id": _try(desk),
+        "suggestion_id": _suggestion(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
         **states,
         **_rows(desk, users),
@@ -213,6 +216,38 @@ def _regression(desk: Desk, run: Run, lead: User) -> int:
     test.body = regression_body(evidence, Decision(Gate.FAIL, tuple(test.reasons)))
     test.save()
     return test.pk
+
+
+def _try(desk: Desk) -> int:
+    """What an author who is none of the people has tried."""
+    run = judge_desk(desk, name=f"{CANARY}-judge", text=f"{CANARY}-rationale")
+    run.purpose, run.started_by = Run.Purpose.TRY, make_user("ada", Role.AUTHOR)
+    prompt = PromptVersion.objects.create(
+        criterion=desk.criteria[0], text=f"{CANARY}-tried", content_hash="t", author=run.started_by
+    )
+    tried = {"criterion": "polite", "what": "disagreements", "n": 10, "by_champion": False}
+    run.options = {"try": tried | {"prompt": prompt.pk, "before": {}}, "profile": f"{CANARY}-profile"}
+    run.save()
+    Unit.objects.bulk_create(Unit(run=run, chat=chat, group=0, state="done") for chat in desk.chats)
+    return run.pk
+
+
+def _suggestion(desk: Desk, run: Run, lead: User) -> int:
+    """A finished suggestion on the second chat, whose every text holds the canary."""
+    told = {"id": desk.chats[1].pk, "run": run.pk, "people": False, "judge": True}
+    return Suggestion.objects.create(
+        criterion=desk.criteria[0],
+        base=PromptVersion.objects.get(criterion=desk.criteria[0]),
+        base_text=f"{CANARY}-prompt",
+        by=lead,
+        model=f"{CANARY}-model",
+        material={"question": "Is it so?", "chats": [told], "notes": 0},
+        question="0" * 64,
+        state="done",
+        text=f"# Objective\n{CANARY}-suggested",
+        reasons=f"{CANARY}-reasons in chat 1",
+        reason=f"{CANARY}-why",
+    ).pk
 
 
 def _gave_back(desk: Desk, rater: Rater) -> None:
