@@ -181,6 +181,7 @@ def test_retiring_says_at_once_what_it_does_and_is_undone_on_the_same_page(
 
 def test_while_a_regression_test_is_open_nothing_can_be_carried_out(lead: Client, compared: Compared) -> None:
     test = make_test(compared)
+    assert test.candidate is not None
     compared.run.judge.prompts.create(
         criterion=polite(),
         criterion_version=polite().versions.get(),
