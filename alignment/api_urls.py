@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from alignment.api import criteria, prompts, quality, reports, reveal, suggestions, tries
+from alignment.api import criteria, prompts, quality, redesigns, reports, reveal, suggestions, tries
 
 urlpatterns = [
     path("criteria/", criteria.CriteriaApi.as_view(), name="api_criteria"),
@@ -38,5 +38,7 @@ urlpatterns = [
         suggestions.SuggestionUseApi.as_view(),
         name="api_suggestion_use",
     ),
+    path("criteria/<str:key>/redesign/", redesigns.RedesignApi.as_view(), name="api_criterion_redesign"),
+    path("criteria/<str:key>/lineage/", redesigns.LineageApi.as_view(), name="api_criterion_lineage"),
     path("assignments/<int:assignment_id>/reveal/", reveal.RevealApi.as_view(), name="api_reveal"),
 ]

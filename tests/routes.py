@@ -249,6 +249,13 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     ),
     "api_prompt_lint": (post(AUTHORS, {"text": "# Objective\nSo?"}),),
     # ---- runs
+    "alignment:redesign": (
+        get(LEADS),
+        get(LEADS, query={"kind": "split"}),
+        post(LEADS, {"step": "confirm", "reason": "Unused"}, query={"kind": "retire"}),
+    ),
+    "api_criterion_redesign": (post(LEADS, {"kind": "retire", "reason": "Unused"}),),
+    "api_criterion_lineage": LOOK,
     "evaluation:profile_list": LOOK,
     "evaluation:profile_new": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_detail": LOOK,
