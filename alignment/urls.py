@@ -24,6 +24,16 @@ urlpatterns = [
     path("criteria/<str:key>/prompt/preview/", tries.prompt_preview, name="prompt_preview"),
     path("criteria/<str:key>/prompt/tries/", tries.prompt_try, name="prompt_try"),
     path("criteria/<str:key>/prompt/suggestions/", suggestions.prompt_suggest, name="prompt_suggest"),
+    path(
+        "criteria/<str:key>/prompt/suggestions/<int:suggestion_id>/",
+        suggestions.suggestion_detail,
+        name="suggestion_detail",
+    ),
+    path(
+        "criteria/<str:key>/prompt/suggestions/<int:suggestion_id>/<str:act>/",
+        suggestions.suggestion_act,
+        name="suggestion_act",
+    ),
     path("criteria/<str:key>/redesign/", redesigns.redesign, name="redesign"),
     path("reports/", reports.report_list, name="report_list"),
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),

@@ -222,6 +222,15 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "evaluation:run_act": (post(LEADS, act="cancel", run_id="paused_run"),),
     "alignment:regression_list": LOOK,
     "alignment:regression_detail": LOOK,
+    "alignment:prompt_suggest": (get(AUTHORS), post(AUTHORS, says=200)),
+    "alignment:suggestion_detail": LOOK,
+    "alignment:suggestion_act": (
+        post(AUTHORS, act="dismiss", says=200),
+        post(AUTHORS, act="use"),
+    ),
+    "api_criterion_suggestions": (post(AUTHORS, says=409),),  # people and judge differ on no train chat
+    "api_suggestion": LOOK,
+    "api_suggestion_use": (post(AUTHORS),),
     "api_runs": (get(AUTHORS), post(LEADS, {"set": "calibration", "engine": "direct"})),
     "api_run": LOOK,
     "api_run_pause": (post(LEADS, says=409),),  # it is done

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
+from alignment.models.suggestions import Suggestion
 from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
@@ -103,6 +104,7 @@ def make_world() -> World:
         "run_id": run.pk,
         "paused_run": paused.pk,
         "test_id": _regression(desk, run, lead),
+        "suggestion_id": _suggestion(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
         **states,
         **_rows(desk, users),
@@ -206,6 +208,24 @@ def _regression(desk: Desk, run: Run, lead: User) -> int:
         result="fail",
         reasons=[f"{CANARY}-reason"],
         created_by=lead,
+    ).pk
+
+
+def _suggestion(desk: Desk, run: Run, lead: User) -> int:
+    """A finished suggestion on the second chat, whose every text holds the canary."""
+    told = {"id": desk.chats[1].pk, "run": run.pk, "people": False, "judge": True}
+    return Suggestion.objects.create(
+        criterion=desk.criteria[0],
+        base=PromptVersion.objects.get(criterion=desk.criteria[0]),
+        base_text=f"{CANARY}-prompt",
+        by=lead,
+        model=f"{CANARY}-model",
+        material={"question": "Is it so?", "chats": [told], "notes": 0},
+        question="0" * 64,
+        state="done",
+        text=f"# Objective\n{CANARY}-suggested",
+        reasons=f"{CANARY}-reasons in chat 1",
+        reason=f"{CANARY}-why",
     ).pk
 
 
