@@ -1,1 +1,1 @@
-"""Forms of alignment pages."""
+"""Forms of alignment."""

@@ -155,12 +155,15 @@ def _filters(scope: Scope) -> list[dict[str, Any]]:
         people.append(("each-rater", "Each rater, averaged"))
         people += [(f"rater:{rater.name}", rater.name) for rater in raters_in(scope, limit=RATERS_OFFERED)]
     return [
-        _filter("split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split),
-        _filter("against", "Ground truth", people, scope.against),
+        select_filter(
+            "split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split
+        ),
+        select_filter("against", "Ground truth", people, scope.against),
     ]
 
 
-def _filter(name: str, label: str, options: list[tuple[str, str]], chosen: str) -> dict[str, Any]:
+def select_filter(name: str, label: str, options: list[tuple[str, str]], chosen: str) -> dict[str, Any]:
+    """A select of `alignment/_filters.html`: options as (value, label)."""
     return {
         "name": name,
         "label": label,
