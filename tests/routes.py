@@ -211,6 +211,44 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     # ---- judge
     "alignment:criterion_list": LOOK,
     "alignment:criterion_detail": LOOK,
+    "alignment:prompt_version": (get(AUTHORS), get(AUTHORS, query={"against": 1}, number="newest_prompt")),
+    "alignment:prompt_restore": (
+        post(AUTHORS, {"reason": "The newer one was worse."}, number="older_prompt"),
+        post(AUTHORS, {"reason": "No need."}, number="newest_prompt", says=200),
+    ),
+    "api_criteria": LOOK,
+    "api_criterion": LOOK,
+    "api_prompts": (
+        get(AUTHORS),
+        post(AUTHORS, {"text": "# Objective\nSo?", "reason": "Clearer.", "base": 3}),
+    ),
+    "api_prompt": (get(AUTHORS), get(AUTHORS, query={"against": 1}, number="newest_prompt")),
+    "api_prompt_restore": (
+        post(AUTHORS, {"reason": "The newer one was worse."}, number="older_prompt", says=201),
+        post(AUTHORS, {"reason": "No need."}, number="newest_prompt", says=409),
+    ),
+    # ---- prompt editor
+    "alignment:prompt_edit": (get(AUTHORS), post(AUTHORS, {"reason": "Clearer.", "revision": 0}, says=200)),
+    "alignment:prompt_start": (post(AUTHORS),),
+    "alignment:prompt_discard": (post(AUTHORS),),
+    "alignment:prompt_findings": LOOK,
+    "alignment:prompt_markdown": (post(AUTHORS, {"text": "*So*"}, says=200),),
+    "alignment:prompt_changes": (post(AUTHORS, {"text": "*So*"}, says=200),),
+    "alignment:prompt_examples": LOOK,
+    "alignment:prompt_example": (
+        get(NOBODY),  # dev
+        get(NOBODY, chat_id="holdout_chat"),
+        get(AUTHORS, chat_id="train_chat"),
+        post(AUTHORS, chat_id="train_chat", says=200),
+    ),
+    "alignment:prompt_example_act": (post(NOBODY, index=0, act="remove"),),  # no draft has any
+    "api_prompt_draft": (
+        get(NOBODY),  # nobody has one yet
+        Case(AUTHORS, "PUT", {"base": 1, "revision": 0, "text": "# Objective\nSo?"}),
+        Case(AUTHORS, "DELETE"),
+    ),
+    "api_prompt_lint": (post(AUTHORS, {"text": "# Objective\nSo?"}),),
+    # ---- runs
     "evaluation:profile_list": LOOK,
     "evaluation:profile_new": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_detail": LOOK,
@@ -231,6 +269,18 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:prompt_try_chat": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "alignment:regression_list": LOOK,
     "alignment:regression_detail": LOOK,
+    "alignment:regression_cell": (get(AUTHORS, cell="still_wrong"),),
+    "alignment:regression_chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
+    "alignment:regression_topics": (get(AUTHORS, query={"criterion": "key"}),),
+    "alignment:prompt_suggest": (get(AUTHORS), post(AUTHORS, says=200)),
+    "alignment:suggestion_detail": LOOK,
+    "alignment:suggestion_act": (
+        post(AUTHORS, act="dismiss", says=200),
+        post(AUTHORS, act="use"),
+    ),
+    "api_criterion_suggestions": (post(AUTHORS, says=409),),  # people and judge differ on no train chat
+    "api_suggestion": LOOK,
+    "api_suggestion_use": (post(AUTHORS),),
     "api_runs": (get(AUTHORS), post(LEADS, {"set": "calibration", "engine": "direct"})),
     "api_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "api_run_pause": (post(LEADS, says=409),),  # it is done

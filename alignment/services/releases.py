@@ -54,8 +54,13 @@ def may_release(*, test: RegressionTest, user: User) -> bool:
 
 def changed_prompts(test: RegressionTest) -> list[PromptVersion]:
     """The candidate's prompt versions that its baseline does not use."""
-    used = JudgePrompt.objects.filter(judge=test.baseline_run.judge_id).values("prompt_version")
-    rows = JudgePrompt.objects.filter(judge=test.candidate_run.judge_id).exclude(prompt_version__in=used)
+    if test.candidate is not None:
+        # NB: not the judge's own row, which names an earlier version where the candidate restores one.
+        return [test.candidate]
+    baseline = JudgePrompt.objects.filter(judge=test.baseline_run.judge_id)
+    used = baseline.values("prompt_version__content_hash")
+    rows = JudgePrompt.objects.filter(judge=test.candidate_run.judge_id)
+    rows = rows.exclude(prompt_version__content_hash__in=used)
     return [row.prompt_version for row in rows.select_related("prompt_version__criterion")]
 
 
@@ -73,11 +78,10 @@ def _check(test: RegressionTest, *, reason: str, override: bool) -> None:
 def _check_champions(test: RegressionTest) -> None:
     """A test says nothing against a champion that it was not run against."""
     baseline = JudgePrompt.objects.filter(judge=test.baseline_run.judge_id)
-    tested = {row.criterion_id: row.prompt_version_id for row in baseline}
-    for version in champions(
-        criteria=[row.criterion for row in baseline.select_related("criterion")]
-    ).values():
-        if tested[version.criterion_id] != version.pk:
+    rows = baseline.select_related("criterion", "prompt_version")
+    tested = {row.criterion_id: row.prompt_version.content_hash for row in rows}
+    for version in champions(criteria=[row.criterion for row in rows]).values():
+        if tested[version.criterion_id] != version.content_hash:
             raise ReleaseRefused(
                 f"the champion of {version.criterion.key} is version {version.number} by now: test again"
             )
