@@ -2,13 +2,9 @@
 
 from typing import Any
 
-from alignment.core.agreement import leave_one_rater_out
-from alignment.core.regression import Evidence, GatePolicy, PairedVerdicts, weigh
-from alignment.core.report import CriterionData
-from alignment.core.report.data import Codes
+from alignment.core.regression import Evidence, GatePolicy, weigh
 from alignment.models.regressions import Policy, RegressionTest
-from alignment.selectors.answers import judge_answers, report_data
-from alignment.selectors.scope import Scope
+from alignment.selectors.paired import paired_answers
 from evaluation.models.runs import Run
 
 RATES = (("TPR", "tpr"), ("TNR", "tnr"))
@@ -21,25 +17,7 @@ def gate_policy(row: Policy) -> GatePolicy:
 
 def evidence_of(test: RegressionTest, *, candidate: Run) -> Evidence:
     """Champion against one run of the candidate (the first, or the confirming one), on the human answers."""
-    people = report_data(Scope(test.chat_set, test.baseline_run)).criteria
-    champion, verdicts = judge_codes(test.baseline_run), judge_codes(candidate)
-    return weigh([_paired(data, champion[data.spec.key], verdicts[data.spec.key]) for data in people])
-
-
-def judge_codes(run: Run) -> dict[str, Codes]:
-    """The judge's codes by criterion key, chats in the run's order."""
-    return judge_answers(Scope(run.chat_set, run))
-
-
-def _paired(people: CriterionData, champion: Codes, candidate: Codes) -> PairedVerdicts:
-    return PairedVerdicts(
-        key=people.spec.key,
-        tier=people.spec.tier,
-        human=people.human,
-        champion=champion,
-        candidate=candidate,
-        ceiling=leave_one_rater_out(people.counts).balanced_accuracy,
-    )
+    return weigh(paired_answers(test, candidate=candidate).criteria)
 
 
 def regression_answer(test: RegressionTest) -> dict[str, Any]:

@@ -16,9 +16,15 @@ from evaluation.runner.execute import ON_WORKER
 from evaluation.runner.plan import current_endpoint
 from evaluation.selectors.prompts import champions
 from evaluation.services.control import CANCELLABLE, run_cancel, run_launch, run_ring
-from evaluation.services.judges import groups_of
 from evaluation.services.prompts import champions_ensure
-from evaluation.services.runs import RunChoice, chosen_criteria, chosen_members, run_repeat, run_start
+from evaluation.services.runs import (
+    RunChoice,
+    asked_together,
+    chosen_criteria,
+    chosen_members,
+    run_repeat,
+    run_start,
+)
 from labeling.core.problems import InputProblem
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
@@ -144,15 +150,10 @@ def nothing_new(candidate: PromptVersion | None) -> str:
 def tested_criteria(*, criterion: Criterion, choice: RegressionChoice) -> tuple[str, ...]:
     """The keys of the criteria that are asked in one call with this one: a change of one touches them all.
 
-    Raises RegressionRefused for a criterion that the set's rubric does not ask.
+    Raises RunRefused for a criterion that the set's rubric does not ask.
     """
-    criteria = chosen_criteria(choice.chat_set, ())
-    groups = groups_of(choice=choice.judge, endpoint=current_endpoint(), criteria=criteria)
-    for _, keys in groups:
-        if criterion.key in keys:
-            return keys
-    raise RegressionRefused(
-        f"{criterion.key} is no active criterion of the rubric {choice.chat_set.rubric.name!r}"
+    return asked_together(
+        chat_set=choice.chat_set, criterion=criterion, judge=choice.judge, endpoint=current_endpoint()
     )
 
 

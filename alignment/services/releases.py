@@ -57,8 +57,13 @@ def may_release(*, test: RegressionTest, user: User) -> bool:
 
 def changed_prompts(test: RegressionTest) -> list[PromptVersion]:
     """The candidate's prompt versions that its baseline does not use."""
-    used = JudgePrompt.objects.filter(judge=test.baseline_run.judge_id).values("prompt_version")
-    rows = JudgePrompt.objects.filter(judge=test.candidate_run.judge_id).exclude(prompt_version__in=used)
+    if test.candidate is not None:
+        # NB: not the judge's own row, which names an earlier version where the candidate restores one.
+        return [test.candidate]
+    baseline = JudgePrompt.objects.filter(judge=test.baseline_run.judge_id)
+    used = baseline.values("prompt_version__content_hash")
+    rows = JudgePrompt.objects.filter(judge=test.candidate_run.judge_id)
+    rows = rows.exclude(prompt_version__content_hash__in=used)
     return [row.prompt_version for row in rows.select_related("prompt_version__criterion")]
 
 
@@ -99,9 +104,11 @@ def _champions_now(test: RegressionTest) -> dict[int, PromptVersion]:
 def _other_champion(test: RegressionTest, current: dict[int, PromptVersion]) -> str:
     """A champion that neither side of the test has asked."""
     judges = test.baseline_run.judge_id, test.candidate_run.judge_id
-    asked = set(JudgePrompt.objects.filter(judge__in=judges).values_list("prompt_version_id", flat=True))
+    rows = JudgePrompt.objects.filter(judge__in=judges)
+    # By content: a version taken up again asks what the older one asked.
+    asked = set(rows.values_list("criterion_id", "prompt_version__content_hash"))
     for version in current.values():
-        if version.pk not in asked:
+        if (version.criterion_id, version.content_hash) not in asked:
             return f"the champion of {version.criterion.key} is version {version.number} by now: test again"
     return ""
 

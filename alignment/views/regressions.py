@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from alignment.forms.regressions import OverrideForm
 from alignment.models.regressions import RegressionTest
+from alignment.selectors.held_out import tell
 from alignment.selectors.regression_list import RegressionFilter, regression_filters, regression_rows
 from alignment.selectors.regression_page import (
     regression_name,
@@ -42,6 +43,7 @@ def regression_list(request: HttpRequest) -> HttpResponse:
     only = RegressionFilter(request.GET.get("criterion", ""), request.GET.get("state", ""))
     page = Paginator(regression_rows(only), PAGE).get_page(request.GET.get("page"))
     rows = list(page)
+    tell(rows, user=request.user)
     context = {
         "page_obj": page,
         "active": any(test.is_open for test in rows),
@@ -59,6 +61,7 @@ def regression_detail(request: HttpRequest, test_id: int) -> HttpResponse:
     The page asks for its progress with the states it has `seen`; in others all of it is new.
     """
     test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
+    tell([test], user=user)
     again = bool(request.headers.get("HX-Request"))
     if again and request.GET.get("seen") == (progress := regression_progress(test))["seen"]:
         return render(request, "alignment/_regression_progress.html", progress)

@@ -2,6 +2,7 @@
 
 from alignment.core.regression.body import regression_body
 from alignment.core.regression.evidence import (
+    CELLS,
     ClassChange,
     CriterionEvidence,
     Evidence,
@@ -16,6 +17,7 @@ from alignment.core.regression.sight import chance_found, gate_sight
 from alignment.core.regression.summary import junit_xml, markdown_summary
 
 __all__ = [
+    "CELLS",
     "ClassChange",
     "CriterionEvidence",
     "Decision",
