@@ -93,10 +93,12 @@ def example_choices(lines: Sequence[dict[str, Any]], *, chats: Sequence[Chat]) -
     for index, line in enumerate(lines):
         if line["chat"] not in found:
             raise PromptRefused("chat", f"there is no chat {line['chat']!r} for you", index=index)
-    return tuple(
-        ExampleChoice(found[line["chat"]], *line["turns"], value=line["value"], rationale=line["rationale"])
-        for line in lines
-    )
+    return tuple(_choice(line, found[line["chat"]]) for line in lines)
+
+
+def _choice(line: dict[str, Any], chat: Chat) -> ExampleChoice:
+    first, last = line["turns"]
+    return ExampleChoice(chat, first, last, line["value"], line["rationale"])
 
 
 @transaction.atomic

@@ -55,8 +55,11 @@ def prompt_version_add(
     author: User | None = None,
     base: PromptVersion | None = None,
     origin: str = PromptVersion.Origin.AUTHOR,
+    again: bool = False,
 ) -> PromptVersion:
     """Add the next version of a criterion's prompt, as a draft; the same text and examples again add nothing.
+
+    `again` has them make a new version all the same.
 
     Raises PromptRefused: a prompt that is blank, too long or owns the answer's form; an example whose chat is
     not for training or is (nearly) one that judges are measured on; a chat twice; a wrong turn, value or
@@ -68,7 +71,8 @@ def prompt_version_add(
     prompt_check(criterion=criterion, text=text, examples=examples)
     versions = PromptVersion.objects.filter(criterion=criterion)
     digest = prompt_hash(text=text, examples=examples)
-    if (known := versions.filter(content_hash=digest).first()) is not None:
+    known = None if again else versions.filter(content_hash=digest).first()
+    if known is not None:
         return known
     return version_store(
         criterion=criterion,
@@ -113,7 +117,7 @@ def version_store(
 def prompt_check(*, criterion: Criterion, text: str, examples: Sequence[ExampleChoice]) -> None:
     """Raise PromptRefused for what no version of this criterion's prompt may be."""
     _check_text(text)
-    examples_check(criterion=criterion, examples=examples)
+    _check_examples(criterion, examples)
 
 
 def prompt_hash(*, text: str, examples: Sequence[ExampleChoice]) -> str:
@@ -150,17 +154,16 @@ def _check_text(text: str) -> None:
         raise PromptRefused("prompt", "# Response holds a VERDICTS block: the engine asks for that itself")
 
 
-def examples_check(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
-    """Raise PromptRefused for what keeps these from being a prompt's examples, the first of it."""
+def _check_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
     try:
         check_mixture([example.value for example in examples])
     except FieldProblem as problem:
         raise PromptRefused(problem.field, problem.message) from None
-    examples_check_each(criterion=criterion, examples=examples)
+    examples_check(criterion=criterion, examples=examples)
 
 
-def examples_check_each(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
-    """As `examples_check`, without how True and False are mixed: one is chosen after the other."""
+def examples_check(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
+    """Raise PromptRefused for an example that a prompt may not have; how they are mixed is another matter."""
     allow_na = newest_versions(criteria=[criterion])[criterion.pk].allow_na
     for index, example in enumerate(examples):
         try:

@@ -82,7 +82,7 @@ def test_words_of_a_measured_chat_are_a_warning_that_names_no_chat(
 
 def test_words_of_training_chats_may_be_used(rubric: Rubric, criterion: Criterion) -> None:
     held(rubric, "train")
-    assert found() == ()
+    assert found() == []
 
 
 def test_a_chat_that_leaves_or_joins_the_measured_ones_counts_at_once(
@@ -91,7 +91,7 @@ def test_a_chat_that_leaves_or_joins_the_measured_ones_counts_at_once(
     chat = held(rubric, "dev")
     assert len(found()) == 1
     ChatSetMember.objects.filter(chat=chat).update(split="train")
-    assert found() == ()
+    assert found() == []
     ChatSetMember.objects.filter(chat=chat).update(split="holdout")
     assert len(found()) == 1
 

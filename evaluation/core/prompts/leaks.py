@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -77,9 +77,9 @@ def _runs(codes: Shingles) -> Shingles:
     return found
 
 
-def _among(runs: Shingles, known: Shingles) -> Sequence[bool] | npt.NDArray[np.bool_]:
+def _among(runs: Shingles, known: Shingles) -> npt.NDArray[np.bool_]:
     """Which of the runs are known; `known` is sorted."""
     if not known.size:
         return np.zeros(len(runs), np.bool_)
     places = np.searchsorted(known, runs)
-    return known[np.minimum(places, len(known) - 1)] == runs
+    return np.equal(known[np.minimum(places, len(known) - 1)], runs)
