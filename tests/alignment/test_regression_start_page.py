@@ -229,7 +229,7 @@ def test_the_address_chooses_and_the_newest_version_is_offered(golden: ChatSet, 
         golden.pk,
         "dev",
     )
-    assert lead.get(NEW, {"criterion": "polite", "version": 2}).context["form"]["version"].value() == "2"
+    assert lead.get(NEW, {"criterion": "polite", "version": "2"}).context["form"]["version"].value() == "2"
 
 
 def test_a_criterion_without_a_second_version_leads_to_the_editor(golden: ChatSet, lead: Client) -> None:
