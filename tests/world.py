@@ -270,24 +270,6 @@ def _suggestion(desk: Desk, run: Run, lead: User) -> int:
     ).pk
 
 
-def _suggestion(desk: Desk, run: Run, lead: User) -> int:
-    """A finished suggestion on the second chat, whose every text holds the canary."""
-    told = {"id": desk.chats[1].pk, "run": run.pk, "people": False, "judge": True}
-    return Suggestion.objects.create(
-        criterion=desk.criteria[0],
-        base=PromptVersion.objects.get(criterion=desk.criteria[0]),
-        base_text=f"{CANARY}-prompt",
-        by=lead,
-        model=f"{CANARY}-model",
-        material={"question": "Is it so?", "chats": [told], "notes": 0},
-        question="0" * 64,
-        state="done",
-        text=f"# Objective\n{CANARY}-suggested",
-        reasons=f"{CANARY}-reasons in chat 1",
-        reason=f"{CANARY}-why",
-    ).pk
-
-
 def _gave_back(desk: Desk, rater: Rater) -> None:
     """Every chat of the job, or what they are still to label would not exist for them as an author."""
     Assignment.objects.bulk_create(
