@@ -57,7 +57,7 @@ class SetReport(APIView):
 
 
 def _answer(request: Request, chat_set: ChatSet | None, run: Run | None) -> Response:
-    scope = requested_scope(chat_set, run, request.query_params)
+    scope = requested_scope(chat_set, run, request.query_params, request.user)
     if scope is None:
         raise Http404
     try:

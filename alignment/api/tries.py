@@ -39,6 +39,12 @@ class PreviewInput(serializers.Serializer[Any]):
     chat = serializers.CharField(max_length=200, required=False, help_text="A chat by its external id.")
     base = serializers.IntegerField(min_value=1, required=False, help_text="A version, else the champion.")
 
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """NB: a misspelt name must not be dropped in silence: it may cost money."""
+        if unknown := [str(name) for name in self.initial_data if name not in self.fields]:
+            raise serializers.ValidationError({unknown[0]: ["There is no such setting."]})
+        return attrs
+
 
 class TryInput(PreviewInput):
     """What to try it on; with `dry_run` nothing is started and the answer is the estimate."""

@@ -4,25 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 
 from alignment.core.regression.topics import FEWEST
 from alignment.models.regressions import RegressionTest
 from evaluation.models.runs import RunChat
-from labeling.models.chats import ChatSetMember, Split
 from labeling.models.people import User
+from labeling.selectors.blind import held_out, reads_holdout
 
 CONCEALED = f"figures on fewer than {FEWEST} holdout chats are for leads alone"
-
-
-def reads_holdout(user: User | AnonymousUser) -> bool:
-    """Whether figures are told of however few held-out chats."""
-    return user.has_perm("labeling.see_holdout")
-
-
-def held_out() -> QuerySet[ChatSetMember, int]:
-    """A subquery of the chats that are holdout in any set."""
-    return ChatSetMember.objects.filter(split=Split.HOLDOUT).values_list("chat_id", flat=True)
 
 
 def held_chats(tests: Collection[RegressionTest]) -> dict[int, int]:
@@ -43,7 +33,7 @@ def tell(tests: Sequence[RegressionTest], *, user: User | AnonymousUser) -> None
 
     NB: the rows are for showing: never save them.
     """
-    if reads_holdout(user):
+    if reads_holdout(user=user):
         return
     held = held_chats(tests)
     for test in tests:

@@ -16,13 +16,13 @@ from alignment.core.report.data import Codes
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.answers import JUDGE_STATES, JUDGE_VALUES
 from alignment.selectors.cells import excerpt
-from alignment.selectors.held_out import concealed, held_chats, reads_holdout
+from alignment.selectors.held_out import concealed, held_chats
 from alignment.selectors.paired import judge_codes, paired_answers
 from alignment.selectors.report_page import select_filter
 from alignment.selectors.scope import Scope
 from labeling.models.chats import Chat
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown, sees_every_chat
+from labeling.selectors.blind import chats_shown, reads_holdout, sees_every_chat
 
 NAMES = {
     "fixed": "Fixed",
@@ -162,7 +162,7 @@ class PairedCriterion:
     @cached_property
     def concealed(self) -> bool:
         """Whether so few held-out chats are counted that the user is not told how many fall into a cell."""
-        if reads_holdout(self.user) or not self.stored:
+        if reads_holdout(user=self.user) or not self.stored:
             return False
         return concealed(self.stored, held=held_chats([self.test])[self.test.pk])
 

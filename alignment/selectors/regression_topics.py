@@ -9,10 +9,10 @@ from alignment.core.estimates import Estimate
 from alignment.core.paired import PairedTable
 from alignment.core.regression.topics import changes_by_topic
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.held_out import held_out, reads_holdout
 from alignment.selectors.paired import paired_answers
 from alignment.selectors.scope import Scope
 from labeling.models.people import User
+from labeling.selectors.blind import held_out, reads_holdout
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def topic_rows(test: RegressionTest, *, key: str, user: User | AnonymousUser) ->
     columns = ("chat_id", "chat__topic_id", "chat__topic__key", "chat__topic__name")
     chats = list(members.values_list(*columns))
     held = None
-    if not reads_holdout(user):
+    if not reads_holdout(user=user):
         outside = set(held_out())
         held = np.array([chat in outside for chat, *_ in chats], dtype=bool)
     names = {topic: (topic_key, name) for _, topic, topic_key, name in chats}

@@ -9,7 +9,6 @@ from django.views.decorators.http import require_safe
 
 from alignment.core.regression import CELLS
 from alignment.core.regression.topics import FEWEST
-from alignment.selectors.held_out import reads_holdout
 from alignment.selectors.regression_cells import (
     MEANINGS,
     NAMES,
@@ -21,12 +20,13 @@ from alignment.selectors.regression_cells import (
     paired_criterion,
 )
 from alignment.selectors.regression_chat import regression_chat_page
+from alignment.selectors.regression_list import regression_rows
 from alignment.selectors.regression_topics import topic_rows
-from alignment.selectors.regressions import regression_rows
 from evaluation.selectors.prompts import newest_versions
 from labeling.access import permission_or_404
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
+from labeling.selectors.blind import reads_holdout
 
 PAGE = 50
 
@@ -92,7 +92,7 @@ def regression_topics(request: HttpRequest, test_id: int) -> HttpResponse:
         "name": criterion.name,
         "rows": rows,
         "fewest": FEWEST,
-        "conceals": not reads_holdout(request.user),
+        "conceals": not reads_holdout(user=request.user),
     }
     return render(request, "alignment/_regression_topic_rows.html", context)
 

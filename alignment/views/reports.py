@@ -148,7 +148,7 @@ def run_and_scope(request: HttpRequest, run_id: int) -> tuple[Run, Scope]:
 
 def scope_or_404(request: HttpRequest, chat_set: ChatSet | None, run: Run | None) -> Scope:
     """The scope that the query string asks for; nonsense there is not found."""
-    scope = requested_scope(chat_set, run, request.GET)
+    scope = requested_scope(chat_set, run, request.GET, request.user)
     if scope is None:
         raise Http404
     return scope

@@ -131,12 +131,7 @@ def _shown(criterion: Criterion, author: User, form: TryForm) -> dict[str, Any]:
     blank.initial["base"] = form["base"].value()
     offered = blank.offer()
     last = last_try(criterion=criterion, author=author)
-    context = {
-        "criterion": criterion,
-        "form": blank,
-        "offered": offered,
-        "draft": draft_of(criterion=criterion, author=author),
-    }
+    context = {"criterion": criterion, "form": blank, "offered": offered}
     return context | (_tried(criterion, last, author, seen=frozenset()) if last else {})
 
 
@@ -162,7 +157,8 @@ def _tried(criterion: Criterion, run: Run, author: User, *, seen: frozenset[int]
         "over": over,
         "new": [one for one in found.chats if one.chat.pk not in seen],
         "seen": ",".join(str(one.chat.pk) for one in found.chats if one.ended),
-        "cost": run.cost_usd if over else progress.cost_usd,
+        # What a settled run paid stands with it; before that the record of its requests is the truth.
+        "cost": progress.cost_usd if run.state in CANCELLABLE else run.cost_usd,
         "trouble": run_page.in_words(run.error),
         "waits_for": run_page.waits_for(run, workers=progress.workers, batches=()),
         "can_cancel": run.state in CANCELLABLE,
