@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from evaluation.core.engines import judge_group
-from evaluation.core.types import Reply, Request, Role
+from evaluation.core.types import Asked, Reply, Request
 from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
 from evaluation.runner.estimate import Asking
 from evaluation.runner.units import core_chat
@@ -14,7 +14,7 @@ from labeling.models.chats import Chat
 
 # What stands for an answer that nobody has given yet. NB: without a VERDICTS block, so that the formatter
 # is asked as well, and without anything that the engines would change in a brief.
-PLACEHOLDERS: Mapping[Role, str] = {
+PLACEHOLDERS: Mapping[Asked, str] = {
     "direct": "(Here stands what the first pass answers.)",
     "reflector": "(Here stands what the reflection answers.)",
     "customer": "(Here stands the brief of the Customer critic.)",
@@ -33,7 +33,7 @@ class PreviewedCall:
     it is asked; `if_needed`: the formatter reads only what the rules could not.
     """
 
-    role: Role
+    role: Asked
     model: str
     part: int
     messages: tuple[tuple[str, str], ...]
