@@ -77,9 +77,13 @@ urlpatterns = [
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
     path("regressions/", regressions.regression_list, name="regression_list"),
     path("regressions/new/", regression_starts.regression_new, name="regression_new"),
+    path("regressions/new/estimate/", regression_starts.regression_estimate_part, name="regression_estimate"),
     path("regressions/policies/", policies.policy_list, name="policy_list"),
+    path("regressions/policies/new/", policies.policy_edit, name="policy_edit"),
     path("regressions/<int:test_id>/", regressions.regression_detail, name="regression_detail"),
     path("regressions/<int:test_id>/topics/", regression_cells.regression_topics, name="regression_topics"),
+    path("regressions/<int:test_id>/release/", regressions.regression_release, name="regression_release"),
+    path("regressions/<int:test_id>/<str:act>/", regressions.regression_act, name="regression_act"),
     path(
         "regressions/<int:test_id>/<str:key>/<str:cell>/",
         regression_cells.regression_cell,

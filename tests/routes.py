@@ -90,6 +90,9 @@ PROFILE = {"name": "A recipe", "engine": "direct", "samples": 1, "knowledge": "n
 # Authors try prompts on chats of train and dev; nobody does on the holdout.
 TRY = {"what": "chat", "chat": "chat_id", "profile": "profile_id"}
 RUN = {"set": "set_id", "profile": "profile_id", "mode": "live"}
+TEST = {"criterion": "polite", "version": 2, "set": "set_id", "split": ""}
+API_TEST = {"criterion": "polite", "version": 2, "set": "calibration", "split": ""}
+LIMITS = {"floor": 0.8}
 LOOK = (get(AUTHORS),)
 # Authors read what raters found unclear, where the chat is not held out; the rest is for leads.
 NOTED = (get(LEADS), get(LEADS, note_id="holdout_note"), get(AUTHORS, note_id="unclear_note"))
@@ -249,6 +252,13 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     ),
     "api_prompt_lint": (post(AUTHORS, {"text": "# Objective\nSo?"}),),
     # ---- runs
+    "alignment:redesign": (
+        get(LEADS),
+        get(LEADS, query={"kind": "split"}),
+        post(LEADS, {"step": "confirm", "reason": "Unused"}, query={"kind": "retire"}),
+    ),
+    "api_criterion_redesign": (post(LEADS, {"kind": "retire", "reason": "Unused"}),),
+    "api_criterion_lineage": LOOK,
     "evaluation:profile_list": LOOK,
     "evaluation:profile_new": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_detail": LOOK,
@@ -268,7 +278,6 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:prompt_try_cancel": (post(LEADS, run_id="try_id", says=200), post(NOBODY)),
     "alignment:prompt_try_chat": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "alignment:regression_list": LOOK,
-    "alignment:regression_detail": LOOK,
     "alignment:regression_cell": (get(AUTHORS, cell="still_wrong"),),
     "alignment:regression_chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
     "alignment:regression_topics": (get(AUTHORS, query={"criterion": "key"}),),
@@ -281,6 +290,25 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_criterion_suggestions": (post(AUTHORS, says=409),),  # people and judge differ on no train chat
     "api_suggestion": LOOK,
     "api_suggestion_use": (post(AUTHORS),),
+    "alignment:regression_new": (
+        get(AUTHORS),
+        get(AUTHORS, query={"kind": "judge"}),
+        post(AUTHORS, TEST),
+    ),
+    "alignment:regression_estimate": (get(AUTHORS), get(AUTHORS, query=TEST)),
+    "alignment:regression_detail": (get(AUTHORS), get(AUTHORS, test_id="running_test")),
+    "alignment:regression_act": (post(AUTHORS, act="cancel", test_id="running_test"),),
+    "alignment:regression_release": (post(LEADS, {"reason": "It is needed."}),),
+    "alignment:policy_list": LOOK,
+    "alignment:policy_edit": (get(LEADS), post(LEADS, says=200)),  # nothing filled in
+    "api_regressions": (get(AUTHORS), post(AUTHORS, API_TEST)),
+    "api_regression_estimate": (post(AUTHORS, API_TEST),),
+    "api_regression": LOOK,
+    "api_regression_pause": (post(AUTHORS, test_id="running_test"),),
+    "api_regression_resume": (post(AUTHORS, test_id="running_test", says=409),),
+    "api_regression_cancel": (post(AUTHORS, test_id="running_test"),),
+    "api_regression_release": (post(LEADS, {"override": True, "reason": "So be it."}, says=409),),
+    "api_policies": (get(AUTHORS), post(LEADS, {"parameters": LIMITS, "reason": "We know more."})),
     "api_runs": (get(AUTHORS), post(LEADS, {"set": "calibration", "engine": "direct"})),
     "api_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "api_run_pause": (post(LEADS, says=409),),  # it is done

@@ -119,6 +119,7 @@ def make_world() -> World:
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
         "suggestion_id": _suggestion(desk, run, lead),
+        "running_test": _going(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
         "train_chat": _training(desk),
         **states,
@@ -267,6 +268,22 @@ def _suggestion(desk: Desk, run: Run, lead: User) -> int:
         text=f"# Objective\n{CANARY}-suggested",
         reasons=f"{CANARY}-reasons in chat 1",
         reason=f"{CANARY}-why",
+    ).pk
+
+
+def _going(desk: Desk, baseline: Run, by: User) -> int:
+    """A regression test of this person whose candidate is still asked."""
+    run = judge_desk(desk, name=f"{CANARY}-candidate", text=f"{CANARY}-rationale", state="running")
+    run.purpose, run.finished_at = Run.Purpose.REGRESSION, None
+    run.save()
+    return RegressionTest.objects.create(
+        kind="judge",
+        chat_set=desk.chat_set,
+        split="dev",
+        policy=policy_in_force(),
+        baseline_run=baseline,
+        candidate_run=run,
+        created_by=by,
     ).pk
 
 

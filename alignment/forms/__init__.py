@@ -1,1 +1,1 @@
-"""Forms of alignment."""
+"""Forms of the alignment pages, a module for each kind of page."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import OuterRef, Q, QuerySet, Subquery
@@ -97,7 +98,7 @@ def _parting(one: Measured, user: User | AnonymousUser) -> Parting:
     return replace(parting, hidden=parting.differ - shown.count())
 
 
-def _differing(one: Measured) -> QuerySet[Verdict]:
+def _differing(one: Measured) -> QuerySet[Any]:
     """The verdicts on the split that say otherwise than people, each with its `place` in the set's order.
 
     The database looks for them: of a large set a page needs a handful.

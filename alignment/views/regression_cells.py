@@ -20,8 +20,8 @@ from alignment.selectors.regression_cells import (
     paired_criterion,
 )
 from alignment.selectors.regression_chat import regression_chat_page
+from alignment.selectors.regression_list import regression_rows
 from alignment.selectors.regression_topics import topic_rows
-from alignment.selectors.regressions import regression_rows
 from evaluation.selectors.prompts import newest_versions
 from labeling.access import permission_or_404
 from labeling.models.chats import Chat

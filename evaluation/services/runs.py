@@ -101,12 +101,10 @@ def run_start(
 @transaction.atomic
 def run_repeat(run: Run, *, purpose: Run.Purpose, by: User | None = None) -> Run:
     """Plan the same judge over the same chats under the next free replicate: everything is asked anew."""
-    same = Run.objects.filter(judge=run.judge, chat_set=run.chat_set)
-    last = same.aggregate(last=models.Max("replicate"))["last"]
     repeated = Run.objects.create(
         judge=run.judge,
         chat_set=run.chat_set,
-        replicate=last + 1,
+        replicate=next_replicate(judge=run.judge, chat_set=run.chat_set),
         mode=run.mode,
         purpose=purpose,
         budget_usd=run.budget_usd,
@@ -118,6 +116,12 @@ def run_repeat(run: Run, *, purpose: Run.Purpose, by: User | None = None) -> Run
     _add(RunChat, (RunChat(run=repeated, chat_id=chat, split=split, weight=w) for chat, split, w in covered))
     _add(Unit, _units(repeated, run.judge, [chat for chat, _, _ in covered]))
     return repeated
+
+
+def next_replicate(*, judge: Judge, chat_set: ChatSet | None) -> int:
+    """The first replicate after all that this judge has been asked under on this set; 1 where it was not."""
+    same = Run.objects.filter(judge=judge, chat_set=chat_set)
+    return int(same.aggregate(last=models.Max("replicate"))["last"] or 0) + 1
 
 
 @transaction.atomic

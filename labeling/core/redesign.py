@@ -1,11 +1,12 @@
 """A redesign of criteria: which ones end, what takes their place, whose labels carry over."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
+from labeling.core.importing import Fields, Ignored
 from labeling.core.problems import FieldProblem, shown
-from labeling.core.rubric import CriterionSpec, check_once
+from labeling.core.rubric import CriterionSpec, check_once, criterion_of
 
 Kind = Literal["retire", "replace", "split", "merge"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -48,6 +49,23 @@ class Redesign:
         return any(successor.carries for successor in self.into)
 
 
+def successor_of(data: Mapping[str, Any], n: int, dimensions: Collection[str]) -> Successor:
+    """
+    Validate the `n`-th new criterion: the fields of one in a rubric file, and `carries`.
+
+    Raises FieldProblem at `into[n]`.
+
+    Examples
+    --------
+    >>> asked = {"question": "Q?", "definition": "D.", "tier": "simple", "dimension": "manners"}
+    >>> successor_of({"key": "polite", "carries": ["kind"], **asked}, 0, ["manners"]).carries
+    frozenset({'kind'})
+    """
+    fields = {name: value for name, value in data.items() if name != "carries"}
+    spec = criterion_of(Fields(fields, f"into[{n}]"), dimensions, Ignored())
+    return Successor(spec, frozenset(data.get("carries", ())))
+
+
 def redesign_check(redesign: Redesign) -> None:
     """
     Refuse what makes no sense whatever criteria there are.
@@ -55,17 +73,17 @@ def redesign_check(redesign: Redesign) -> None:
     Raises
     ------
     FieldProblem
-        at `with` (the other criteria of a merge), `into`, one of its fields, or `same_answers`.
+        at `others` (the other criteria of a merge), `into`, one of its fields, or `same_answers`.
 
     Examples
     --------
     >>> redesign_check(Redesign("retire", ("polite",)))
     >>> redesign_check(Redesign("merge", ("polite",)))
     Traceback (most recent call last):
-    labeling.core.problems.FieldProblem: with: a merge takes 2 to 10 criteria, not 1
+    labeling.core.problems.FieldProblem: others: a merge takes 2 to 10 criteria, not 1
     """
     ending, made = SIZES[redesign.kind]
-    _check_number("with", redesign.kind, ending, "criteria", len(set(redesign.olds)))
+    _check_number("others", redesign.kind, ending, "criteria", len(set(redesign.olds)))
     _check_number("into", redesign.kind, made, "new questions", len(redesign.into))
     check_once("into", [successor.spec.key for successor in redesign.into])
     for n, successor in enumerate(redesign.into):

@@ -39,6 +39,16 @@ class Step:
     at: datetime
 
     @property
+    def new_keys(self) -> list[str]:
+        """Keys of what took their place."""
+        return [row.key for row in self.new]
+
+    @property
+    def words(self) -> str:
+        """Split, Merged or Replaced."""
+        return CriterionLineage.Kind(self.kind).label
+
+    @property
     def carried_from(self) -> tuple[Criterion, ...]:
         """Those whose labels carried over."""
         return tuple(old.criterion for old in self.olds if old.labels_carried)
@@ -46,8 +56,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
-    """When a criterion was retired, by whom and why."""
+    """When a criterion was retired, by whom and why; `replaced`: others took its place then."""
 
+    replaced: bool
     reason: str
     by: User | None
     at: datetime
@@ -66,9 +77,14 @@ class Lineage:
     retired: Retirement | None
 
     @property
+    def is_retired(self) -> bool:
+        """Whether it is asked no more."""
+        return self.criterion.state == Criterion.State.RETIRED
+
+    @property
     def told(self) -> bool:
         """Whether there is anything to tell."""
-        return bool(self.made_of or self.became or self.criterion.state == Criterion.State.RETIRED)
+        return bool(self.made_of or self.became or self.is_retired)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +169,7 @@ def _retirements(criteria: Collection[Criterion]) -> dict[int, Retirement]:
     )
     newest = {event.object_id: event for event in events.select_related("actor").order_by("pk")}
     return {
-        pk: Retirement(event.detail["reason"], event.actor, event.at)
+        pk: Retirement(event.verb != ENDED["retire"], event.detail["reason"], event.actor, event.at)
         for pk, event in newest.items()
         if event.verb != BROUGHT_BACK
     }

@@ -63,12 +63,12 @@ def redesigned(*, redesign: Redesign) -> list[Criterion]:
     redesign_check(redesign)
     rows = list(Criterion.objects.filter(key__in=redesign.olds).order_by("position", "pk"))
     if unknown := sorted(set(redesign.olds) - {row.key for row in rows}):
-        raise FieldProblem("with", f"no criterion {shown(unknown[0])}")
+        raise FieldProblem("others", f"no criterion {shown(unknown[0])}")
     for row in rows:
         if row.state == Criterion.State.RETIRED:
-            raise FieldProblem("with", f"{row.key} is retired already")
+            raise FieldProblem("others", f"{row.key} is retired already")
         if row.rubric_id != rows[0].rubric_id:
-            raise FieldProblem("with", f"{row.key} belongs to another rubric than {rows[0].key}")
+            raise FieldProblem("others", f"{row.key} belongs to another rubric than {rows[0].key}")
     _check_successors(redesign.into)
     for n, successor in enumerate(redesign.into):
         _check_not_applicable(n, successor, rows)

@@ -8,7 +8,8 @@ from django.urls import reverse
 
 from alignment.core.regression import junit_xml, markdown_summary
 from alignment.selectors.held_out import CONCEALED, tell
-from alignment.selectors.regressions import regression_answer, regression_rows, regression_title
+from alignment.selectors.regression_list import regression_rows
+from alignment.selectors.regressions import regression_answer, regression_title
 from labeling.models.chats import ChatSetMember
 from labeling.models.labels import Consensus
 from labeling.models.people import User

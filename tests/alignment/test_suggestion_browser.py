@@ -109,4 +109,4 @@ def check(page: Page, live_server: LiveServer, parted: Parted) -> None:
         (rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] in {"serious", "critical"}
     ]
     assert bad == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

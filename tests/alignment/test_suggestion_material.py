@@ -9,6 +9,7 @@ from alignment.services.suggestions import (
     SuggestionChoice,
     suggestion_prepare,
 )
+from evaluation.models.judges import Judge
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.chats import ChatSetMember
 from labeling.models.people import Role, User
@@ -43,9 +44,9 @@ def test_train_alone_is_read_whatever_else_the_endpoint_could_be_told(
     measured = make_chat(messages=[(m["role"], m["content"]) for m in twin.messages])
     ChatSetMember.objects.create(chat_set=parted.chat_set, chat=measured, split="dev", position=99)
     near, measured = parted.chat(f"{CANARY} near"), make_chat()
-    for row, bits in ((near, 0b1011), (measured, 0b1000)):
-        row.near_hash = bits
-        row.save()
+    for twin, bits in ((near, 0b1011), (measured, 0b1000)):
+        twin.near_hash = bits
+        twin.save()
     ChatSetMember.objects.create(chat_set=parted.chat_set, chat=measured, split="dev", position=98)
     row = asked(parted, author_user, chats=16)
     (request,) = reviser.requests
@@ -75,7 +76,7 @@ def test_the_newest_finished_verdict_of_the_champion_counts(parted: Parted, auth
     assert found(parted, author_user) == ["Parcel two", "Parcel three"]
 
 
-def make_judge_of_another_prompt(parted: Parted) -> object:
+def make_judge_of_another_prompt(parted: Parted) -> Judge:
     judge = make_judge(parted.criterion.rubric, name="candidate")
     other = PromptVersion.objects.create(
         criterion=parted.criterion, number=2, text="# Objective\nNo.", content_hash="c"

@@ -1,9 +1,12 @@
 """What becomes of a suggested revision: a draft, taken back, dismissed; released it is never."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from pytest_django import Settings
 
-from alignment.models.suggestions import Suggestion, SuggestionUse
+from alignment.models.suggestions import SuggestionUse
 from alignment.selectors.suggestions import suggestion_in_full, suggestion_shown, suggestions_shown
 from alignment.services.suggestions import (
     SuggestionRefused,
@@ -29,6 +32,19 @@ from tests.stub_endpoint import StubEndpoint, StubReply
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def write_draft(
+    parted: Parted, author: User, text: str, *, examples: Sequence[dict[str, Any]] = (), revision: int = 0
+) -> None:
+    draft_save(
+        criterion=parted.criterion,
+        author=author,
+        base=parted.champion,
+        text=text,
+        examples=examples,
+        revision=revision,
+    )
+
+
 def test_used_as_a_draft_it_is_marked_as_suggested_and_releases_nothing(
     reviser: StubEndpoint, parted: Parted, author_user: User
 ) -> None:
@@ -47,8 +63,7 @@ def test_the_draft_it_took_the_place_of_can_be_taken_back_once(
 ) -> None:
     example = {"chat": "c", "turns": [1, 2], "value": True, "rationale": "So."}
     own = parted.champion.text.replace("# Tone\n", "# Tone\nMine.\n")
-    save = {"criterion": parted.criterion, "author": author_user, "base": parted.champion}
-    draft_save(**save, text=own, examples=[example], revision=0)
+    write_draft(parted, author_user, own, examples=[example])
     row = asked(parted, author_user)
     assert suggestion_in_full(row, user=author_user).replaces
     suggestion_use(suggestion=row, by=author_user)
@@ -75,25 +90,14 @@ def test_without_a_draft_before_taking_back_leaves_none(
 def test_after_further_work_on_the_draft_it_is_not_overwritten_but_the_older_text_stays_readable(
     reviser: StubEndpoint, parted: Parted, author_user: User
 ) -> None:
-    save = {"criterion": parted.criterion, "author": author_user, "base": parted.champion, "examples": []}
-    draft_save(**save, text="My first words.", revision=0)
-    row = asked_of_champion_text(parted, author_user, save)
+    row = asked(parted, author_user)
+    write_draft(parted, author_user, "My first words.")
     suggestion_use(suggestion=row, by=author_user)
-    draft_save(**save, text="Worked on.", revision=3)
+    write_draft(parted, author_user, "Worked on.", revision=2)
     with pytest.raises(SuggestionRefused, match="changed since"):
         suggestion_take_back(suggestion=row, by=author_user)
     shown = suggestion_in_full(row, user=author_user)
     assert (shown.can_take_back, shown.before) == (False, "My first words.")
-
-
-def asked_of_champion_text(parted: Parted, author_user: User, save: dict[str, object]) -> Suggestion:
-    """Asked for while the draft said what the champion says; then the author wrote something else."""
-    draft_save(**save, text=parted.champion.text, revision=1)  # type: ignore[arg-type]
-    row = asked(parted, author_user)
-    draft = draft_of(criterion=parted.criterion, author=author_user)
-    assert draft is not None
-    type(draft).objects.filter(pk=draft.pk).update(text="My first words.")
-    return row
 
 
 def test_another_author_may_use_it_too_and_each_has_their_own_undo(

@@ -15,6 +15,7 @@ from labeling.services.consensus import consensus_refresh
 from labeling.services.redesign import Redesigned, criteria_redesign
 
 DIMENSIONS = ("compliance", "answer_correctness")
+KEYS = ("polite", "brief", "correct")
 
 
 def successor(key: str, *carries: str, **fields: Any) -> Successor:
@@ -27,6 +28,14 @@ def successor(key: str, *carries: str, **fields: Any) -> Successor:
 
 def redesign(kind: Kind, *olds: str, into: tuple[Successor, ...] = (), same: bool = True) -> Redesign:
     return Redesign(kind, olds, into, same_answers=same)
+
+
+SPLIT = redesign("split", "polite", into=(successor("greets", "polite"), successor("thanks")))
+MERGE = redesign("merge", "polite", "brief", into=(successor("kind", "polite", "brief"),))
+
+
+def criterion(key: str) -> Criterion:
+    return Criterion.objects.get(key=key)
 
 
 def carried_out(wanted: Redesign, *, reason: str = "Raters asked") -> Redesigned:
