@@ -8,13 +8,16 @@ from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from alignment.api.criteria import PromptVersions
 from alignment.selectors.editor import start_of
 from alignment.selectors.example_picker import chosen_examples
 from alignment.services.editing import draft_write, example_choices_for
+from evaluation.api import SeesJudge
 from evaluation.core.examples import LONGEST_RATIONALE
 from evaluation.core.prompts.costar import COSTAR, panes_of
 from evaluation.core.prompts.lint import Finding, Level
@@ -218,10 +221,12 @@ class LintApi(APIView):
         return Response(LintOutput({"blocked": blocked, "findings": findings}).data)
 
 
-class NewPromptApi(APIView):
-    """Versions of a criterion's prompt."""
+class PromptVersionsApi(PromptVersions):
+    """The versions of a criterion's prompt: reading and writing."""
 
-    permission_classes = [WritesTexts]
+    def get_permissions(self) -> list[BasePermission]:
+        """Who reads may not be one who writes."""
+        return [WritesTexts()] if self.request.method == "POST" else [SeesJudge()]
 
     @extend_schema(
         operation_id="prompt_version_write",

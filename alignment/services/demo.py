@@ -14,6 +14,7 @@ from evaluation.core.choice import EngineName, JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.runs import Run
 from evaluation.services.knowledge import criterion_articles_set, knowledge_import
+from evaluation.services.prompt_files import prompts_import
 from evaluation.services.prompts import champions_ensure
 from evaluation.services.runs import RunChoice, run_start
 from evaluation.services.verdicts import verdicts_import
@@ -28,6 +29,7 @@ from labeling.services.rubric import rubric_import
 DEMO = Path(__file__).resolve().parent.parent / "demo"
 RUBRIC = settings.BASE_DIR / "labeling" / "default_rubric.json"
 SET = "demo"
+REVISED = "On demo-13 the judge took the plan that most members have for a given one"
 # Those of the invented raters who labelled every chat.
 LABELLED = (
     "Demo rater A (careful)",
@@ -73,6 +75,7 @@ def demo_ensure() -> ChatSet:
     labels_import(path=DEMO / "labels.jsonl", source=Label.Source.DEMO, rater_kind=Rater.Kind.DEMO)
     adjudications_import(path=DEMO / "adjudications.jsonl")
     verdicts_import(path=DEMO / "verdicts.jsonl", set_name=SET, demo=True)
+    prompts_import(DEMO / "prompts", reason=REVISED)
     return chat_set
 
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db import transaction
+from django.utils import timezone
 
 from evaluation.core.examples import ExampleShape, check_example, check_mixture
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.prompts import sections
 from evaluation.models.prompts import FewShotExample, PromptVersion
 from evaluation.selectors.leaks import MEASURED, measured_chats
-from evaluation.selectors.prompts import newest_versions, next_number
+from evaluation.selectors.prompts import newest_versions, next_number, tried_version
 from evaluation.services.prompts import champions_ensure
 from labeling.core.problems import FieldProblem, InputProblem, shown
 from labeling.core.sampling import has_near
@@ -54,8 +55,11 @@ def prompt_version_add(
     author: User | None = None,
     base: PromptVersion | None = None,
     origin: str = PromptVersion.Origin.AUTHOR,
+    again: bool = False,
 ) -> PromptVersion:
     """Add the next version of a criterion's prompt, as a draft; the same text and examples again add nothing.
+
+    `again` has them make a new version all the same.
 
     Raises PromptRefused: a prompt that is blank, too long or owns the answer's form; an example whose chat is
     not for training or is (nearly) one that judges are measured on; a chat twice; a wrong turn, value or
@@ -64,24 +68,56 @@ def prompt_version_add(
     # A draft must not become version 1: that one is the shipped or generated champion.
     champions_ensure(criteria=[criterion])
     Criterion.objects.select_for_update().get(pk=criterion.pk)
-    _check_text(text)
-    _check_examples(criterion, examples)
+    prompt_check(criterion=criterion, text=text, examples=examples)
     versions = PromptVersion.objects.filter(criterion=criterion)
     digest = prompt_hash(text=text, examples=examples)
-    if (known := versions.filter(content_hash=digest).first()) is not None:
+    known = None if again else versions.filter(content_hash=digest).first()
+    if known is not None:
         return known
-    added = PromptVersion.objects.create(
+    return version_store(
         criterion=criterion,
         number=next_number(criterion),
         text=text,
-        content_hash=digest,
+        examples=examples,
         origin=origin,
         base=base,
         reason=reason,
         author=author,
     )
-    FewShotExample.objects.bulk_create(_row(added, n, one) for n, one in enumerate(examples))
-    return added
+
+
+def version_store(
+    *,
+    criterion: Criterion,
+    number: int | None,
+    text: str,
+    examples: Sequence[ExampleChoice],
+    origin: str,
+    base: PromptVersion | None,
+    author: User | None,
+    reason: str = "",
+) -> PromptVersion:
+    """Write a version that was checked; without a number it is only tried.
+
+    Where the same content was tried before, its row becomes the version: judges that asked it point there.
+    """
+    digest = prompt_hash(text=text, examples=examples)
+    row = tried_version(criterion=criterion, content_hash=digest)
+    if row is None:
+        row = PromptVersion(criterion=criterion, text=text, content_hash=digest)
+    row.number, row.origin, row.base, row.reason, row.author = number, origin, base, reason, author
+    row.created_at = timezone.now()
+    created = row.pk is None
+    row.save()
+    if created:
+        FewShotExample.objects.bulk_create(_row(row, n, one) for n, one in enumerate(examples))
+    return row
+
+
+def prompt_check(*, criterion: Criterion, text: str, examples: Sequence[ExampleChoice]) -> None:
+    """Raise PromptRefused for what no version of this criterion's prompt may be."""
+    _check_text(text)
+    _check_examples(criterion, examples)
 
 
 def prompt_hash(*, text: str, examples: Sequence[ExampleChoice]) -> str:

@@ -58,7 +58,7 @@ def test_a_second_start_changes_nothing(demo: dict[str, Any]) -> None:
 def test_it_holds_what_the_tour_needs(demo: dict[str, Any]) -> None:
     assert Chat.objects.count() == ChatSet.objects.get(name="demo").members.count() == 24
     assert KnowledgeArticle.objects.count() == 14
-    assert PromptVersion.objects.count() == 13
+    assert PromptVersion.objects.exclude(promotions=None).count() == 13
     labels = [Label.objects.filter(rater=rater).count() for rater in Rater.objects.filter(kind="demo")]
     assert sorted(labels) == [6 * 13, 24 * 13, 24 * 13, 24 * 13]
     assert Consensus.objects.filter(state="unresolved").count() >= 3
@@ -66,6 +66,13 @@ def test_it_holds_what_the_tour_needs(demo: dict[str, Any]) -> None:
     assert Verdict.objects.count() == 24 * 13
     assert set(Verdict.objects.values_list("state", flat=True)) == {"read", "unparsed", "refused"}
     assert LabelingJob.objects.get(name=JOB).raters.get().user == User.objects.get(username="rater")
+
+
+def test_one_prompt_has_a_revision_that_waits_for_its_test(demo: dict[str, Any]) -> None:
+    draft = PromptVersion.objects.get(origin=PromptVersion.Origin.AUTHOR)
+    assert (draft.criterion.key, draft.number) == ("guessed_missing_detail", 2)
+    assert draft.base is not None and draft.base.number == 1
+    assert not draft.promotions.exists()
 
 
 def test_the_labelling_side_shows_what_a_team_has_done(demo: dict[str, Any]) -> None:
