@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 from evaluation.core.prompts import sections
-from evaluation.core.prompts.costar import COSTAR, Level, lint_prompt
+from evaluation.core.prompts.costar import COSTAR
+from evaluation.core.prompts.lint import Level, lint_prompt
 
 from .prompt import has_slot
 
