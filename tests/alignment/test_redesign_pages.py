@@ -144,7 +144,7 @@ def test_a_merge_first_asks_with_which_others(lead: Client, compared: Compared) 
     assert "Merge Polite and Welcome" in page
     question = asked(0, "kind", carries=["polite", "welcome"])
     seen = words_of(lead.post(PAGE + merged, form("preview", question)))
-    assert "differ and stay behind" in seen
+    assert "differ between the old questions and stay behind" in seen
     word = {"reason": "The same", "same_answers": "on"}
     done = lead.post(PAGE + merged, form("confirm", question, **word), follow=True)
     assert "Polite and Welcome are merged into Kind" in words_of(done)
