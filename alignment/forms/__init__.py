@@ -1,1 +1,1 @@
-"""Forms of alignment's pages: what a person may ask for, and what is refused."""
+"""Forms of the alignment pages, a module for each kind of page."""

@@ -1,32 +1,68 @@
-"""Criteria: list and page with the prompt in force."""
+"""Criteria: the list, a criterion's page, one version of its prompt, and taking a version up again."""
 
+from typing import Any, cast
+
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
 
-from evaluation.selectors.criteria import articles_of, criterion_rows, prompt_versions
+from alignment.selectors.criterion_list import criterion_list as criteria_by_rubric
+from alignment.selectors.criterion_page import criterion_page
+from alignment.selectors.version_page import version_page
+from evaluation.models.prompts import PromptVersion
+from evaluation.services.restores import RestoreRefused, prompt_restore
 from labeling.access import permission_or_404
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 
 @permission_or_404("labeling.see_judge")
+@require_safe
 def criterion_list(request: HttpRequest) -> HttpResponse:
-    """Every criterion by dimension."""
-    return render(request, "alignment/criterion_list.html", {"rows": criterion_rows()})
+    """Every criterion by rubric, with what its champion was measured to be."""
+    return render(request, "alignment/criterion_list.html", {"rows": criteria_by_rubric()})
 
 
 @permission_or_404("labeling.see_judge")
+@require_safe
 def criterion_detail(request: HttpRequest, key: str) -> HttpResponse:
-    """One criterion: question, definition, prompt versions, knowledge."""
-    criterion = get_object_or_404(Criterion.objects.select_related("dimension", "rubric"), key=key)
-    context = {
-        "criterion": criterion,
-        "version": criterion.versions.latest("number"),
-        "prompts": prompt_versions(criterion),
-        "articles": articles_of([criterion])[criterion.pk],
-    }
+    """One criterion; `?on=SET-SPLIT` chooses where the line over versions was measured."""
+    query = request.GET
+    context = criterion_page(
+        criterion=criterion_or_404(key), user=request.user, place=query.get("on", ""), page=query.get("page")
+    )
     return render(request, "alignment/criterion_detail.html", context)
 
 
+@permission_or_404("labeling.see_judge")
+@require_safe
 def prompt_version(request: HttpRequest, key: str, number: int) -> HttpResponse:
-    """One version."""
-    raise Http404
+    """One version; `?against=M` shows what changed from version M."""
+    return _version(request, key, number, against=request.GET.get("against", ""))
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def prompt_restored(request: HttpRequest, key: str, number: int) -> HttpResponse:
+    """Take the version up again as a new one; refused, the page says why and keeps the reason."""
+    version = get_object_or_404(PromptVersion, criterion=criterion_or_404(key), number=number)
+    reason = request.POST.get("reason", "")
+    try:
+        added = prompt_restore(version=version, reason=reason, by=cast(User, request.user))
+    except RestoreRefused as problem:
+        return _version(request, key, number, refused=str(problem), reason=reason)
+    messages.success(request, f"Version {added.number} says what version {number} said. It is a draft.")
+    return redirect("alignment:prompt_version", key, added.number)
+
+
+def criterion_or_404(key: str) -> Criterion:
+    """The criterion of an address, retired ones too."""
+    return get_object_or_404(Criterion.objects.select_related("dimension", "rubric"), key=key)
+
+
+def _version(request: HttpRequest, key: str, number: int, *, against: str = "", **more: Any) -> HttpResponse:
+    context = version_page(criterion=criterion_or_404(key), number=number, user=request.user, against=against)
+    if context is None:
+        raise Http404
+    return render(request, "alignment/prompt_version.html", context | more)

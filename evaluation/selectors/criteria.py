@@ -1,57 +1,31 @@
 """Criteria with the prompts and knowledge that the judge uses."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from evaluation.core.prompts.lint import Finding, lint_prompt
-from evaluation.models.prompts import ArticleVersion, CriterionArticle, PromptVersion
-from evaluation.selectors.prompts import champions, newest_versions
-from labeling.models.rubric import Criterion, CriterionVersion
-
-
-@dataclass(frozen=True, slots=True)
-class CriterionRow:
-    """A criterion, its text in force and the number of its champion prompt."""
-
-    criterion: Criterion
-    version: CriterionVersion
-    champion: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PromptRow:
-    """A prompt version and whether it is the champion."""
-
-    prompt: PromptVersion
-    champion: bool
-
-
-def criterion_rows() -> list[CriterionRow]:
-    """Active criteria in order, by dimension; three queries."""
-    criteria = list(
-        Criterion.objects.filter(state=Criterion.State.ACTIVE)
-        .select_related("dimension", "rubric")
-        .order_by("rubric", "dimension__position", "position")
-    )
-    versions, prompts = newest_versions(criteria=criteria), champions(criteria=criteria)
-    return [
-        CriterionRow(row, versions[row.pk], prompts[row.pk].number if row.pk in prompts else None)
-        for row in criteria
-    ]
-
-
-def prompt_versions(criterion: Criterion) -> list[PromptRow]:
-    """Every prompt version of a criterion, newest first."""
-    champion = champions(criteria=[criterion]).get(criterion.pk)
-    rows = PromptVersion.objects.filter(criterion=criterion).order_by("-number")
-    return [PromptRow(row, champion is not None and row.pk == champion.pk) for row in rows]
+from evaluation.core.prompts.costar import sections
+from evaluation.core.prompts.leaks import shortened
+from evaluation.core.prompts.lint import Finding, Level, lint_prompt
+from evaluation.models.prompts import ArticleVersion, CriterionArticle
+from evaluation.selectors.leaks import leaks
+from evaluation.selectors.prompts import newest_versions
+from labeling.models.rubric import Criterion
 
 
 def prompt_findings(*, criterion: Criterion, text: str) -> tuple[Finding, ...]:
-    """What the lint says of a text as this criterion's prompt."""
-    return lint_prompt(
+    """What the lint says of a text as this criterion's prompt, errors first."""
+    found = lint_prompt(
         text,
         question=newest_versions(criteria=[criterion])[criterion.pk].question,
         has_articles=bool(articles_of([criterion])[criterion.pk]),
+    )
+    return (*found, *leak_findings(sections(text)))
+
+
+def leak_findings(texts: Mapping[str, str]) -> tuple[Finding, ...]:
+    """The words of these texts, by section, that stand in chats judges are measured on."""
+    where = "stands word for word in a chat of dev or holdout"
+    return tuple(
+        Finding(Level.WARNING, name, f"“{shortened(passage)}” {where}") for name, passage in leaks(texts)
     )
 
 

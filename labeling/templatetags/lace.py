@@ -32,7 +32,7 @@ VERDICT_STATES = {
     "failed": "Failed",
     "none": "No verdict",
 }
-STATUSES = {  # css class and words; criteria, runs, jobs and tests use the same chip
+STATUSES = {  # css class and words; criteria, prompts, runs, jobs, tests use the same chip
     "aligned": ("aligned", "Aligned"),
     "not_aligned": ("not", "Not aligned"),
     "not_enough_labels": ("few", "Not enough labels"),
@@ -49,6 +49,10 @@ STATUSES = {  # css class and words; criteria, runs, jobs and tests use the same
     "waiting": ("few", "Waiting"),
     "open": ("on", "Open"),
     "closed": ("dir", "Closed"),
+    "draft": ("few", "Draft"),
+    "candidate": ("on", "Candidate"),
+    "champion": ("aligned", "Champion"),
+    "retired": ("dir", "Retired"),
 }
 ROLES = {
     "user": ("cust", "Customer"),

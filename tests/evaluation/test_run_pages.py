@@ -8,13 +8,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.selectors.runs import DEMO_VERDICTS, WEAK_JUDGE
 from evaluation.services.prompts import champions_ensure
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from labeling.models.rubric import Criterion, Rubric
+from labeling.models.rubric import Rubric
 from tests.evaluation.judged_rows import add_verdicts, make_judge, make_run
 from tests.factories import make_criterion, make_rubric, make_set
 
@@ -191,21 +190,6 @@ def test_weak_and_invented_judges_are_named_as_such_on_list_and_page(
     marked = make_run(make_judge(rubric, name="another", **config), chat_set)
     for url in pages(marked)[:2]:
         assert notice in client.get(url).content.decode().lower()
-
-
-def test_criterion_page_shows_champion_and_earlier_versions(
-    client: Client, lead_user: User, rubric: Rubric
-) -> None:
-    champions_ensure(criteria=rubric.criteria.all())
-    polite = Criterion.objects.get(key="polite")
-    PromptVersion.objects.create(criterion=polite, number=2, text="# Objective\nA draft.", content_hash="x")
-    client.force_login(lead_user)
-    response = client.get(reverse("alignment:criterion_detail", args=["polite"]))
-    assert [(row.prompt.number, row.champion) for row in response.context["prompts"]] == [
-        (2, False),
-        (1, True),
-    ]
-    assert "Is polite so?" in response.content.decode()
 
 
 def test_runs_over_the_api_have_the_names_of_list_runs(

@@ -75,18 +75,25 @@ def judge_statistics(table: Confusion, *, seed: int, resamples: int = RESAMPLES)
     (0.0, 'the judge gave one answer only')
     """
     accuracy = proportion(table.tp + table.tn, table.n, reason=NO_PAIR)
-    tpr = proportion(table.tp, table.human_true, reason=NO_HUMAN_TRUE)
-    tnr = proportion(table.tn, table.human_false, reason=NO_HUMAN_FALSE)
     found = {
         "accuracy": accuracy,
-        "balanced_accuracy": mover_mean(tpr, tnr),
-        "tpr": tpr,
-        "tnr": tnr,
+        **judge_rates(table),
         "precision": proportion(table.tp, table.judge_true, reason=NO_JUDGE_TRUE),
         **_bootstrapped(table, seed=seed, resamples=resamples),
         "pabak": _pabak(accuracy),
     }
     return {name: found[name] for name in NAMES}
+
+
+def judge_rates(table: Confusion) -> dict[str, Estimate]:
+    """TPR, TNR and balanced accuracy with their intervals: what needs no resampling.
+
+    >>> judge_rates(Confusion(3, 1, 0, 4))["balanced_accuracy"].value
+    0.875
+    """
+    tpr = proportion(table.tp, table.human_true, reason=NO_HUMAN_TRUE)
+    tnr = proportion(table.tn, table.human_false, reason=NO_HUMAN_FALSE)
+    return {"balanced_accuracy": mover_mean(tpr, tnr), "tpr": tpr, "tnr": tnr}
 
 
 def _pabak(accuracy: Estimate) -> Estimate:

@@ -1,0 +1,49 @@
+"""The list of criteria: each with its champion, what that was measured to be, and what waits."""
+
+from dataclasses import dataclass
+
+from alignment.selectors.measured import Measured
+from alignment.selectors.versions import VersionRow, champion_of, version_rows, waiting_of
+from evaluation.selectors.prompts import newest_versions
+from labeling.models.rubric import Criterion, CriterionVersion
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionRow:
+    """A criterion, its text in force, and how its prompts stand."""
+
+    criterion: Criterion
+    version: CriterionVersion
+    versions: list[VersionRow]
+
+    @property
+    def champion(self) -> VersionRow | None:
+        """The version that the judge is asked with."""
+        return champion_of(self.versions)
+
+    @property
+    def waiting(self) -> VersionRow | None:
+        """The newest version that waits for a test or a release."""
+        return waiting_of(self.versions)
+
+    @property
+    def newest(self) -> Measured | None:
+        """What the champion was measured to be in its newest run that labels compare with."""
+        champion = self.champion
+        return champion.measured[0] if champion and champion.measured else None
+
+
+def criterion_list() -> list[CriterionRow]:
+    """Active criteria by rubric and dimension, then the retired ones; constant queries."""
+    order = ("rubric", "state", "dimension__position", "position")
+    return _rows(list(Criterion.objects.select_related("dimension", "rubric").order_by(*order)))
+
+
+def criterion_row(criterion: Criterion) -> CriterionRow:
+    """One of them."""
+    return _rows([criterion])[0]
+
+
+def _rows(criteria: list[Criterion]) -> list[CriterionRow]:
+    texts, prompts = newest_versions(criteria=criteria), version_rows(criteria=criteria)
+    return [CriterionRow(row, texts[row.pk], prompts[row.pk]) for row in criteria]

@@ -1,0 +1,143 @@
+"""A criterion's page: its champion, where judge and people part, its versions, and what to do next."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.core.paginator import Page, Paginator
+from django.db.models import F
+
+from alignment.core.version_line import VersionLine, VersionPoint, version_line
+from alignment.selectors.measured import Measured
+from alignment.selectors.partings import notices_of, partings_of
+from alignment.selectors.prompt_parts import examples_for, sections_of
+from alignment.selectors.report_page import policy_note
+from alignment.selectors.versions import (
+    VersionRow,
+    VersionState,
+    champion_of,
+    releases_of,
+    version_rows,
+    waiting_of,
+)
+from evaluation.models.prompts import PromptDraft
+from evaluation.selectors.criteria import articles_of
+from labeling.models.labels import RaterNote
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+from labeling.selectors.notes import NoteFilter, note_rows, notes_for
+
+NOTES_SHOWN = 10
+VERSIONS_DRAWN = 12
+VERSIONS_A_PAGE = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A set and split that versions were measured on."""
+
+    value: str
+    words: str
+    versions: int
+
+
+def criterion_page(
+    *, criterion: Criterion, user: User | AnonymousUser, place: str = "", page: str | None = None
+) -> dict[str, Any]:
+    """The template context; `place` chooses the set and split of the line over versions."""
+    rows = version_rows(criteria=[criterion])[criterion.pk]
+    champion = champion_of(rows)
+    partings = partings_of(champion, user=user)
+    return {
+        "criterion": criterion,
+        "version": criterion.versions.latest("number"),
+        "champion": champion,
+        "page_obj": _page(rows, page),
+        "many": len(rows) > 1,
+        "waiting": waiting_of(rows),
+        "draft": _draft(criterion, user),
+        "partings": partings,
+        "worst": max(partings, key=lambda one: one.differ, default=None),
+        "notices": notices_of(partings),
+        "policy_note": policy_note(),
+        "releases": releases_of(rows),
+        "articles": articles_of([criterion])[criterion.pk],
+        **_line(rows, place),
+        **_prompt(champion, user),
+        **_unclear(criterion, user),
+    }
+
+
+def _page(rows: Sequence[VersionRow], page: str | None) -> Page[VersionRow]:
+    return Paginator(rows, VERSIONS_A_PAGE).get_page(page)
+
+
+def _draft(criterion: Criterion, user: User | AnonymousUser) -> PromptDraft | None:
+    """What this author has written and not yet saved as a version."""
+    return PromptDraft.objects.filter(criterion=criterion, author=user.pk).select_related("base").first()
+
+
+# ---------- the line over versions ----------
+
+
+def _line(rows: Sequence[VersionRow], wanted: str) -> dict[str, Any]:
+    """The places to choose from, the one chosen, and its drawing."""
+    places = _places(rows)
+    chosen = next((one for one in places if one.value == wanted), None) or _usual(rows, places)
+    if chosen is None:
+        return {"places": places, "place": None, "line": None}
+    found = [(row, one) for row in rows if (one := row.at(chosen.value)) is not None][:VERSIONS_DRAWN]
+    return {"places": places, "place": chosen, "line": _drawn(found), "line_ceiling": found[0][1].ceiling}
+
+
+def _drawn(found: Sequence[tuple[VersionRow, Measured]]) -> VersionLine:
+    points = [
+        VersionPoint(
+            row.number, one.rates["balanced_accuracy"], one.recipe, row.state is VersionState.CHAMPION
+        )
+        for row, one in reversed(found)
+    ]
+    return version_line(points, ceiling=found[0][1].ceiling)
+
+
+def _places(rows: Iterable[VersionRow]) -> list[Place]:
+    """By name of the set, splits in order."""
+    words: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for row in rows:
+        for one in row.measured:
+            words[one.place] = one.where
+            counts[one.place] = counts.get(one.place, 0) + 1
+    return [Place(value, words[value], counts[value]) for value in sorted(words, key=lambda one: words[one])]
+
+
+def _usual(rows: Sequence[VersionRow], places: Sequence[Place]) -> Place | None:
+    """Where most versions were measured; of equals the one where the champion was."""
+    champion = champion_of(rows)
+    known = {one.place for one in champion.measured} if champion else set()
+    return max(places, key=lambda one: (one.versions, one.value in known), default=None)
+
+
+# ---------- prompt and notes ----------
+
+
+def _prompt(champion: VersionRow | None, user: User | AnonymousUser) -> dict[str, Any]:
+    if champion is None:
+        return {}
+    return {"sections": sections_of(champion.prompt), "examples": examples_for(champion.prompt, user=user)}
+
+
+def _unclear(criterion: Criterion, user: User | AnonymousUser) -> dict[str, Any]:
+    """The newest notes that call the criterion unclear, open ones first; on chats that this user may read."""
+    if not user.has_perm("labeling.edit_prompts"):
+        return {}
+    wanted = NoteFilter(kind=RaterNote.Kind.UNCLEAR, criterion=criterion.key, state="")
+    notes = wanted.of(notes_for(user=user))
+    shown = notes.select_related("chat", "rater", "criterion", "version", "settled_by")
+    ordered = shown.order_by(F("settled_at").desc(nulls_first=True), "-pk")
+    return {
+        "notes": note_rows(list(ordered.defer("chat__messages", "chat__metadata")[:NOTES_SHOWN])),
+        "open_notes": notes.filter(settled_at=None).count(),
+        "all_notes": notes.count(),
+    }

@@ -1,0 +1,228 @@
+"""What prompt versions were measured to be: people against the judge, by version, set and split."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from django.db.models import Count, OuterRef, Q, Subquery
+
+from alignment.core.agreement import Confusion, leave_one_rater_out
+from alignment.core.estimates import Estimate
+from alignment.core.report import CONSENSUS
+from alignment.core.report.judge_side import judge_rates
+from alignment.core.status import Decision, decide_status
+from alignment.models.reports import Report
+from alignment.selectors.reports import POLICY
+from evaluation.models.judges import JudgePrompt
+from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.models.chats import Split
+from labeling.models.labels import Consensus
+from labeling.models.rubric import Criterion
+
+BODY_VERSION = 1
+FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
+# Tries are of texts that nobody has saved; repeats ask the same judge again.
+MEASURING = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION)
+# What makes two judges comparable but for their prompts.
+RECIPE = (
+    "endpoint",
+    "model",
+    "roles",
+    "samples",
+    "size",
+    "layout",
+    "role_in",
+    "ablation",
+    "windows",
+    "knowledge",
+)
+
+Counts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A version on one split of a set ('' where the run knew none): its newest finished run there.
+
+    `ceiling` is the human balanced accuracy on the same chats; `silent` counts chats that people answered
+    True or False and the judge neither; `recipe` is equal for runs whose judges differ in prompts alone.
+    """
+
+    run: Run
+    criterion: Criterion
+    split: str
+    table: Confusion
+    ceiling: float | None
+    silent: int
+    recipe: str
+
+    @property
+    def place(self) -> str:
+        """Set and split as a word of an address."""
+        return f"{self.run.chat_set_id}-{self.split or 'all'}"
+
+    @property
+    def where(self) -> str:
+        """Set and split in words."""
+        name = self.run.chat_set.name if self.run.chat_set else "no set"
+        return f"{name}, {self.split}" if self.split else name
+
+    @cached_property
+    def rates(self) -> dict[str, Estimate]:
+        """Balanced accuracy, TPR and TNR."""
+        return judge_rates(self.table)
+
+    @cached_property
+    def figures(self) -> dict[str, Any]:
+        """The same as a report has them, for lanes and plots."""
+        shown = {name: estimate.as_json() for name, estimate in self.rates.items()}
+        return {**shown, "human": {"ceiling": self.ceiling}}
+
+    @cached_property
+    def decision(self) -> Decision:
+        """Whether the judge may be called aligned here, and why."""
+        return decide_status(table=self.table, policy=POLICY, tier=self.criterion.tier, **self.rates)
+
+
+def measured(criteria: Collection[Criterion]) -> dict[tuple[int, str], list[Measured]]:
+    """By criterion id and content hash of its prompt: newest run first, splits in order. Four queries.
+
+    Versions with the same text and examples were measured together. Counts are kept with the run until a
+    human answer changes.
+    """
+    asked = list(
+        JudgePrompt.objects.filter(criterion__in=criteria).values_list(
+            "judge_id", "criterion_id", "prompt_version__content_hash", "group"
+        )
+    )
+    runs = _newest_runs(asked)
+    by_id = {row.pk: row for row in criteria}
+    pairs = {(run.pk, criterion): run for (criterion, *_), run in runs.items()}
+    counts = _counts([(run, by_id[criterion]) for (_, criterion), run in pairs.items()])
+    groups = {(judge, criterion): group for judge, criterion, _, group in asked}
+    found: dict[tuple[int, str], list[Measured]] = {}
+    taken = set()
+    for (criterion, content, chat_set, _), run in runs.items():
+        for split, body in counts[run.pk, criterion].items():
+            if (criterion, content, chat_set, split) not in taken:
+                taken.add((criterion, content, chat_set, split))
+                recipe = _recipe(run, groups[run.judge_id, criterion])
+                one = _measured(run, by_id[criterion], split, body, recipe)
+                found.setdefault((criterion, content), []).append(one)
+    return found
+
+
+def _measured(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> Measured:
+    return Measured(run, criterion, split, Confusion(*body["table"]), body["ceiling"], body["silent"], recipe)
+
+
+def _newest_runs(asked: Iterable[tuple[int, int, str, int]]) -> dict[tuple[int, str, int, str], Run]:
+    """By criterion, content, set and the split asked for; newest first. Runs over a few chats come last."""
+    contents: dict[int, list[tuple[int, str]]] = {}
+    for judge, criterion, content, _ in asked:
+        contents.setdefault(judge, []).append((criterion, content))
+    rows = Run.objects.filter(
+        judge__in=list(contents), chat_set__isnull=False, state__in=FINISHED, purpose__in=MEASURING
+    ).values_list("pk", "judge_id", "chat_set_id", "options")
+    ordered = sorted(rows, key=lambda row: (row[3].get("limit") is None, row[0]), reverse=True)
+    chosen: dict[tuple[int, str, int, str], int] = {}
+    for pk, judge, chat_set, options in ordered:
+        for criterion, content in contents[judge]:
+            chosen.setdefault((criterion, content, chat_set, options.get("split") or ""), pk)
+    found = Run.objects.select_related("judge", "chat_set").in_bulk(set(chosen.values()))
+    return {key: found[pk] for key, pk in chosen.items()}
+
+
+def _recipe(run: Run, group: int) -> str:
+    config = run.judge.config
+    groups = config.get("groups", [])
+    engine = groups[group]["engine"] if group < len(groups) else run.judge.engine
+    return json.dumps([engine, *(config.get(name) for name in RECIPE)], sort_keys=True)
+
+
+# ---------- counts, kept with the run ----------
+
+
+def _counts(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int], dict[str, Counts]]:
+    """By run and criterion id: the counts of each split, in order."""
+    pins = {(run.pk, criterion.pk): _pin(run, criterion) for run, criterion in pairs}
+    kept = dict(Report.objects.filter(pin__in=pins.values()).values_list("pin", "body"))
+    missing = [(run, criterion) for run, criterion in pairs if pins[run.pk, criterion.pk] not in kept]
+    if missing:
+        fresh = _counted(missing)
+        Report.objects.bulk_create(
+            (
+                Report(
+                    run=run,
+                    chat_set=run.chat_set,
+                    against=CONSENSUS,
+                    pin=pins[run.pk, criterion.pk],
+                    policy=POLICY.version,
+                    body=fresh[run.pk, criterion.pk],
+                )
+                for run, criterion in missing
+            ),
+            ignore_conflicts=True,
+        )
+        kept |= {pins[pair]: body for pair, body in fresh.items()}
+    return {pair: _in_order(kept[pin]) for pair, pin in pins.items()}
+
+
+def _pin(run: Run, criterion: Criterion) -> str:
+    """It moves with every change of the human answers."""
+    parts = ["measured", BODY_VERSION, run.pk, run.finished_at, criterion.pk, criterion.labels_seq]
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+
+
+def _in_order(splits: Mapping[str, Counts]) -> dict[str, Counts]:
+    order = [*Split.values, ""]
+    return {split: splits[split] for split in sorted(splits, key=order.index)}
+
+
+def _counted(pairs: Iterable[tuple[Run, Criterion]]) -> dict[tuple[int, int], dict[str, Counts]]:
+    """One query, whatever the number of pairs."""
+    wanted: dict[int, list[int]] = {}
+    for run, criterion in pairs:
+        wanted.setdefault(criterion.pk, []).append(run.pk)
+    cells: dict[tuple[int, int], dict[str, list[tuple[Any, ...]]]] = {
+        (run, criterion): {} for criterion, runs in wanted.items() for run in runs
+    }
+    for run, criterion, split, *cell in _patterns(wanted):
+        cells[run, criterion].setdefault(split or "", []).append(tuple(cell))
+    return {pair: {split: _body(rows) for split, rows in splits.items()} for pair, splits in cells.items()}
+
+
+def _patterns(wanted: Mapping[int, list[int]]) -> Any:
+    """How many chats there are of each kind: run, criterion, split, consensus and its counts, verdict, n."""
+    chosen = Q()
+    for criterion, runs in wanted.items():
+        chosen |= Q(criterion=criterion, run__in=runs)
+    people = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
+    split = RunChat.objects.filter(run=OuterRef("run"), chat=OuterRef("chat"))
+    names = ("state", "n_true", "n_false", "n_na")
+    said = {f"people_{name}": Subquery(people.values(name)[:1]) for name in names}
+    rows = Verdict.objects.filter(chosen).annotate(split=Subquery(split.values("split")[:1]), **said)
+    labelled = rows.filter(people_state__isnull=False)
+    kinds = ("run_id", "criterion_id", "split", *said, "value")
+    return labelled.values_list(*kinds).annotate(n=Count("pk")).order_by()
+
+
+def _body(rows: Iterable[tuple[Any, ...]]) -> Counts:
+    """What is kept of one run, criterion and split."""
+    table = {(people, judge): 0 for people in (True, False) for judge in (True, False, None)}
+    given = []
+    for state, n_true, n_false, n_na, value, n in rows:
+        given.append((n_true, n_false, n_na, n))
+        if state in (Consensus.State.TRUE, Consensus.State.FALSE):
+            table[state == Consensus.State.TRUE, value] += n
+    counts = np.array(given, dtype=np.int64)
+    pairs = ((True, True), (True, False), (False, True), (False, False))
+    return {
+        "table": [table[pair] for pair in pairs],
+        "silent": table[True, None] + table[False, None],
+        "ceiling": leave_one_rater_out(counts[:, :3], weights=counts[:, 3]).balanced_accuracy,
+    }

@@ -1,0 +1,126 @@
+"""What a prompt version consists of, as a user may see it, and what changed between two."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.contrib.auth.models import AnonymousUser
+
+from evaluation.core.prompts.changes import Section, SectionChange, prompt_sections, section_changes
+from evaluation.models.prompts import FewShotExample, PromptVersion
+from labeling.core.diff import Part, word_diff
+from labeling.models.people import User
+from labeling.selectors.blind import chats_shown
+
+
+@dataclass(frozen=True, slots=True)
+class ShownExample:
+    """A worked example: the excerpt, what people decided on it, and why."""
+
+    position: int
+    chat_id: str
+    chat_pk: int
+    topic: str
+    first_turn: int
+    last_turn: int
+    value: bool | None
+    rationale: str
+    messages: tuple[Mapping[str, Any], ...]
+
+    def as_line(self) -> dict[str, Any]:
+        """As a line of an examples file (docs/files.md)."""
+        return {
+            "chat_id": self.chat_id,
+            "turns": [self.first_turn, self.last_turn],
+            "value": self.value,
+            "rationale": self.rationale,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Those whose chats the user may read, and how many there are beside them."""
+
+    shown: tuple[ShownExample, ...]
+    hidden: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleChange:
+    """An example that was added, removed or changed; `old` is what it was before a change.
+
+    `rationale` is its word diff.
+    """
+
+    kind: Literal["added", "removed", "changed"]
+    example: ShownExample
+    rationale: tuple[Part, ...]
+    old: ShownExample | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionDiff:
+    """What changed; `hidden` examples are among those of either side."""
+
+    sections: tuple[SectionChange, ...]
+    examples: tuple[ExampleChange, ...]
+    hidden: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the two say the same."""
+        return not (self.sections or self.examples)
+
+
+def sections_of(version: PromptVersion) -> tuple[Section, ...]:
+    """The text by CO-STAR section."""
+    return prompt_sections(version.text)
+
+
+def examples_for(version: PromptVersion, *, user: User | AnonymousUser) -> Examples:
+    """The worked examples in order; two queries."""
+    rows = FewShotExample.objects.filter(prompt_version=version).select_related("chat__topic")
+    ordered = list(rows.order_by("position"))
+    allowed = set(
+        chats_shown(user=user).filter(pk__in=[row.chat_id for row in ordered]).values_list("pk", flat=True)
+    )
+    shown = tuple(_example(row) for row in ordered if row.chat_id in allowed)
+    return Examples(shown, len(ordered) - len(shown))
+
+
+def version_diff(old: PromptVersion, new: PromptVersion, *, user: User | AnonymousUser) -> VersionDiff:
+    """From one version to the other, whichever came first."""
+    before, after = examples_for(old, user=user), examples_for(new, user=user)
+    return VersionDiff(
+        section_changes(old.text, new.text),
+        tuple(_changes(before.shown, after.shown)),
+        max(before.hidden, after.hidden),
+    )
+
+
+def _changes(before: Sequence[ShownExample], after: Sequence[ShownExample]) -> Iterable[ExampleChange]:
+    """By chat, those of the newer side first; the order of examples is no difference."""
+    known = {example.chat_pk: example for example in before}
+    for new in after:
+        old = known.pop(new.chat_pk, None)
+        if old is None:
+            yield ExampleChange("added", new, word_diff("", new.rationale))
+        elif old.as_line() != new.as_line():
+            yield ExampleChange("changed", new, word_diff(old.rationale, new.rationale), old)
+    for gone in known.values():
+        yield ExampleChange("removed", gone, word_diff(gone.rationale, ""))
+
+
+def _example(row: FewShotExample) -> ShownExample:
+    turns = [turn for turn in row.chat.messages if row.first_turn <= turn["n"] <= row.last_turn]
+    return ShownExample(
+        position=row.position + 1,
+        chat_id=row.chat.external_id,
+        chat_pk=row.chat_id,
+        topic=row.chat.topic.name,
+        first_turn=row.first_turn,
+        last_turn=row.last_turn,
+        value=row.value,
+        rationale=row.rationale,
+        messages=tuple(turns),
+    )

@@ -1,0 +1,175 @@
+"""Prompt versions of criteria with their state, the tests of them and their releases."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db.models import Q
+
+from alignment.models.regressions import RegressionTest
+from alignment.selectors.measured import Measured, measured
+from evaluation.models.judges import JudgePrompt
+from evaluation.models.prompts import Promotion, PromptVersion
+from labeling.models.rubric import Criterion
+
+
+class VersionState(StrEnum):
+    """How far a version has come; a word of the status chips."""
+
+    DRAFT = "draft"  # saved, never tested
+    CANDIDATE = "candidate"  # its newest test goes on or did not fail, and it is not released
+    CHAMPION = "champion"
+    RETIRED = "retired"  # was champion, or its newest test ended FAIL
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A version; `tests`, `releases` and `measured` newest first.
+
+    `same_as` is the first version of the same text and examples, where that is another one. A test that was
+    cancelled is listed and says nothing about the state.
+    """
+
+    prompt: PromptVersion
+    state: VersionState
+    tests: tuple[RegressionTest, ...]
+    releases: tuple[Promotion, ...]
+    measured: tuple[Measured, ...]
+    same_as: int | None
+
+    @property
+    def number(self) -> int:
+        """Saved versions have one."""
+        return self.prompt.number or 0
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next step with it is a test or a release."""
+        return self.state in (VersionState.DRAFT, VersionState.CANDIDATE)
+
+    @property
+    def open_test(self) -> RegressionTest | None:
+        """The newest test of it that goes on."""
+        return next((test for test in self.tests if test.is_open), None)
+
+    @property
+    def passed(self) -> RegressionTest | None:
+        """The test that it waits for a release with."""
+        newest = next((test for test in self.tests if _counts(test)), None)
+        is_passed = newest is not None and newest.result == RegressionTest.Result.PASS
+        return newest if is_passed and self.state is VersionState.CANDIDATE else None
+
+    def at(self, place: str) -> Measured | None:
+        """What it was measured to be on this set and split."""
+        return next((one for one in self.measured if one.place == place), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Everything about some criteria's versions, newest first."""
+
+    prompts: Sequence[PromptVersion]
+    releases: Sequence[Promotion]
+    tests: Sequence[tuple[int, RegressionTest]]  # with the id of the version tested
+    measured: dict[tuple[int, str], list[Measured]]
+
+
+def version_rows(*, criteria: Collection[Criterion]) -> dict[int, list[VersionRow]]:
+    """By criterion id, newest first; the number of queries depends neither on versions nor on chats.
+
+    A version's text is fetched where it is read.
+    """
+    known = _Known(
+        list(
+            PromptVersion.objects.filter(criterion__in=criteria)
+            .select_related("author", "base")
+            .defer("text", "base__text")
+            .order_by("criterion", "-number")
+        ),
+        list(
+            Promotion.objects.filter(criterion__in=criteria)
+            .select_related("by", "version")
+            .defer("version__text")
+            .order_by("-id")
+        ),
+        _tests(criteria),
+        measured(criteria),
+    )
+    found: dict[int, list[VersionRow]] = {criterion.pk: [] for criterion in criteria}
+    for criterion in criteria:
+        own = [prompt for prompt in known.prompts if prompt.criterion_id == criterion.pk]
+        found[criterion.pk] = [_row(prompt, own, known) for prompt in own]
+    return found
+
+
+def releases_of(rows: Iterable[VersionRow]) -> list[Promotion]:
+    """Every release of a criterion's versions, newest first."""
+    return sorted((one for row in rows for one in row.releases), key=lambda one: -one.pk)
+
+
+def champion_of(rows: Iterable[VersionRow]) -> VersionRow | None:
+    """The version that the judge is asked with."""
+    return next((row for row in rows if row.state is VersionState.CHAMPION), None)
+
+
+def waiting_of(rows: Iterable[VersionRow]) -> VersionRow | None:
+    """The newest version that waits for a test or a release."""
+    return next((row for row in rows if row.waits), None)
+
+
+def _row(prompt: PromptVersion, own: Sequence[PromptVersion], known: _Known) -> VersionRow:
+    tests = tuple(test for version, test in known.tests if version == prompt.pk)
+    releases = tuple(one for one in known.releases if one.version_id == prompt.pk)
+    newest = next((one for one in known.releases if one.criterion_id == prompt.criterion_id), None)
+    first = min(one.number or 0 for one in own if one.content_hash == prompt.content_hash)
+    return VersionRow(
+        prompt=prompt,
+        state=_state(tests, releases, is_champion=newest is not None and newest.version_id == prompt.pk),
+        tests=tests,
+        releases=releases,
+        measured=tuple(known.measured.get((prompt.criterion_id, prompt.content_hash), ())),
+        same_as=first if first != prompt.number else None,
+    )
+
+
+def _state(
+    tests: Sequence[RegressionTest], releases: Sequence[Promotion], *, is_champion: bool
+) -> VersionState:
+    """The newest thing that was decided about it: a release, or a test after that."""
+    if is_champion:
+        return VersionState.CHAMPION
+    since = [test for test in tests if not releases or test.created_at > releases[0].created_at]
+    newest = next((test for test in since if _counts(test)), None)
+    if newest is None:
+        return VersionState.RETIRED if releases else VersionState.DRAFT
+    failed = newest.result == RegressionTest.Result.FAIL
+    return VersionState.RETIRED if failed else VersionState.CANDIDATE
+
+
+def _counts(test: RegressionTest) -> bool:
+    return test.state != RegressionTest.State.CANCELLED
+
+
+def _tests(criteria: Collection[Criterion]) -> list[tuple[int, RegressionTest]]:
+    """Tests with the version each is about: its candidate, or what a whole judge changes; two queries."""
+    tests = list(
+        RegressionTest.objects.filter(
+            Q(candidate__criterion__in=criteria) | Q(kind=RegressionTest.Kind.JUDGE)
+        )
+        .select_related("chat_set", "baseline_run", "candidate_run")
+        .defer("body")
+        .order_by("-id")
+    )
+    of_judges = [test for test in tests if test.candidate_id is None]
+    judges = {run.judge_id for test in of_judges for run in (test.baseline_run, test.candidate_run)}
+    asked: dict[int, dict[str, int]] = {}
+    rows = JudgePrompt.objects.filter(judge__in=judges, criterion__in=criteria)
+    for judge, content, version in rows.values_list(
+        "judge_id", "prompt_version__content_hash", "prompt_version_id"
+    ):
+        asked.setdefault(judge, {})[content] = version
+    found = [(test.candidate_id, test) for test in tests if test.candidate_id is not None]
+    for test in of_judges:
+        new, old = (asked.get(run.judge_id, {}) for run in (test.candidate_run, test.baseline_run))
+        found += [(version, test) for content, version in new.items() if content not in old]
+    return sorted(found, key=lambda one: -one[1].pk)

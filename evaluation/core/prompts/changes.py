@@ -1,0 +1,57 @@
+"""What changed between two prompts, section by section."""
+
+from dataclasses import dataclass
+
+from labeling.core.diff import Part, word_diff
+
+from .costar import HEADINGS, PREAMBLE, sections
+
+BEFORE = "Before the first section"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The text under one heading."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionChange:
+    """A section that differs, as a word diff."""
+
+    name: str
+    parts: tuple[Part, ...]
+
+
+def prompt_sections(text: str) -> tuple[Section, ...]:
+    """The sections that say something, in the order of CO-STAR.
+
+    >>> [section.name for section in prompt_sections("# Tone\\nCalm.\\n# Context\\nA shop.")]
+    ['Context', 'Tone']
+    """
+    found = sections(text)
+    return tuple(Section(_title(name), found[name]) for name in (PREAMBLE, *HEADINGS) if name in found)
+
+
+def section_changes(old: str, new: str) -> tuple[SectionChange, ...]:
+    """
+    Each section whose words differ, in the order of CO-STAR; one that came or went differs as a whole.
+
+    Examples
+    --------
+    >>> found = section_changes("# Tone\\nCalm.", "# Tone\\nVery calm.\\n# Style\\nShort.")
+    >>> [(change.name, [part.kind for part in change.parts]) for change in found]
+    [('Style', ['added']), ('Tone', ['removed', 'added', 'same'])]
+    """
+    before, after = sections(old), sections(new)
+    return tuple(
+        SectionChange(_title(name), word_diff(before.get(name, ""), after.get(name, "")))
+        for name in (PREAMBLE, *HEADINGS)
+        if before.get(name, "") != after.get(name, "")
+    )
+
+
+def _title(name: str) -> str:
+    return name.capitalize() or BEFORE
