@@ -2,12 +2,25 @@
 
 from django.urls import path
 
-from alignment.api import criteria, quality, reports, reveal
+from alignment.api import (
+    criteria,
+    policies,
+    prompts,
+    quality,
+    redesigns,
+    regressions,
+    reports,
+    reveal,
+    suggestions,
+    tries,
+)
 
 urlpatterns = [
     path("criteria/", criteria.CriteriaApi.as_view(), name="api_criteria"),
     path("criteria/<str:key>/", criteria.CriterionApi.as_view(), name="api_criterion"),
-    path("criteria/<str:key>/prompts/", criteria.PromptVersions.as_view(), name="api_prompts"),
+    path("criteria/<str:key>/draft/", prompts.DraftApi.as_view(), name="api_prompt_draft"),
+    path("criteria/<str:key>/lint/", prompts.LintApi.as_view(), name="api_prompt_lint"),
+    path("criteria/<str:key>/prompts/", prompts.PromptVersionsApi.as_view(), name="api_prompts"),
     path(
         "criteria/<str:key>/prompts/<int:number>/",
         criteria.PromptVersionApi.as_view(),
@@ -20,7 +33,47 @@ urlpatterns = [
     ),
     path("runs/<int:run_id>/alignment_report/", reports.RunReport.as_view(), name="api_run_report"),
     path("sets/<int:set_id>/alignment_report/", reports.SetReport.as_view(), name="api_set_report"),
+    path("regressions/", regressions.RegressionList.as_view(), name="api_regressions"),
+    path("regressions/estimate/", regressions.RegressionEstimate.as_view(), name="api_regression_estimate"),
+    path("regressions/<int:test_id>/", regressions.RegressionDetail.as_view(), name="api_regression"),
+    path(
+        "regressions/<int:test_id>/pause/",
+        regressions.RegressionPause.as_view(),
+        name="api_regression_pause",
+    ),
+    path(
+        "regressions/<int:test_id>/resume/",
+        regressions.RegressionResume.as_view(),
+        name="api_regression_resume",
+    ),
+    path(
+        "regressions/<int:test_id>/cancel/",
+        regressions.RegressionCancel.as_view(),
+        name="api_regression_cancel",
+    ),
+    path(
+        "regressions/<int:test_id>/release/",
+        regressions.RegressionRelease.as_view(),
+        name="api_regression_release",
+    ),
+    path("policies/", policies.PolicyList.as_view(), name="api_policies"),
     path("sets/<int:set_id>/quality/", quality.SetQuality.as_view(), name="api_set_quality"),
     path("jobs/<int:job_id>/quality/", quality.JobQuality.as_view(), name="api_job_quality"),
+    path("criteria/<str:key>/preview/", tries.PromptPreview.as_view(), name="api_prompt_preview"),
+    path("criteria/<str:key>/tries/", tries.PromptTries.as_view(), name="api_prompt_tries"),
+    path("tries/<int:run_id>/", tries.PromptTry.as_view(), name="api_prompt_try"),
+    path(
+        "criteria/<str:key>/suggestions/",
+        suggestions.CriterionSuggestions.as_view(),
+        name="api_criterion_suggestions",
+    ),
+    path("suggestions/<int:suggestion_id>/", suggestions.SuggestionDetail.as_view(), name="api_suggestion"),
+    path(
+        "suggestions/<int:suggestion_id>/use/",
+        suggestions.SuggestionUseApi.as_view(),
+        name="api_suggestion_use",
+    ),
+    path("criteria/<str:key>/redesign/", redesigns.RedesignApi.as_view(), name="api_criterion_redesign"),
+    path("criteria/<str:key>/lineage/", redesigns.LineageApi.as_view(), name="api_criterion_lineage"),
     path("assignments/<int:assignment_id>/reveal/", reveal.RevealApi.as_view(), name="api_reveal"),
 ]

@@ -1,10 +1,16 @@
-"""Celery tasks of regression tests."""
+"""Celery tasks of regression tests and suggested prompts."""
 
 import logging
+from datetime import datetime
 
 from celery import shared_task
+from django.utils import timezone
+from kombu.exceptions import OperationalError
 
+from alignment.models.suggestions import Suggestion
 from alignment.runner.regressions import regression_advance, regressions_waiting
+from alignment.runner.suggestions import suggestion_work, suggestions_waiting
+from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS, broker_now
 
 log = logging.getLogger(__name__)
 
@@ -18,3 +24,37 @@ def gate() -> None:
         except Exception:
             # One test that cannot be decided must not hold up the others.
             log.exception("regression test %s could not be decided", test_id)
+
+
+@shared_task(  # type: ignore[untyped-decorator]  # celery has no types
+    name="alignment.tasks.suggest",
+    acks_late=True,
+    reject_on_worker_lost=True,
+    soft_time_limit=SOFT_SECONDS,
+    time_limit=HARD_SECONDS,
+)
+def suggest(suggestion_id: int) -> None:
+    """Ask for one suggestion; a second ring for it finds nothing to do."""
+    suggestion_work(suggestion_id)
+
+
+@shared_task(name="alignment.tasks.suggestions")  # type: ignore[untyped-decorator]  # celery has no types
+def suggestions() -> None:
+    """Take back what dead workers held, and ring for what nobody works on."""
+    for suggestion_id in suggestions_waiting():
+        if not suggestion_ring(suggestion_id):
+            break  # the others would wait for the same broker
+
+
+def suggestion_ring(suggestion_id: int) -> bool:
+    """Ring for a worker. False when the broker is down: the reaper will ring."""
+    at: datetime = timezone.now()
+    Suggestion.objects.filter(pk=suggestion_id).update(rung_at=at)
+    try:
+        with broker_now() as broker:
+            suggest.apply_async([suggestion_id], connection=broker, retry=False)
+    except OperationalError as error:
+        log.warning("no worker was rung for suggestion %s: %s", suggestion_id, error)
+        Suggestion.objects.filter(pk=suggestion_id, rung_at=at).update(rung_at=None)
+        return False
+    return True

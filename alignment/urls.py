@@ -5,6 +5,7 @@ from django.urls import path
 from alignment.views import (
     criteria,
     policies,
+    prompt_examples,
     prompts,
     redesigns,
     regression_cells,
@@ -24,9 +25,49 @@ urlpatterns = [
         "criteria/<str:key>/versions/<int:number>/restore/", criteria.prompt_restored, name="prompt_restore"
     ),
     path("criteria/<str:key>/prompt/", prompts.prompt_edit, name="prompt_edit"),
+    path("criteria/<str:key>/prompt/start/", prompts.prompt_start, name="prompt_start"),
+    path("criteria/<str:key>/prompt/discard/", prompts.prompt_discard, name="prompt_discard"),
+    path("criteria/<str:key>/prompt/findings/", prompts.prompt_findings, name="prompt_findings"),
+    path("criteria/<str:key>/prompt/markdown/", prompts.prompt_markdown, name="prompt_markdown"),
+    path("criteria/<str:key>/prompt/changes/", prompts.prompt_changes, name="prompt_changes"),
+    path("criteria/<str:key>/prompt/examples/", prompt_examples.prompt_examples, name="prompt_examples"),
+    path(
+        "criteria/<str:key>/prompt/examples/<int:chat_id>/",
+        prompt_examples.prompt_example,
+        name="prompt_example",
+    ),
+    path(
+        "criteria/<str:key>/prompt/examples/<int:index>/<str:act>/",
+        prompt_examples.prompt_example_act,
+        name="prompt_example_act",
+    ),
     path("criteria/<str:key>/prompt/preview/", tries.prompt_preview, name="prompt_preview"),
     path("criteria/<str:key>/prompt/tries/", tries.prompt_try, name="prompt_try"),
+    path("criteria/<str:key>/prompt/tries/estimate/", tries.prompt_try_estimate, name="prompt_try_estimate"),
+    path(
+        "criteria/<str:key>/prompt/tries/<int:run_id>/", tries.prompt_try_progress, name="prompt_try_progress"
+    ),
+    path(
+        "criteria/<str:key>/prompt/tries/<int:run_id>/cancel/",
+        tries.prompt_try_cancel,
+        name="prompt_try_cancel",
+    ),
+    path(
+        "criteria/<str:key>/prompt/tries/<int:run_id>/chats/<int:chat_id>/",
+        tries.prompt_try_chat,
+        name="prompt_try_chat",
+    ),
     path("criteria/<str:key>/prompt/suggestions/", suggestions.prompt_suggest, name="prompt_suggest"),
+    path(
+        "criteria/<str:key>/prompt/suggestions/<int:suggestion_id>/",
+        suggestions.suggestion_detail,
+        name="suggestion_detail",
+    ),
+    path(
+        "criteria/<str:key>/prompt/suggestions/<int:suggestion_id>/<str:act>/",
+        suggestions.suggestion_act,
+        name="suggestion_act",
+    ),
     path("criteria/<str:key>/redesign/", redesigns.redesign, name="redesign"),
     path("reports/", reports.report_list, name="report_list"),
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),
@@ -36,8 +77,13 @@ urlpatterns = [
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
     path("regressions/", regressions.regression_list, name="regression_list"),
     path("regressions/new/", regression_starts.regression_new, name="regression_new"),
+    path("regressions/new/estimate/", regression_starts.regression_estimate_part, name="regression_estimate"),
     path("regressions/policies/", policies.policy_list, name="policy_list"),
+    path("regressions/policies/new/", policies.policy_edit, name="policy_edit"),
     path("regressions/<int:test_id>/", regressions.regression_detail, name="regression_detail"),
+    path("regressions/<int:test_id>/topics/", regression_cells.regression_topics, name="regression_topics"),
+    path("regressions/<int:test_id>/release/", regressions.regression_release, name="regression_release"),
+    path("regressions/<int:test_id>/<str:act>/", regressions.regression_act, name="regression_act"),
     path(
         "regressions/<int:test_id>/<str:key>/<str:cell>/",
         regression_cells.regression_cell,

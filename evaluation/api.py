@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.pagination import CursorPagination
@@ -21,7 +21,7 @@ from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runner.plan import current_endpoint
-from evaluation.selectors.runs import run_json, run_list, run_rows
+from evaluation.selectors.runs import RunFilter, run_json, run_list, run_rows, runs_open_to
 from evaluation.services.control import run_cancel, run_launch, run_pause, run_resume
 from evaluation.services.runs import RunRefused
 from labeling.api.base import FORBIDDEN, Permitted
@@ -69,6 +69,14 @@ class RunList(APIView):
 
     @extend_schema(
         operation_id="runs",
+        parameters=[
+            OpenApiParameter(
+                "purpose",
+                OpenApiTypes.STR,
+                enum=list(Run.Purpose.values),
+                description="Those started for this alone; tries are listed only where they are asked for.",
+            )
+        ],
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of runs"),
             403: FORBIDDEN,
@@ -78,7 +86,9 @@ class RunList(APIView):
     def get(self, request: Request) -> Response:
         """One page of runs, newest first."""
         pages = RunPages()
-        page = pages.paginate_queryset(run_list(), request, view=self)
+        only = RunFilter(purpose=request.query_params.get("purpose", ""))
+        runs = run_list(only, among=runs_open_to(request.user))
+        page = pages.paginate_queryset(runs, request, view=self)
         return pages.get_paginated_response([run_json(row) for row in run_rows(page or [])])
 
     @extend_schema(
@@ -102,7 +112,7 @@ class RunDetail(APIView):
     @extend_schema(operation_id="run", responses={200: RunOutput, 403: FORBIDDEN, 404: NOT_FOUND})
     def get(self, request: Request, run_id: int) -> Response:
         """How far it is and what it cost."""
-        run = get_object_or_404(run_list(), pk=run_id)
+        run = get_object_or_404(runs_open_to(request.user), pk=run_id)
         return Response(run_body(run))
 
 
@@ -119,7 +129,7 @@ def _action(
         | ({400: WRONG} if body else {}),
     )
     def post(self: APIView, request: Request, run_id: int) -> Response:
-        run = get_object_or_404(run_list(), pk=run_id)
+        run = get_object_or_404(runs_open_to(request.user), pk=run_id)
         more: dict[str, Any] = {}
         if body is not None:
             given = body(data=request.data)

@@ -88,7 +88,7 @@ def ring(run_id: int, *, wait: float = 0.0, again: bool = False) -> bool:
     if (seen and not (wait or again)) or not ring_stamp(run_id, seen=seen, at=at):
         return True
     try:
-        with _broker() as broker:
+        with broker_now() as broker:
             args = [run_id, at.isoformat()]
             drain.apply_async(args, connection=broker, countdown=wait or None, retry=False)
     except OperationalError as error:
@@ -102,7 +102,7 @@ def rings_waiting() -> int:
     """How many turns are queued; 0 where the broker cannot say."""
     queue = settings.CELERY_TASK_ROUTES[drain.name]["queue"]
     try:
-        with _broker() as broker:
+        with broker_now() as broker:
             found = broker.default_channel.queue_declare(  # type: ignore[no-untyped-call]
                 queue=queue, passive=True
             )
@@ -118,7 +118,7 @@ def _heed_stop() -> None:
 
 
 @contextmanager
-def _broker() -> Iterator[Connection]:
+def broker_now() -> Iterator[Connection]:
     """A connection of its own (a pooled one may have died with the broker); raises OperationalError, soon."""
     options = {"connect_timeout": CONNECT_SECONDS, "transport_options": settings.CELERY_RING_OPTIONS}
     with current_app.connection_for_write(**options) as broker:

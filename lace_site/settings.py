@@ -238,11 +238,15 @@ BROKER_DIR = Path(env.str("LACE_BROKER_DIR", default=str(VAR_DIR / "broker")))
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://localhost")
 CELERY_TASK_IGNORE_RESULT = True
 # Turns on runs last up to a minute: the reaper must not wait behind them.
-CELERY_TASK_ROUTES = {"evaluation.tasks.drain": {"queue": "judge"}}
+CELERY_TASK_ROUTES = {
+    "evaluation.tasks.drain": {"queue": "judge"},
+    "alignment.tasks.suggest": {"queue": "judge"},
+}
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "evaluation.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
     "gate": {"task": "alignment.tasks.gate", "schedule": 5.0, "options": {"expires": 30}},
+    "suggestions": {"task": "alignment.tasks.suggestions", "schedule": 5.0, "options": {"expires": 30}},
 }
 # Nothing of the schedule is worth keeping over a restart.
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"

@@ -87,7 +87,12 @@ PROFILE = {"name": "A recipe", "engine": "direct", "samples": 1, "knowledge": "n
     "role_in": "user",
     "passage_tokens": 700,
 }
+# Authors try prompts on chats of train and dev; nobody does on the holdout.
+TRY = {"what": "chat", "chat": "chat_id", "profile": "profile_id"}
 RUN = {"set": "set_id", "profile": "profile_id", "mode": "live"}
+TEST = {"criterion": "polite", "version": 2, "set": "set_id", "split": ""}
+API_TEST = {"criterion": "polite", "version": 2, "set": "calibration", "split": ""}
+LIMITS = {"floor": 0.8}
 LOOK = (get(AUTHORS),)
 # Authors read what raters found unclear, where the chat is not held out; the rest is for leads.
 NOTED = (get(LEADS), get(LEADS, note_id="holdout_note"), get(AUTHORS, note_id="unclear_note"))
@@ -216,12 +221,44 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     ),
     "api_criteria": LOOK,
     "api_criterion": LOOK,
-    "api_prompts": LOOK,
+    "api_prompts": (
+        get(AUTHORS),
+        post(AUTHORS, {"text": "# Objective\nSo?", "reason": "Clearer.", "base": 3}),
+    ),
     "api_prompt": (get(AUTHORS), get(AUTHORS, query={"against": 1}, number="newest_prompt")),
     "api_prompt_restore": (
         post(AUTHORS, {"reason": "The newer one was worse."}, number="older_prompt", says=201),
         post(AUTHORS, {"reason": "No need."}, number="newest_prompt", says=409),
     ),
+    # ---- prompt editor
+    "alignment:prompt_edit": (get(AUTHORS), post(AUTHORS, {"reason": "Clearer.", "revision": 0}, says=200)),
+    "alignment:prompt_start": (post(AUTHORS),),
+    "alignment:prompt_discard": (post(AUTHORS),),
+    "alignment:prompt_findings": LOOK,
+    "alignment:prompt_markdown": (post(AUTHORS, {"text": "*So*"}, says=200),),
+    "alignment:prompt_changes": (post(AUTHORS, {"text": "*So*"}, says=200),),
+    "alignment:prompt_examples": LOOK,
+    "alignment:prompt_example": (
+        get(NOBODY),  # dev
+        get(NOBODY, chat_id="holdout_chat"),
+        get(AUTHORS, chat_id="train_chat"),
+        post(AUTHORS, chat_id="train_chat", says=200),
+    ),
+    "alignment:prompt_example_act": (post(NOBODY, index=0, act="remove"),),  # no draft has any
+    "api_prompt_draft": (
+        get(NOBODY),  # nobody has one yet
+        Case(AUTHORS, "PUT", {"base": 1, "revision": 0, "text": "# Objective\nSo?"}),
+        Case(AUTHORS, "DELETE"),
+    ),
+    "api_prompt_lint": (post(AUTHORS, {"text": "# Objective\nSo?"}),),
+    # ---- runs
+    "alignment:redesign": (
+        get(LEADS),
+        get(LEADS, query={"kind": "split"}),
+        post(LEADS, {"step": "confirm", "reason": "Unused"}, query={"kind": "retire"}),
+    ),
+    "api_criterion_redesign": (post(LEADS, {"kind": "retire", "reason": "Unused"}),),
+    "api_criterion_lineage": LOOK,
     "evaluation:profile_list": LOOK,
     "evaluation:profile_new": (get(LEADS), post(LEADS, PROFILE)),
     "evaluation:profile_detail": LOOK,
@@ -230,25 +267,72 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "evaluation:run_list": LOOK,
     "evaluation:run_new": (get(LEADS), post(LEADS, RUN)),
     "evaluation:run_estimate": (get(LEADS),),
-    "evaluation:run_detail": LOOK,
-    "evaluation:run_engine": LOOK,
+    "evaluation:run_detail": (get(AUTHORS), get(LEADS, run_id="try_id")),
+    "evaluation:run_engine": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "evaluation:run_act": (post(LEADS, act="cancel", run_id="paused_run"),),
+    "alignment:prompt_preview": (get(AUTHORS, query={"chat": "chat_id"}), get(AUTHORS)),
+    "alignment:prompt_try": (get(AUTHORS), post(AUTHORS, TRY, says=200)),
+    "alignment:prompt_try_estimate": (get(AUTHORS, query=TRY),),
+    # `try_id` is what a fourth person tried: no other author's, but a lead's to see.
+    "alignment:prompt_try_progress": (get(LEADS, run_id="try_id"), get(NOBODY)),
+    "alignment:prompt_try_cancel": (post(LEADS, run_id="try_id", says=200), post(NOBODY)),
+    "alignment:prompt_try_chat": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "alignment:regression_list": LOOK,
-    "alignment:regression_detail": LOOK,
+    "alignment:regression_cell": (get(AUTHORS, cell="still_wrong"),),
+    "alignment:regression_chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
+    "alignment:regression_topics": (get(AUTHORS, query={"criterion": "key"}),),
+    "alignment:prompt_suggest": (get(AUTHORS), post(AUTHORS, says=200)),
+    "alignment:suggestion_detail": LOOK,
+    "alignment:suggestion_act": (
+        post(AUTHORS, act="dismiss", says=200),
+        post(AUTHORS, act="use"),
+    ),
+    "api_criterion_suggestions": (post(AUTHORS, says=409),),  # people and judge differ on no train chat
+    "api_suggestion": LOOK,
+    "api_suggestion_use": (post(AUTHORS),),
+    "alignment:regression_new": (
+        get(AUTHORS),
+        get(AUTHORS, query={"kind": "judge"}),
+        post(AUTHORS, TEST),
+    ),
+    "alignment:regression_estimate": (get(AUTHORS), get(AUTHORS, query=TEST)),
+    "alignment:regression_detail": (get(AUTHORS), get(AUTHORS, test_id="running_test")),
+    "alignment:regression_act": (post(AUTHORS, act="cancel", test_id="running_test"),),
+    "alignment:regression_release": (post(LEADS, {"reason": "It is needed."}),),
+    "alignment:policy_list": LOOK,
+    "alignment:policy_edit": (get(LEADS), post(LEADS, says=200)),  # nothing filled in
+    "api_regressions": (get(AUTHORS), post(AUTHORS, API_TEST)),
+    "api_regression_estimate": (post(AUTHORS, API_TEST),),
+    "api_regression": LOOK,
+    "api_regression_pause": (post(AUTHORS, test_id="running_test"),),
+    "api_regression_resume": (post(AUTHORS, test_id="running_test", says=409),),
+    "api_regression_cancel": (post(AUTHORS, test_id="running_test"),),
+    "api_regression_release": (post(LEADS, {"override": True, "reason": "So be it."}, says=409),),
+    "api_policies": (get(AUTHORS), post(LEADS, {"parameters": LIMITS, "reason": "We know more."})),
     "api_runs": (get(AUTHORS), post(LEADS, {"set": "calibration", "engine": "direct"})),
-    "api_run": LOOK,
+    "api_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "api_run_pause": (post(LEADS, says=409),),  # it is done
     "api_run_resume": (post(LEADS, run_id="paused_run"),),
     "api_run_cancel": (post(LEADS, run_id="paused_run"),),
     # ---- alignment
     "alignment:report_list": LOOK,
-    "alignment:report_run": LOOK,
+    "alignment:report_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "alignment:report_set": LOOK,
     "alignment:disagreements": LOOK,
     "alignment:knowledge_gaps": LOOK,
     "alignment:cell": LOOK,
     "alignment:chat_newest": LOOK,
-    "alignment:chat": (get(AUTHORS), get(LEADS, chat_id="holdout_chat")),
+    "alignment:chat": (
+        get(AUTHORS),
+        get(LEADS, chat_id="holdout_chat"),
+        get(LEADS, run_id="try_id"),
+    ),
+    "api_prompt_preview": (post(AUTHORS, {"chat": "chat-2"}, says=200),),
+    "api_prompt_tries": (
+        post(AUTHORS, {"what": "chat", "chat": "chat-2"}, says=202),
+        post(AUTHORS, {"what": "chat", "chat": "chat-4"}, says=400),  # the holdout
+    ),
+    "api_prompt_try": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "api_run_report": LOOK,
     "api_set_report": LOOK,
     # ---- quality of labels

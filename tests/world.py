@@ -10,20 +10,31 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from alignment.core.regression import Decision, Gate, regression_body
 from alignment.models.regressions import RegressionTest
+from alignment.models.suggestions import Suggestion
+from alignment.selectors.regressions import evidence_of
 from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember
-from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob, LabelRevision, RaterNote
+from labeling.models.labels import (
+    Adjudication,
+    Assignment,
+    Consensus,
+    Label,
+    LabelingJob,
+    LabelRevision,
+    RaterNote,
+)
 from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Workspace
 from labeling.services.audit import audit
 from labeling.services.consensus import consensus_refresh
 from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
-from tests.factories import make_rater, make_set, make_user
+from tests.factories import make_chat, make_rater, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
 from tests.labeling.judged import judge_desk
 
@@ -62,6 +73,7 @@ WORDS = {
     "number": 1,
     "older_prompt": 2,
     "newest_prompt": 3,
+    "index": 0,
     "what": "labels",
     "kind": "jsonl",
 }
@@ -105,7 +117,11 @@ def make_world() -> World:
         "run_id": run.pk,
         "paused_run": paused.pk,
         "test_id": _regression(desk, run, lead),
+        "try_id": _try(desk),
+        "suggestion_id": _suggestion(desk, run, lead),
+        "running_test": _going(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
+        "train_chat": _training(desk),
         **states,
         **_rows(desk, users),
     }
@@ -195,9 +211,17 @@ def _holdout(desk: Desk, run: Run) -> int:
     return desk.chats[3].pk
 
 
+def _training(desk: Desk) -> int:
+    """A chat for training alone, on which people have decided."""
+    chat = make_chat(f"{CANARY}-train", messages=[("user", f"{CANARY}-said"), ("assistant", "Sorry.")])
+    make_set(desk.rubric, chat, name=f"{CANARY}-training", split="train")
+    Consensus.objects.create(chat=chat, criterion=desk.criteria[0], state="true", n_true=1)
+    return chat.pk
+
+
 def _regression(desk: Desk, run: Run, lead: User) -> int:
     """A finished regression test, whose reasons hold the canary."""
-    return RegressionTest.objects.create(
+    test = RegressionTest(
         kind="judge",
         chat_set=desk.chat_set,
         split="holdout",
@@ -208,6 +232,58 @@ def _regression(desk: Desk, run: Run, lead: User) -> int:
         result="fail",
         reasons=[f"{CANARY}-reason"],
         created_by=lead,
+    )
+    evidence = evidence_of(test, candidate=run)
+    test.body = regression_body(evidence, Decision(Gate.FAIL, tuple(test.reasons)))
+    test.save()
+    return test.pk
+
+
+def _try(desk: Desk) -> int:
+    """What an author who is none of the people has tried."""
+    run = judge_desk(desk, name=f"{CANARY}-judge", text=f"{CANARY}-rationale")
+    run.purpose, run.started_by = Run.Purpose.TRY, make_user("ada", Role.AUTHOR)
+    prompt = PromptVersion.objects.create(
+        criterion=desk.criteria[0], text=f"{CANARY}-tried", content_hash="t", author=run.started_by
+    )
+    tried = {"criterion": "polite", "what": "disagreements", "n": 10, "by_champion": False}
+    run.options = {"try": tried | {"prompt": prompt.pk, "before": {}}, "profile": f"{CANARY}-profile"}
+    run.save()
+    Unit.objects.bulk_create(Unit(run=run, chat=chat, group=0, state="done") for chat in desk.chats)
+    return run.pk
+
+
+def _suggestion(desk: Desk, run: Run, lead: User) -> int:
+    """A finished suggestion on the second chat, whose every text holds the canary."""
+    told = {"id": desk.chats[1].pk, "run": run.pk, "people": False, "judge": True}
+    return Suggestion.objects.create(
+        criterion=desk.criteria[0],
+        base=PromptVersion.objects.get(criterion=desk.criteria[0], number=1),
+        base_text=f"{CANARY}-prompt",
+        by=lead,
+        model=f"{CANARY}-model",
+        material={"question": "Is it so?", "chats": [told], "notes": 0},
+        question="0" * 64,
+        state="done",
+        text=f"# Objective\n{CANARY}-suggested",
+        reasons=f"{CANARY}-reasons in chat 1",
+        reason=f"{CANARY}-why",
+    ).pk
+
+
+def _going(desk: Desk, baseline: Run, by: User) -> int:
+    """A regression test of this person whose candidate is still asked."""
+    run = judge_desk(desk, name=f"{CANARY}-candidate", text=f"{CANARY}-rationale", state="running")
+    run.purpose, run.finished_at = Run.Purpose.REGRESSION, None
+    run.save()
+    return RegressionTest.objects.create(
+        kind="judge",
+        chat_set=desk.chat_set,
+        split="dev",
+        policy=policy_in_force(),
+        baseline_run=baseline,
+        candidate_run=run,
+        created_by=by,
     ).pk
 
 

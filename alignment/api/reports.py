@@ -16,6 +16,7 @@ from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope, requested_scope
 from evaluation.api import SeesJudge
 from evaluation.models.runs import Run
+from evaluation.selectors.runs import runs_open_to
 from labeling.api.base import FORBIDDEN
 from labeling.models.chats import ChatSet
 
@@ -40,7 +41,7 @@ class RunReport(APIView):
     @REPORT_SCHEMA
     def get(self, request: Request, run_id: int) -> Response:
         """The report."""
-        run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
+        run = get_object_or_404(runs_open_to(request.user), pk=run_id)
         return _answer(request, run.chat_set, run)
 
 
@@ -56,7 +57,7 @@ class SetReport(APIView):
 
 
 def _answer(request: Request, chat_set: ChatSet | None, run: Run | None) -> Response:
-    scope = requested_scope(chat_set, run, request.query_params)
+    scope = requested_scope(chat_set, run, request.query_params, request.user)
     if scope is None:
         raise Http404
     try:

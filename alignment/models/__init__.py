@@ -1,4 +1,5 @@
-"""Tables of alignment reports and regression tests; import from the submodules."""
+"""Tables of alignment reports, regression tests and suggested prompts; import from the submodules."""
 
 from alignment.models import regressions as regressions
 from alignment.models import reports as reports
+from alignment.models import suggestions as suggestions

@@ -7,7 +7,8 @@ from django.utils import timezone
 from alignment.core.estimates import Estimate
 from alignment.core.regression import Decision, Evidence, Gate, confirm, decide, flip_share, regression_body
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.regressions import evidence_of, gate_policy, judge_codes
+from alignment.selectors.paired import judge_codes
+from alignment.selectors.regressions import evidence_of, gate_policy
 from evaluation.models.runs import Run
 from evaluation.runner.execute import ON_WORKER
 from evaluation.services.control import run_ring

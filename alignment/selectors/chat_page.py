@@ -94,16 +94,22 @@ def _headline(scope: Scope, lines: list[dict[str, Any]], differing: list[dict[st
 
 def _focus(line: dict[str, Any], rows: _Rows, run: Run, chat: Chat) -> dict[str, Any]:
     criterion_id = line["id"]
-    labels = Label.objects.filter(chat=chat, criterion_id=criterion_id, state=Label.State.SUBMITTED)
     verdict, version = rows.verdicts.get(criterion_id), rows.versions[criterion_id]
     criterion = next(row for row in rows.criteria if row.pk == criterion_id)
     return {
         "criterion": line["criterion"],
-        "labels": [_label(row) for row in labels.select_related("rater").order_by("rater__name")],
-        "adjudication": Adjudication.objects.filter(
-            chat=chat, criterion_id=criterion_id, replaced_at__isnull=True
-        ).first(),
+        **voices(chat=chat, criterion_id=criterion_id),
         **how_judged(run, chat, verdict, criterion, version),
+    }
+
+
+def voices(*, chat: Chat, criterion_id: int) -> dict[str, Any]:
+    """What each rater said on one criterion of a chat, and the decision in force; two queries."""
+    given = {"chat": chat, "criterion_id": criterion_id}
+    labels = Label.objects.filter(state=Label.State.SUBMITTED, **given).select_related("rater")
+    return {
+        "labels": [_label(row) for row in labels.order_by("rater__name")],
+        "adjudication": Adjudication.objects.filter(replaced_at__isnull=True, **given).first(),
     }
 
 

@@ -41,6 +41,7 @@ def _chat_line(chat: Chat, split: str) -> Line:
 def runs_to_export(chat_set: ChatSet) -> tuple[list[ExportRun], list[Run]]:
     """The newest finished run of each judge over the set, and the older ones that are left out."""
     finished = Run.objects.filter(chat_set=chat_set, state__in=(Run.State.DONE, Run.State.DONE_WITH_FAILURES))
+    finished = finished.exclude(purpose=Run.Purpose.TRY)
     newest: dict[int, Run] = {}
     older: list[Run] = []
     for run in finished.select_related("judge").order_by("-id"):

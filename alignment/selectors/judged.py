@@ -37,7 +37,7 @@ class ShownStep:
     """One step as the page shows it: the answer an advocate had to argue for, whether this step decides.
 
     `said` is what its answer comes to, None for an advocate. `marked` says that the machine's marks on its
-    quotes stand in the text, as the Judge read them.
+    quotes stand in the text, as the Judge read them. `call` is what was asked and paid, if anything.
     """
 
     title: str
@@ -48,6 +48,7 @@ class ShownStep:
     decides: bool = False
     said: Said | None = None
     marked: bool = False
+    call: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,7 @@ def _step(
         decides=step.role == FINAL_ROLES.get(engine),
         said=None if advocate else _said(step, of_answer, criterion),
         marked=advocate,
+        call=step,
     )
 
 

@@ -2,23 +2,12 @@
 
 from typing import Any
 
-from django.db.models import Count, QuerySet
-
-from alignment.core.agreement import leave_one_rater_out
-from alignment.core.regression import Evidence, GatePolicy, PairedVerdicts, weigh
-from alignment.core.report import CriterionData
-from alignment.core.report.data import Codes
-from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
-from alignment.selectors.answers import judge_answers, report_data
-from alignment.selectors.scope import Scope
+from alignment.core.regression import Evidence, GatePolicy, weigh
+from alignment.models.regressions import Policy, RegressionTest
+from alignment.selectors.paired import paired_answers
 from evaluation.models.runs import Run
 
 RATES = (("TPR", "tpr"), ("TNR", "tnr"))
-SHOWN = (
-    ("Balanced accuracy", "balanced_accuracy"),
-    ("TPR, people said True", "tpr"),
-    ("TNR, people said False", "tnr"),
-)
 
 
 def gate_policy(row: Policy) -> GatePolicy:
@@ -28,72 +17,7 @@ def gate_policy(row: Policy) -> GatePolicy:
 
 def evidence_of(test: RegressionTest, *, candidate: Run) -> Evidence:
     """Champion against one run of the candidate (the first, or the confirming one), on the human answers."""
-    people = report_data(Scope(test.chat_set, test.baseline_run)).criteria
-    champion, verdicts = judge_codes(test.baseline_run), judge_codes(candidate)
-    return weigh([_paired(data, champion[data.spec.key], verdicts[data.spec.key]) for data in people])
-
-
-def judge_codes(run: Run) -> dict[str, Codes]:
-    """The judge's codes by criterion key, chats in the run's order."""
-    return judge_answers(Scope(run.chat_set, run))
-
-
-def _paired(people: CriterionData, champion: Codes, candidate: Codes) -> PairedVerdicts:
-    return PairedVerdicts(
-        key=people.spec.key,
-        tier=people.spec.tier,
-        human=people.human,
-        champion=champion,
-        candidate=candidate,
-        ceiling=leave_one_rater_out(people.counts).balanced_accuracy,
-    )
-
-
-def regression_rows() -> QuerySet[RegressionTest]:
-    """Every test with what its row and page name, newest first."""
-    return RegressionTest.objects.select_related(
-        "policy",
-        "chat_set",
-        "candidate__criterion",
-        "baseline_run__judge",
-        "candidate_run__judge",
-        "created_by",
-    )
-
-
-def regression_page(test: RegressionTest) -> dict[str, Any]:
-    """The template context: the test, its criteria as they were counted, its runs with their state."""
-    body = test.body or {}
-    runs = {
-        "Champion": test.baseline_run,
-        "Candidate": test.candidate_run,
-        "Candidate again": test.confirm_run,
-        "Champion again": test.noise_run,
-    }
-    return {
-        "test": test,
-        "title": regression_title(test),
-        "criteria": [_shown(found) for found in body.get("criteria", ())],
-        "pooled": body.get("pooled") if len(body.get("criteria", ())) > 1 else None,
-        "more_labels": body.get("more_labels"),
-        "runs": [{"what": what, "run": run} for what, run in runs.items() if run is not None],
-        "openings": _openings(test),
-    }
-
-
-def _shown(found: dict[str, Any]) -> dict[str, Any]:
-    """A criterion's counts with its rates as rows of a table."""
-    rates = [
-        {"name": name, "before": found["before"][key], "after": found["after"][key]} for name, key in SHOWN
-    ]
-    return {**found, "name": found["key"].replace("_", " ").capitalize(), "rates": rates}
-
-
-def _openings(test: RegressionTest) -> int:
-    """How often this set's holdout was opened for the criteria tested, up to now; 0 where it was not."""
-    opened = test.openings.values("criterion")
-    counts = HoldoutOpening.objects.filter(chat_set=test.chat_set, criterion__in=opened).values("criterion")
-    return max((row["n"] for row in counts.annotate(n=Count("pk")).order_by()), default=0)
+    return weigh(paired_answers(test, candidate=candidate).criteria)
 
 
 def regression_answer(test: RegressionTest) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.text import capfirst
 
+from alignment.core.regression.topics import FEWEST
 from alignment.selectors.answers import rater_kinds, raters_in
 from alignment.selectors.engine_page import engine_parts
 from alignment.selectors.knowledge_gaps import knowledge_mode
@@ -52,6 +53,8 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
 def notices(scope: Scope) -> list[str]:
     """What has to be said of these labels and verdicts."""
     found = list(run_notices(scope.run)) if scope.run else []
+    if scope.without_holdout:
+        found.append(f"holdout chats are left out: figures on fewer than {FEWEST} are for leads alone")
     kinds = rater_kinds(scope)
     if Rater.Kind.DEMO in kinds:
         found.append(DEMO_LABELS)
@@ -155,12 +158,15 @@ def _filters(scope: Scope) -> list[dict[str, Any]]:
         people.append(("each-rater", "Each rater, averaged"))
         people += [(f"rater:{rater.name}", rater.name) for rater in raters_in(scope, limit=RATERS_OFFERED)]
     return [
-        _filter("split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split),
-        _filter("against", "Ground truth", people, scope.against),
+        select_filter(
+            "split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split
+        ),
+        select_filter("against", "Ground truth", people, scope.against),
     ]
 
 
-def _filter(name: str, label: str, options: list[tuple[str, str]], chosen: str) -> dict[str, Any]:
+def select_filter(name: str, label: str, options: list[tuple[str, str]], chosen: str) -> dict[str, Any]:
+    """A select of `alignment/_filters.html`: options as (value, label)."""
     return {
         "name": name,
         "label": label,

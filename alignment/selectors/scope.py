@@ -1,23 +1,29 @@
 """What a report is about: a run or a chat set, its chats in order and its criteria."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from alignment.core.regression.topics import FEWEST
 from alignment.core.report import CONSENSUS, EACH_RATER
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.labels import Consensus
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.selectors.blind import held_out, reads_holdout
 
 
 @dataclass(frozen=True)
 class Scope:
     """A run (judge against people) or a set alone (people only).
 
-    `split` '' = all; `against` names the ground truth; `only` narrows it to one criterion key.
+    `split` '' = all; `against` names the ground truth; `only` narrows it to one criterion key;
+    `without_holdout` leaves out the chats that are holdout in any set.
     """
 
     chat_set: ChatSet | None
@@ -25,6 +31,7 @@ class Scope:
     split: str = ""
     against: str = CONSENSUS
     only: str = ""
+    without_holdout: bool = False
 
     @property
     def rater(self) -> str:
@@ -49,10 +56,12 @@ class Scope:
     @property
     def members(self) -> QuerySet[RunChat] | QuerySet[ChatSetMember]:
         """The rows that say which chats are covered, in the set's order."""
-        split = Q(split=self.split) if self.split else Q()
+        asked = Q(split=self.split) if self.split else Q()
+        if self.without_holdout:
+            asked &= ~Q(chat__in=held_out())
         if self.run is not None:
-            return RunChat.objects.filter(split, run=self.run).order_by("id")
-        return ChatSetMember.objects.filter(split, chat_set=self.chat_set).order_by("position")
+            return RunChat.objects.filter(asked, run=self.run).order_by("id")
+        return ChatSetMember.objects.filter(asked, chat_set=self.chat_set).order_by("position")
 
     @property
     def chat_ids(self) -> QuerySet[RunChat, int] | QuerySet[ChatSetMember, int]:
@@ -80,9 +89,26 @@ def valid_ground_truth(against: str) -> bool:
     return against in (CONSENSUS, EACH_RATER) or (against != rater and bool(rater))
 
 
-def requested_scope(chat_set: ChatSet | None, run: Run | None, query: Mapping[str, str]) -> Scope | None:
-    """The scope that `split` and `against` of a query string ask for; None when they make no sense."""
+def requested_scope(
+    chat_set: ChatSet | None, run: Run | None, query: Mapping[str, str], user: User | AnonymousUser
+) -> Scope | None:
+    """The scope that `split` and `against` of a query string ask for; None when they make no sense.
+
+    Who may not read the holdout gets its figures in sum, and none where fewer than 10 of its chats are
+    labelled: those would come close to telling what is said of one.
+    """
     split, against = query.get("split", ""), query.get("against", "") or CONSENSUS
     if (split and split not in Split.values) or not valid_ground_truth(against):
         return None
-    return Scope(chat_set, run, split, against)
+    scope = Scope(chat_set, run, split, against)
+    if not reads_holdout(user=user) and _few_held_out(scope):
+        return replace(scope, without_holdout=True)
+    return scope
+
+
+def _few_held_out(scope: Scope) -> bool:
+    held = scope.members.filter(chat__in=held_out()).order_by().values_list("chat_id", flat=True)
+    if not held.exists():
+        return False
+    labelled = Consensus.objects.filter(chat__in=held, criterion__in=scope.criteria)
+    return labelled.values("chat").distinct().count() < FEWEST

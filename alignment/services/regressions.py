@@ -9,14 +9,22 @@ from django.db import transaction
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
 from alignment.runner.regressions import OPEN, runs_of
 from evaluation.core.choice import JudgeChoice
+from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.runner.execute import ON_WORKER
 from evaluation.runner.plan import current_endpoint
+from evaluation.selectors.prompts import champions
 from evaluation.services.control import CANCELLABLE, run_cancel, run_launch, run_ring
-from evaluation.services.judges import groups_of
 from evaluation.services.prompts import champions_ensure
-from evaluation.services.runs import RunChoice, chosen_criteria, chosen_members, run_repeat, run_start
+from evaluation.services.runs import (
+    RunChoice,
+    asked_together,
+    chosen_criteria,
+    chosen_members,
+    run_repeat,
+    run_start,
+)
 from labeling.core.problems import InputProblem
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
@@ -28,7 +36,9 @@ class RegressionChoice:
     """On what a candidate is tested: a labelled set, one of its splits ('' = all), the champion's recipe.
 
     `noise` has the champion asked once more, so that its own flips are known. `budget_usd` caps each run.
-    `on_worker`: the workers carry the runs out, else whoever starts the test does.
+    `on_worker`: the workers carry the runs out, else whoever starts the test does. `profile` is where the
+    champion's recipe comes from, `candidate_profile` the candidate's, where a whole judge is tested. No two
+    tests share a `source_hash`.
     """
 
     chat_set: ChatSet
@@ -38,6 +48,9 @@ class RegressionChoice:
     noise: bool = False
     budget_usd: Decimal | None = None
     on_worker: bool = True
+    profile: JudgeProfile | None = None
+    candidate_profile: JudgeProfile | None = None
+    source_hash: str = ""
 
 
 class RegressionRefused(InputProblem):
@@ -55,10 +68,12 @@ def prompt_test_start(
     """
     criterion = candidate.criterion
     if champions_ensure(criteria=[criterion])[criterion.pk].pk == candidate.pk:
-        raise RegressionRefused(f"version {candidate.number} of {criterion.key} is the champion already")
+        raise RegressionRefused(nothing_new(candidate))
     keys = tested_criteria(criterion=criterion, choice=choice)
     baseline = _run(choice, keys, by, judge=choice.judge)
-    tested = _run(choice, keys, by, judge=choice.judge, prompts=[candidate])
+    tested = _run(choice, keys, by, judge=choice.judge, prompts=[candidate], candidate=True)
+    if tested.judge_id == baseline.judge_id:
+        raise RegressionRefused(nothing_new(candidate))
     return _test(
         choice, RegressionTest.Kind.PROMPT, baseline=baseline, tested=tested, by=by, candidate=candidate
     )
@@ -94,13 +109,14 @@ def judge_test_start(
     Raises RegressionRefused when nothing differs, or for a baseline over other chats; else as above.
     """
     if baseline is None:
-        keys = tuple(row.key for row in chosen_criteria(choice.chat_set, ()))
+        keys = judged_criteria(choice=choice)
         first = _run(choice, keys, by, judge=choice.judge)
     else:
-        first, keys = _checked_baseline(baseline, choice)
-    tested = _run(choice, keys, by, judge=judge, prompts=prompts)
+        keys = judged_criteria(choice=choice, baseline=baseline)
+        first = baseline
+    tested = _run(choice, keys, by, judge=judge, prompts=prompts, candidate=True)
     if tested.judge_id == first.judge_id:
-        raise RegressionRefused("the candidate is the same judge as its baseline: there is nothing to test")
+        raise RegressionRefused(nothing_new(None))
     return _test(choice, RegressionTest.Kind.JUDGE, baseline=first, tested=tested, by=by)
 
 
@@ -120,23 +136,35 @@ def regression_cancel(*, test: RegressionTest, by: User | None) -> None:
     test.save(update_fields=["state"])
 
 
+def nothing_new(candidate: PromptVersion | None) -> str:
+    """Why a candidate that asks what its baseline asks is not tested."""
+    if candidate is None:
+        return "the candidate is the same judge as its baseline: there is nothing to test"
+    criterion = candidate.criterion
+    champion = champions(criteria=[criterion]).get(criterion.pk)
+    if champion is not None and champion.pk == candidate.pk:
+        return f"version {candidate.number} of {criterion.key} is the champion already"
+    return f"version {candidate.number} of {criterion.key} says the same as its champion"
+
+
 def tested_criteria(*, criterion: Criterion, choice: RegressionChoice) -> tuple[str, ...]:
     """The keys of the criteria that are asked in one call with this one: a change of one touches them all.
 
-    Raises RegressionRefused for a criterion that the set's rubric does not ask.
+    Raises RunRefused for a criterion that the set's rubric does not ask.
     """
-    criteria = chosen_criteria(choice.chat_set, ())
-    groups = groups_of(choice=choice.judge, endpoint=current_endpoint(), criteria=criteria)
-    for _, keys in groups:
-        if criterion.key in keys:
-            return keys
-    raise RegressionRefused(
-        f"{criterion.key} is no active criterion of the rubric {choice.chat_set.rubric.name!r}"
+    return asked_together(
+        chat_set=choice.chat_set, criterion=criterion, judge=choice.judge, endpoint=current_endpoint()
     )
 
 
-def _checked_baseline(run: Run, choice: RegressionChoice) -> tuple[Run, tuple[str, ...]]:
-    """A finished run over the very chats of the test, and its criteria that are still asked."""
+def judged_criteria(*, choice: RegressionChoice, baseline: Run | None = None) -> tuple[str, ...]:
+    """The keys of the criteria of a whole-judge test: the rubric's, or those that the baseline was asked.
+
+    Raises RegressionRefused for a baseline that is not finished or covers other chats than the test would.
+    """
+    if baseline is None:
+        return tuple(row.key for row in chosen_criteria(choice.chat_set, ()))
+    run = baseline
     if run.finished_at is None or run.state == Run.State.CANCELLED:
         raise RegressionRefused(f"run {run.pk} is not finished: it cannot be a baseline")
     wanted = chosen_members(choice.chat_set, RunChoice(split=choice.split)).values_list("chat_id", flat=True)
@@ -146,7 +174,7 @@ def _checked_baseline(run: Run, choice: RegressionChoice) -> tuple[Run, tuple[st
     keys = tuple(row.key for row in chosen_criteria(choice.chat_set, ()) if row.key in asked)
     if not keys:
         raise RegressionRefused(f"run {run.pk} was asked no criterion that is active today")
-    return run, keys
+    return keys
 
 
 def _left_open(test: RegressionTest) -> RegressionTest | None:
@@ -177,19 +205,29 @@ def _run(
     *,
     judge: JudgeChoice,
     prompts: Collection[PromptVersion] = (),
+    candidate: bool = False,
 ) -> Run:
     """Plan a run of a test. What was asked before, by whatever run, is not asked again."""
     start = run_launch if choice.on_worker else run_start
-    return start(
+    planned = start(
         chat_set=choice.chat_set,
         judge=judge,
         run=RunChoice(
-            criteria=keys, split=choice.split, purpose=Run.Purpose.REGRESSION, budget_usd=choice.budget_usd
+            criteria=keys,
+            split=choice.split,
+            purpose=Run.Purpose.REGRESSION,
+            budget_usd=choice.budget_usd,
+            # A test has one candidate run: its mark is the test's.
+            source_hash=choice.source_hash if candidate else "",
         ),
         endpoint=current_endpoint(),
         by=by,
         prompts=prompts,
     )
+    profile = (choice.candidate_profile if candidate else None) or choice.profile
+    if profile is not None:
+        Judge.objects.filter(pk=planned.judge_id, profile=None).update(profile=profile)
+    return planned
 
 
 def _test(
@@ -210,6 +248,8 @@ def _test(
         split=choice.split,
         policy=choice.policy,
         candidate=candidate,
+        profile=choice.profile,
+        candidate_profile=choice.candidate_profile,
         baseline_run=baseline,
         candidate_run=tested,
         noise_run=noise,

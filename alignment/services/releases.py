@@ -5,13 +5,14 @@ from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.regressions import gate_policy
-from evaluation.models.judges import JudgePrompt
+from evaluation.models.judges import JudgeProfile, JudgePrompt
 from evaluation.models.prompts import PromptVersion
 from evaluation.selectors.prompts import champions
 from evaluation.services.profiles import profile_make_default
 from evaluation.services.prompts import prompt_promote
 from labeling.core.problems import InputProblem
 from labeling.models.people import User
+from labeling.models.rubric import Criterion
 from labeling.services.audit import audit
 
 
@@ -28,15 +29,17 @@ def release(*, test: RegressionTest, by: User, reason: str = "", override: bool 
     more.
     """
     test = RegressionTest.objects.select_for_update(of=("self",)).get(pk=test.pk)
+    # Two releases for one criterion come one after the other: the second sees the first one's champion.
+    tested = JudgePrompt.objects.filter(judge=test.candidate_run.judge_id).values("criterion")
+    list(Criterion.objects.select_for_update(no_key=True).filter(pk__in=tested).order_by("pk"))
     _check(test, reason=reason, override=override)
     versions = changed_prompts(test)
-    _check_champions(test)
     passed = test.result == RegressionTest.Result.PASS
     why = reason.strip() or f"Regression test {test.pk} passed"
     for version in versions:
         prompt_promote(version=version, reason=why, by=by, overridden=not passed)
-    if test.candidate_profile is not None and test.candidate_profile_id != test.profile_id:
-        profile_make_default(profile=test.candidate_profile)
+    if (profile := _new_profile(test)) is not None:
+        profile_make_default(profile=profile)
     test.released_by, test.released_at = by, timezone.now()
     test.release_reason, test.overridden = why, not passed
     test.save(update_fields=["released_by", "released_at", "release_reason", "overridden"])
@@ -64,24 +67,52 @@ def changed_prompts(test: RegressionTest) -> list[PromptVersion]:
     return [row.prompt_version for row in rows.select_related("prompt_version__criterion")]
 
 
-def _check(test: RegressionTest, *, reason: str, override: bool) -> None:
+def release_problem(test: RegressionTest) -> str:
+    """What stands against releasing the candidate now, whoever asks; '' where nothing does.
+
+    A test says nothing against a champion that it was not run against, nor of a profile changed since.
+    """
     if test.state != RegressionTest.State.DONE:
-        raise ReleaseRefused(f"regression test {test.pk} is not over")
+        return f"regression test {test.pk} is not over"
     if test.released_at is not None:
-        raise ReleaseRefused(f"regression test {test.pk} was released already")
+        return f"regression test {test.pk} was released already"
+    versions, current = changed_prompts(test), _champions_now(test)
+    moved = [row for row in versions if current.get(row.criterion_id, row).pk != row.pk]
+    profile = _new_profile(test)
+    if not moved and (profile is None or profile.is_default):
+        return "there is nothing to release: new runs ask what was tested already"
+    if profile is not None and profile.updated_at > test.created_at:
+        return f"the profile {profile.name} was changed after it was tested: test again"
+    return _other_champion(test, current)
+
+
+def _check(test: RegressionTest, *, reason: str, override: bool) -> None:
+    if problem := release_problem(test):
+        raise ReleaseRefused(problem)
     if test.result != RegressionTest.Result.PASS and not override:
         raise ReleaseRefused(f"regression test {test.pk} did not pass: releasing it has to be overridden")
     if override and not reason.strip():
         raise ReleaseRefused("an override needs a reason")
 
 
-def _check_champions(test: RegressionTest) -> None:
-    """A test says nothing against a champion that it was not run against."""
-    baseline = JudgePrompt.objects.filter(judge=test.baseline_run.judge_id)
-    rows = baseline.select_related("criterion", "prompt_version")
-    tested = {row.criterion_id: row.prompt_version.content_hash for row in rows}
-    for version in champions(criteria=[row.criterion for row in rows]).values():
-        if tested[version.criterion_id] != version.content_hash:
-            raise ReleaseRefused(
-                f"the champion of {version.criterion.key} is version {version.number} by now: test again"
-            )
+def _champions_now(test: RegressionTest) -> dict[int, PromptVersion]:
+    """Today's champion of each criterion that was tested, by criterion id."""
+    tested = JudgePrompt.objects.filter(judge=test.candidate_run.judge_id).select_related("criterion")
+    return champions(criteria=[row.criterion for row in tested])
+
+
+def _other_champion(test: RegressionTest, current: dict[int, PromptVersion]) -> str:
+    """A champion that neither side of the test has asked."""
+    judges = test.baseline_run.judge_id, test.candidate_run.judge_id
+    rows = JudgePrompt.objects.filter(judge__in=judges)
+    # By content: a version taken up again asks what the older one asked.
+    asked = set(rows.values_list("criterion_id", "prompt_version__content_hash"))
+    for version in current.values():
+        if (version.criterion_id, version.content_hash) not in asked:
+            return f"the champion of {version.criterion.key} is version {version.number} by now: test again"
+    return ""
+
+
+def _new_profile(test: RegressionTest) -> JudgeProfile | None:
+    """The recipe that would become the default."""
+    return None if test.candidate_profile_id == test.profile_id else test.candidate_profile

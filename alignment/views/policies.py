@@ -1,8 +1,46 @@
-"""Policies."""
+"""The gate's policies: all their versions, and the next one."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from alignment.forms.policies import PolicyForm
+from alignment.selectors.policies import policies_page
+from alignment.services.policies import policy_in_force, policy_revise
+from labeling.access import permission_or_404
+from labeling.core.problems import FieldProblem, InputProblem
+from labeling.models.people import User
 
 
+@permission_or_404("labeling.see_judge")
+@require_safe
 def policy_list(request: HttpRequest) -> HttpResponse:
-    """Page."""
-    raise Http404
+    """Every stored policy, the one in force first."""
+    return render(request, "alignment/policy_list.html", policies_page())
+
+
+@permission_or_404("labeling.release_prompts")
+@require_http_methods(["GET", "POST"])
+def policy_edit(request: HttpRequest) -> HttpResponse:
+    """Change limits of the policy in force: the next version, with a reason."""
+    current = policy_in_force()
+    form = PolicyForm(request.POST or None, policy=current)
+    if request.method == "POST" and form.is_valid():
+        try:
+            row = policy_revise(
+                changes=form.changes,
+                reason=form.cleaned_data["reason"],
+                by=cast(User, request.user),
+                base=form.base,
+            )
+        except FieldProblem as problem:
+            form.add_error(problem.field, problem.message)
+        except InputProblem as problem:
+            form.add_error(None, str(problem))
+        else:
+            messages.success(request, f"{row.name}, version {row.version}, is in force for new tests.")
+            return redirect("alignment:policy_list")
+    return render(request, "alignment/policy_edit.html", {"form": form, "policy": current})

@@ -1,8 +1,208 @@
-"""The prompt editor."""
+"""The prompt editor: the page, saving a version, and the parts that the page asks for while one writes."""
 
+from typing import Any, cast
+
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.html import format_html
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from alignment.forms.prompts import SaveForm
+from alignment.selectors.editor import editor_of, start_of
+from alignment.services.editing import draft_publish, example_choices_for
+from evaluation.core.prompts.changes import section_changes
+from evaluation.core.prompts.costar import COSTAR
+from evaluation.core.prompts.lint import Finding, Level
+from evaluation.models.prompts import PromptVersion
+from evaluation.selectors.drafts import draft_of, working_prompt
+from evaluation.services.drafts import FaultyPrompt, NewerVersions, SavedVersion, StaleDraft, draft_discard
+from evaluation.services.examples import PromptRefused
+from evaluation.services.linting import EXAMPLES, prompt_lint
+from evaluation.services.prompts import champions_ensure
+from labeling.access import permission_or_404
+from labeling.core.problems import FieldProblem
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+MARKDOWN = "markdown"  # ?as=markdown: one pane with the whole text
+STALE = "This draft was changed in another tab or on another device. Look at what is below, then save again."
 
 
+def criterion_or_404(key: str) -> Criterion:
+    """The criterion of an address."""
+    return get_object_or_404(Criterion.objects.select_related("dimension", "rubric"), key=key)
+
+
+def base_or_404(criterion: Criterion, number: str) -> PromptVersion:
+    """The version of that number, "" for the one that new drafts start from."""
+    versions = PromptVersion.objects.filter(criterion=criterion)
+    known = number.isdecimal() and len(number) < 10
+    base = (versions.filter(number=number).first() if known else None) if number else start_of(criterion)
+    if base is None:
+        raise Http404
+    return base
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_http_methods(["GET", "HEAD", "POST"])
 def prompt_edit(request: HttpRequest, key: str) -> HttpResponse:
-    """The editor."""
-    raise Http404
+    """The author's draft; `?base=N` starts one from version N, `?as=markdown` shows the whole text.
+
+    A post makes a version of the stored draft.
+    """
+    criterion = criterion_or_404(key)
+    number = request.GET.get("base", "")
+    if not number and start_of(criterion) is None:
+        return render(request, "alignment/prompt_start.html", {"criterion": criterion})
+    base = base_or_404(criterion, number)
+    if request.method != "POST":
+        return _page(request, criterion, base, SaveForm(initial=_initial(request, criterion, base)))
+    form = SaveForm(request.POST)
+    context: dict[str, Any] = {}
+    if form.is_valid():
+        try:
+            return _saved(request, _publish(request, criterion, base, form))
+        except FaultyPrompt as faulty:
+            context["faults"] = faulty.findings
+        except NewerVersions as newer:
+            context["told"] = newer.versions
+            form.data = request.POST.copy()
+            form.data["confirmed"] = str(newer.versions[-1].number)
+        except StaleDraft:
+            form.add_error(None, STALE)
+        except (FieldProblem, PromptRefused) as problem:
+            form.add_error("reason" if problem.field == "reason" else None, problem.message)
+    return _page(request, criterion, base, form, failed=True, **context)
+
+
+def _publish(request: HttpRequest, criterion: Criterion, base: PromptVersion, form: SaveForm) -> SavedVersion:
+    given = form.cleaned_data
+    return draft_publish(
+        criterion=criterion,
+        author=cast(User, request.user),
+        base=base,
+        revision=given["revision"],
+        reason=given["reason"],
+        confirmed=given["confirmed"] or 0,
+    )
+
+
+def _saved(request: HttpRequest, saved: SavedVersion) -> HttpResponse:
+    """To the version's page, with what to do next."""
+    version, key = saved.version, saved.version.criterion.key
+    if saved.added:
+        start = f"{reverse('alignment:regression_new')}?criterion={key}&version={version.number}"
+        words = 'Version {} is saved. Nothing is released by that. <a href="{}">Test version {}</a>'
+        messages.success(request, format_html(words, version.number, start, version.number))
+    else:
+        messages.info(request, f"Version {version.number} says the same, so no version was made.")
+    return redirect("alignment:prompt_version", key, version.number)
+
+
+def _initial(request: HttpRequest, criterion: Criterion, base: PromptVersion) -> dict[str, Any]:
+    prompt = working_prompt(criterion=criterion, author=cast(User, request.user), base=base)
+    return {"revision": prompt.revision}
+
+
+def _page(
+    request: HttpRequest, criterion: Criterion, base: PromptVersion, form: SaveForm, **more: Any
+) -> HttpResponse:
+    editor = editor_of(
+        criterion=criterion,
+        author=cast(User, request.user),
+        base=base,
+        asked="base" in request.GET,
+        whole=request.GET.get("as") == MARKDOWN,
+    )
+    if not form.is_bound and editor.newer:
+        # The dialog tells of them, so saving in it confirms them.
+        form.initial["confirmed"] = editor.newer[-1].number
+    context = {"editor": editor, "criterion": criterion, "key": criterion.key, "form": form}
+    return render(request, "alignment/prompt_edit.html", context | more)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def prompt_start(request: HttpRequest, key: str) -> HttpResponse:
+    """Make version 1, the shipped or the generated one, of a criterion that has none."""
+    criterion = criterion_or_404(key)
+    champions_ensure(criteria=[criterion])
+    return redirect("alignment:prompt_edit", criterion.key)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def prompt_discard(request: HttpRequest, key: str) -> HttpResponse:
+    """Throw the author's draft away; with `base` the next one starts from that version."""
+    criterion, number = criterion_or_404(key), request.POST.get("base", "")
+    base = base_or_404(criterion, number)
+    draft_discard(criterion=criterion, author=cast(User, request.user))
+    messages.info(request, f"The draft is gone. Here is version {base.number}.")
+    address = reverse("alignment:prompt_edit", args=[criterion.key])
+    return redirect(f"{address}?base={base.number}" if number else address)
+
+
+# ---------- parts of the page ----------
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_safe
+def prompt_findings(request: HttpRequest, key: str) -> HttpResponse:
+    """What the lint says of the stored draft."""
+    criterion = criterion_or_404(key)
+    base = base_or_404(criterion, request.GET.get("base", ""))
+    user = cast(User, request.user)
+    prompt = working_prompt(criterion=criterion, author=user, base=base)
+    try:
+        choices = example_choices_for(user, prompt.examples)
+        findings = prompt_lint(criterion=criterion, text=prompt.text, examples=choices)
+    except PromptRefused as problem:
+        hidden = Finding(Level.ERROR, EXAMPLES, str(problem))
+        findings = (hidden, *prompt_lint(criterion=criterion, text=prompt.text))
+    whole = "whole" in request.GET
+    context = {
+        "findings": [(finding, _place(finding.section, whole=whole)) for finding in findings],
+        "errors": sum(finding.level == Level.ERROR for finding in findings),
+        "stored": prompt.revision > 0,
+    }
+    return render(request, "alignment/_prompt_findings.html", context)
+
+
+def _place(section: str, *, whole: bool) -> str:
+    """The id of what a finding is about on the page, "" for the prompt as a whole."""
+    if section == EXAMPLES:
+        return "examples"
+    if whole:
+        return "text-text"
+    return f"text-{section}" if section in COSTAR else ""
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def prompt_markdown(request: HttpRequest, key: str) -> HttpResponse:
+    """A pane as it reads; the request names its field."""
+    criterion_or_404(key)
+    text = request.POST.get(request.GET.get("of", "text"), "")
+    return render(request, "alignment/_prompt_markdown.html", {"text": text})
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def prompt_changes(request: HttpRequest, key: str) -> HttpResponse:
+    """What keeping the text of this page would change of the draft that is stored."""
+    criterion = criterion_or_404(key)
+    draft = draft_of(criterion=criterion, author=cast(User, request.user))
+    context: dict[str, Any] = {"draft": draft}
+    if draft is not None:
+        context["changes"] = section_changes(draft.text, _mine(request))
+    return render(request, "alignment/_prompt_changes.html", context)
+
+
+def _mine(request: HttpRequest) -> str:
+    """The text that was sent, whole or in sections."""
+    if "text" in request.POST:
+        return request.POST["text"].replace("\r\n", "\n")
+    panes = {name: request.POST.get(name, "").replace("\r\n", "\n").strip() for name in COSTAR}
+    return "\n\n".join(f"# {name.capitalize()}\n{text}" for name, text in panes.items() if text)

@@ -1,8 +1,159 @@
-"""Split, merge, retire."""
+"""Redesigning a criterion: retire, replace, split or merge it, or bring it back."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods
+
+from alignment.forms.redesigns import Questions, WordForm
+from alignment.selectors.redesigns import open_tests, redesign_preview
+from alignment.services.redesigns import redesign_carry_out
+from labeling.access import permission_or_404
+from labeling.core.problems import FieldProblem
+from labeling.core.redesign import KINDS, Kind, Redesign
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+from labeling.selectors.lineage import lineage_of
+from labeling.services.redesign import Redesigned, criterion_bring_back
+
+PAGE = "alignment/redesign.html"
+DONE = {
+    "retire": "is retired",
+    "replace": "is replaced by",
+    "split": "is split into",
+    "merge": "are merged into",
+}
 
 
+@permission_or_404("labeling.manage_labeling")
+@require_http_methods(["GET", "POST"])
 def redesign(request: HttpRequest, key: str) -> HttpResponse:
-    """Page."""
-    raise Http404
+    """Choose what to do; fill in the new questions; see what it does; carry it out with a reason."""
+    criterion = get_object_or_404(Criterion.objects.select_related("rubric", "dimension"), key=key)
+    if criterion.state == Criterion.State.RETIRED:
+        return _bring_back(request, criterion)
+    others = _others(criterion)
+    olds = _chosen(criterion, others, request)
+    context = {
+        "criterion": criterion,
+        "version": criterion.versions.latest("number"),
+        "others": others,
+        "olds": olds,
+        "tests": open_tests(criteria=olds),
+    }
+    kind = next((one for one in KINDS if one == request.GET.get("kind")), None)
+    if kind is None or (kind == "merge" and len(olds) == 1):
+        return render(request, PAGE, context | {"choose": kind or "kind"})
+    return _steps(request, kind, olds, context | {"kind": kind})
+
+
+def _others(criterion: Criterion) -> list[Criterion]:
+    """What it could be merged with."""
+    active = criterion.rubric.criteria.filter(state=Criterion.State.ACTIVE).exclude(pk=criterion.pk)
+    return list(active.select_related("dimension").order_by("dimension__position", "position", "pk"))
+
+
+def _chosen(criterion: Criterion, others: Sequence[Criterion], request: HttpRequest) -> list[Criterion]:
+    """What ends, in the rubric's order."""
+    named = request.GET.getlist("others") if request.GET.get("kind") == "merge" else []
+    chosen = [row for row in others if row.key in named]
+    return sorted([criterion, *chosen], key=lambda row: (row.position, row.pk))
+
+
+# ---------- the steps of a redesign ----------
+
+
+def _steps(request: HttpRequest, kind: Kind, olds: list[Criterion], context: dict[str, Any]) -> HttpResponse:
+    step = request.POST.get("step", "")
+    newest = olds[0].versions.latest("number")
+    questions = Questions(kind, olds, newest, request.POST if step and kind != "retire" else None)
+    context["questions"] = questions
+    if step in ("add", "less", "edit"):
+        questions.resized({"add": 1, "less": -1}.get(step, 0))
+    elif kind == "retire" or (step in ("preview", "confirm") and questions.is_valid()):
+        return _previewed(request, questions, context)
+    return render(request, PAGE, context)
+
+
+def _previewed(request: HttpRequest, questions: Questions, context: dict[str, Any]) -> HttpResponse:
+    """What it does, and, once the reason is given, doing it."""
+    try:
+        wanted = questions.redesign(same_answers=request.POST.get("same_answers") == "on")
+        # The lead says so on this very page; before that nothing can be missing.
+        preview = redesign_preview(redesign=replace(wanted, same_answers=True))
+    except FieldProblem as problem:
+        return _refused(request, questions, context, problem)
+    confirmed = request.POST if request.POST.get("step") == "confirm" else None
+    form = WordForm(confirmed, carries=wanted.carries)
+    context |= {"preview": preview, "pairs": _pairs(wanted, preview.olds), "form": form}
+    if form.is_valid():
+        try:
+            done = redesign_carry_out(
+                redesign=wanted, reason=form.cleaned_data["reason"], by=cast(User, request.user)
+            )
+        except FieldProblem as problem:
+            form.refuse(problem)
+        else:
+            messages.success(request, _said(wanted, done))
+            return redirect("alignment:criterion_detail", _following(wanted, done))
+    return render(request, PAGE, context)
+
+
+def _refused(
+    request: HttpRequest, questions: Questions, context: dict[str, Any], problem: FieldProblem
+) -> HttpResponse:
+    if not questions.refuse(problem):
+        context["refusal"] = problem.message
+    return render(request, PAGE, context)
+
+
+def _pairs(wanted: Redesign, olds: Sequence[Criterion]) -> list[dict[str, Any]]:
+    """Each new question beside the old ones whose labels it takes over."""
+    asked = {row.key: row.versions.latest("number") for row in olds}
+    return [
+        {
+            "spec": successor.spec,
+            "olds": [(row, asked[row.key]) for row in olds if row.key in successor.carries],
+        }
+        for successor in wanted.into
+    ]
+
+
+def _said(wanted: Redesign, done: Redesigned) -> str:
+    olds = " and ".join(row.name for row in done.olds)
+    new = " and ".join(row.name for row in done.new)
+    carried = sum(found.labels.carried for found in done.carried)
+    told = f" {carried:,} labels carried over." if done.carried else ""
+    return f"{olds} {DONE[wanted.kind]} {new}".strip() + f".{told} Labels and history stay."
+
+
+def _following(wanted: Redesign, done: Redesigned) -> str:
+    """The page to go on with: the one new criterion, else the old one, which names the new ones."""
+    return done.new[0].key if len(done.new) == 1 else wanted.olds[0]
+
+
+# ---------- bringing back ----------
+
+
+def _bring_back(request: HttpRequest, criterion: Criterion) -> HttpResponse:
+    form = WordForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            reason, by = form.cleaned_data["reason"], cast(User, request.user)
+            criterion_bring_back(criterion=criterion, reason=reason, by=by)
+        except FieldProblem as problem:
+            form.refuse(problem)
+        else:
+            messages.success(request, f"{criterion.name} is asked again.")
+            return redirect("alignment:criterion_detail", criterion.key)
+    context = {
+        "criterion": criterion,
+        "version": criterion.versions.latest("number"),
+        "form": form,
+        "lineage": lineage_of(criterion),
+    }
+    return render(request, "alignment/redesign_back.html", context)

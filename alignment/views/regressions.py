@@ -1,25 +1,134 @@
-"""Regression tests: all of them, and what one found."""
+"""Regression tests: all of them, what one found, and what can be done with it."""
 
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
 
-from alignment.selectors.regressions import regression_page, regression_rows
+from alignment.forms.regressions import OverrideForm
+from alignment.models.regressions import RegressionTest
+from alignment.selectors.held_out import tell
+from alignment.selectors.regression_list import RegressionFilter, regression_filters, regression_rows
+from alignment.selectors.regression_page import (
+    regression_name,
+    regression_page,
+    regression_progress,
+    regression_whole,
+)
+from alignment.selectors.regressions import gate_policy
+from alignment.services.regression_control import regression_pause, regression_resume
+from alignment.services.regressions import regression_cancel
+from alignment.services.releases import may_release, release, release_problem
+from evaluation.forms.runs import ResumeForm
 from labeling.access import permission_or_404
+from labeling.core.problems import InputProblem
+from labeling.models.people import User
 
 PAGE = 50
+ACTS: dict[str, tuple[Callable[..., object], str]] = {
+    "pause": (regression_pause, "Regression test {} is paused. What is in flight is still taken in."),
+    "resume": (regression_resume, "Regression test {} goes on from where it stood."),
+    "cancel": (regression_cancel, "Regression test {} is cancelled. Its verdicts so far stay."),
+}
 
 
 @permission_or_404("labeling.see_judge")
+@require_safe
 def regression_list(request: HttpRequest) -> HttpResponse:
-    """Every test, newest first."""
-    page = Paginator(regression_rows(), PAGE).get_page(request.GET.get("page"))
-    active = any(test.is_open for test in page)
-    return render(request, "alignment/regression_list.html", {"page_obj": page, "active": active})
+    """Tests, newest first; the address filters them."""
+    only = RegressionFilter(request.GET.get("criterion", ""), request.GET.get("state", ""))
+    page = Paginator(regression_rows(only), PAGE).get_page(request.GET.get("page"))
+    rows = list(page)
+    tell(rows, user=request.user)
+    context = {
+        "page_obj": page,
+        "active": any(test.is_open for test in rows),
+        "filters": regression_filters(only) if rows or only.narrows else [],
+        "narrows": only.narrows,
+    }
+    return render(request, "alignment/regression_list.html", context)
 
 
 @permission_or_404("labeling.see_judge")
+@require_safe
 def regression_detail(request: HttpRequest, test_id: int) -> HttpResponse:
-    """One test: the gate's answer and the counts behind it; no chat is named."""
-    test = get_object_or_404(regression_rows(), pk=test_id)
-    return render(request, "alignment/regression_detail.html", regression_page(test))
+    """One test: how far it is, the gate's answer and the counts behind it; no chat is named.
+
+    The page asks for its progress with the states it has `seen`; in others all of it is new.
+    """
+    test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
+    tell([test], user=user)
+    again = bool(request.headers.get("HX-Request"))
+    if again and request.GET.get("seen") == (progress := regression_progress(test))["seen"]:
+        return render(request, "alignment/_regression_progress.html", progress)
+    context = regression_page(test, user) | _can(test, user) | {"name": regression_name(test)}
+    response = render(request, "alignment/regression_detail.html", context)
+    if again:
+        for header, value in (("Retarget", "#main"), ("Reselect", "#main"), ("Reswap", "outerHTML")):
+            response[f"HX-{header}"] = value
+    return response
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def regression_act(request: HttpRequest, test_id: int, act: str) -> HttpResponse:
+    """Pause, resume or cancel; what is refused is said on the page."""
+    test, user = get_object_or_404(RegressionTest, pk=test_id), cast(User, request.user)
+    if act not in ACTS:
+        raise Http404
+    do, said = ACTS[act]
+    try:
+        do(test=test, by=user, **(_budget(request) if act == "resume" else {}))
+    except InputProblem as refused:
+        messages.error(request, f"Regression test {test.pk} stays as it is: {refused}.")
+    else:
+        messages.success(request, said.format(test.pk))
+    return redirect("alignment:regression_detail", test.pk)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
+    """Put the candidate in the champion's place; against the gate's answer only with a reason."""
+    test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
+    if not may_release(test=test, user=user):
+        raise Http404
+    override = test.result != RegressionTest.Result.PASS
+    form = OverrideForm(request.POST)
+    try:
+        if override and not form.is_valid():
+            raise InputProblem(str(form.errors["reason"][0]).rstrip("."))
+        reason = form.cleaned_data["reason"] if override else ""
+        release(test=test, by=user, reason=reason, override=override)
+    except InputProblem as refused:
+        messages.error(request, f"Not released: {refused}.")
+    else:
+        messages.success(request, "Released. Judges ask it in every new run; older runs keep theirs.")
+    return redirect("alignment:regression_detail", test.pk)
+
+
+def _budget(request: HttpRequest) -> dict[str, Any]:
+    """A new cap, if one is given; raises InputProblem."""
+    form = ResumeForm(request.POST)
+    if not form.is_valid():
+        why = str(form.errors["budget_usd"][0]).rstrip(".")
+        raise InputProblem(f"the budget is no amount in dollars: {why}")
+    return form.cleaned_data
+
+
+def _can(test: RegressionTest, user: User) -> dict[str, Any]:
+    """What this user may do with the test, and what stands against it."""
+    budget = test.candidate_run.budget_usd
+    over = test.state == RegressionTest.State.DONE and test.released_at is None
+    return {
+        "controls": test.is_open and user.has_perm("labeling.edit_prompts"),
+        "resume": None if budget is None else ResumeForm(initial={"budget_usd": budget}),
+        "problem": release_problem(test) if over else "",
+        "may_release": may_release(test=test, user=user),
+        "authors_release": gate_policy(test.policy).authors_release,
+        "override": OverrideForm(),
+    }

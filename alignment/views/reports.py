@@ -21,6 +21,7 @@ from alignment.selectors.report_page import CELLS, notices, report_page, scope_q
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope, requested_scope
 from evaluation.models.runs import Run
+from evaluation.selectors.runs import runs_open_to
 from labeling.access import permission_or_404
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.rubric import Criterion
@@ -131,7 +132,7 @@ def chat_newest(request: HttpRequest, chat_id: int) -> HttpResponse:
     """The chat in the newest finished run that judged it, from pages that know no runs."""
     row = get_object_or_404(chats_shown(user=request.user), pk=chat_id)
     done = Run.objects.filter(state__in=(Run.State.DONE, Run.State.DONE_WITH_FAILURES), run_chats__chat=row)
-    run = done.order_by("-pk").first()
+    run = done.exclude(purpose=Run.Purpose.TRY).order_by("-pk").first()
     if run is None:
         messages.info(request, "No finished run has judged this chat yet.")
         return redirect("alignment:report_list")
@@ -141,13 +142,13 @@ def chat_newest(request: HttpRequest, chat_id: int) -> HttpResponse:
 
 def run_and_scope(request: HttpRequest, run_id: int) -> tuple[Run, Scope]:
     """The run and what the query string asks of it; 404 where either is not there."""
-    run = get_object_or_404(Run.objects.select_related("judge", "chat_set"), pk=run_id)
+    run = get_object_or_404(runs_open_to(request.user), pk=run_id)
     return run, scope_or_404(request, run.chat_set, run)
 
 
 def scope_or_404(request: HttpRequest, chat_set: ChatSet | None, run: Run | None) -> Scope:
     """The scope that the query string asks for; nonsense there is not found."""
-    scope = requested_scope(chat_set, run, request.GET)
+    scope = requested_scope(chat_set, run, request.GET, request.user)
     if scope is None:
         raise Http404
     return scope

@@ -1,13 +1,189 @@
-"""Preview and tries of a draft."""
+"""Preview and tries of a prompt in work: fragments of the editor's page, which htmx loads."""
+
+from typing import Any, cast
 
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from alignment.forms.tries import TryForm
+from alignment.selectors.judged import how_judged
+from alignment.selectors.tries import TRIED, Tried, asked_otherwise, last_try, tried
+from alignment.services.tries import prompt_preview as preview_of
+from alignment.services.tries import try_cancel, try_estimate, try_start
+from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run, Verdict
+from evaluation.selectors import run_page
+from evaluation.selectors.drafts import draft_of
+from evaluation.selectors.progress import run_progress
+from evaluation.selectors.prompts import newest_versions
+from evaluation.selectors.runs import runs_open_to
+from evaluation.services.control import CANCELLABLE
+from labeling.access import permission_or_404
+from labeling.core.problems import InputProblem
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+from labeling.selectors.blind import chats_shown
+
+LONGEST_SEEN = 1000  # characters; a try has few chats
 
 
+@permission_or_404("labeling.edit_prompts")
+@require_safe
 def prompt_preview(request: HttpRequest, key: str) -> HttpResponse:
-    """Fragment."""
-    raise Http404
+    """The messages that each role would get about one chat."""
+    criterion, form = _form(request, key)
+    context: dict[str, Any] = {"criterion": criterion, "form": form}
+    if form.is_valid():
+        author, choice = cast(User, request.user), form.choice(chat_alone=True)
+        try:
+            context["preview"] = preview_of(criterion=criterion, author=author, choice=choice)
+        except InputProblem as problem:
+            context["problem"] = str(problem)
+        else:
+            context["others"] = _others(criterion, context["preview"].criteria)
+            context["chat"] = chats_shown(user=author).get(pk=choice.chat_id or 0)
+    return render(request, "alignment/_preview.html", context)
 
 
+@permission_or_404("labeling.edit_prompts")
+@require_http_methods(["GET", "HEAD", "POST"])
 def prompt_try(request: HttpRequest, key: str) -> HttpResponse:
-    """Fragment."""
-    raise Http404
+    """The form with the author's last try; posted, the try that begins."""
+    criterion, form = _form(request, key)
+    author = cast(User, request.user)
+    if request.method != "POST":
+        return render(request, "alignment/_try.html", _shown(criterion, author, form))
+    if not form.is_valid():
+        return _result(request, criterion, None, form=form)
+    try:
+        run = try_start(criterion=criterion, author=author, choice=form.choice())
+    except InputProblem as problem:
+        return _result(request, criterion, None, problem=str(problem))
+    return _result(request, criterion, run)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_safe
+def prompt_try_estimate(request: HttpRequest, key: str) -> HttpResponse:
+    """What the chosen try would ask and cost."""
+    criterion, form = _form(request, key)
+    if not form.is_valid():
+        return render(request, "evaluation/_estimate.html", {"form": form})
+    author = cast(User, request.user)
+    try:
+        found = try_estimate(criterion=criterion, author=author, choice=form.choice())
+    except InputProblem as problem:
+        return render(request, "evaluation/_estimate.html", {"problem": str(problem)})
+    return render(request, "evaluation/_estimate.html", {"estimate": found})
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_safe
+def prompt_try_progress(request: HttpRequest, key: str, run_id: int) -> HttpResponse:
+    """How far a try is, with each chat that the page has not `seen` finished."""
+    criterion, run = _run_or_404(request, key, run_id)
+    return render(request, "alignment/_try_progress.html", _of(request, criterion, run) | {"again": True})
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def prompt_try_cancel(request: HttpRequest, key: str, run_id: int) -> HttpResponse:
+    """End a try; what was answered stays."""
+    criterion, run = _run_or_404(request, key, run_id)
+    try_cancel(run=run, author=cast(User, request.user))
+    return _result(request, criterion, _run_or_404(request, key, run_id)[1])
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_safe
+def prompt_try_chat(request: HttpRequest, key: str, run_id: int, chat_id: int) -> HttpResponse:
+    """How the judge decided on one chat of a try, step by step."""
+    criterion, run = _run_or_404(request, key, run_id)
+    shown = chats_shown(user=request.user).filter(pk__in=run.run_chats.values("chat_id"))
+    chat = get_object_or_404(shown, pk=chat_id)
+    verdict = Verdict.objects.filter(run=run, chat=chat, criterion=criterion).first()
+    version = newest_versions(criteria=[criterion])[criterion.pk]
+    focus = how_judged(run, chat, verdict, criterion, version)
+    context = {"criterion": criterion, "version": version, "run": run, "chat": chat, "focus": focus}
+    return render(request, "alignment/_try_chat.html", context | {"messages": chat.messages})
+
+
+def _form(request: HttpRequest, key: str) -> tuple[Criterion, TryForm]:
+    criterion = get_object_or_404(Criterion, key=key)
+    given = request.POST if request.method == "POST" else request.GET
+    return criterion, TryForm(given, criterion=criterion, user=cast(User, request.user))
+
+
+def _run_or_404(request: HttpRequest, key: str, run_id: int) -> tuple[Criterion, Run]:
+    """A try of this criterion's prompt that is the user's, or anybody's for those who start runs."""
+    criterion = get_object_or_404(Criterion, key=key)
+    runs = runs_open_to(request.user).filter(purpose=Run.Purpose.TRY)
+    run = get_object_or_404(runs, pk=run_id)
+    if run.options[TRIED]["criterion"] != key:
+        raise Http404
+    return criterion, run
+
+
+def _shown(criterion: Criterion, author: User, form: TryForm) -> dict[str, Any]:
+    """The form as it first stands; without a chat there is none."""
+    blank = TryForm(None, criterion=criterion, user=author)
+    blank.initial["base"] = form["base"].value()
+    offered = blank.offer()
+    last = last_try(criterion=criterion, author=author)
+    context = {"criterion": criterion, "form": blank, "offered": offered}
+    return context | (_tried(criterion, last, author, seen=frozenset()) if last else {})
+
+
+def _result(request: HttpRequest, criterion: Criterion, run: Run | None, **more: Any) -> HttpResponse:
+    """The part of the page below the form."""
+    context = _of(request, criterion, run) if run else {"criterion": criterion}
+    return render(request, "alignment/_tried.html", context | more)
+
+
+def _of(request: HttpRequest, criterion: Criterion, run: Run) -> dict[str, Any]:
+    given = request.GET.get("seen", "")[:LONGEST_SEEN].split(",")
+    seen = frozenset(int(part) for part in given if part.isdecimal())
+    return _tried(criterion, run, cast(User, request.user), seen=seen)
+
+
+def _tried(criterion: Criterion, run: Run, author: User, *, seen: frozenset[int]) -> dict[str, Any]:
+    found, progress = tried(run=run, criterion=criterion, user=author), run_progress(run)
+    over = not progress.active
+    return {
+        "criterion": criterion,
+        "tried": found,
+        "progress": progress,
+        "over": over,
+        "new": [one for one in found.chats if one.chat.pk not in seen],
+        "seen": ",".join(str(one.chat.pk) for one in found.chats if one.ended),
+        # What a settled run paid stands with it; before that the record of its requests is the truth.
+        "cost": progress.cost_usd if run.state in CANCELLABLE else run.cost_usd,
+        "trouble": run_page.in_words(run.error),
+        "waits_for": run_page.waits_for(run, workers=progress.workers, batches=()),
+        "can_cancel": run.state in CANCELLABLE,
+        "others": _others(criterion, run.judge.prompts.values_list("criterion__key", flat=True)),
+        **_before(found),
+        **_prompt(found, author),
+    }
+
+
+def _before(found: Tried) -> dict[str, Any]:
+    """Where the verdicts before come from, and whether their judges differ in more than the prompt."""
+    ids = {one.before.run_id for one in found.chats if one.before}
+    runs = list(Run.objects.filter(pk__in=ids).select_related("judge").order_by("-pk"))
+    otherwise = any(asked_otherwise(run.judge, found.run.judge) for run in runs)
+    return {"before_runs": runs, "asked_otherwise": otherwise}
+
+
+def _prompt(found: Tried, author: User) -> dict[str, Any]:
+    """What was tried, and whether the author has written on since."""
+    row = PromptVersion._base_manager.get(pk=found.options["prompt"])
+    draft = draft_of(criterion=found.criterion, author=author)
+    return {"prompt": row, "changed_since": draft is not None and draft.text != row.text}
+
+
+def _others(criterion: Criterion, keys: Any) -> list[Criterion]:
+    """The criteria that are asked in the same call."""
+    rows = Criterion.objects.filter(key__in=list(keys)).exclude(pk=criterion.pk)
+    return list(rows.order_by("dimension__position", "position"))

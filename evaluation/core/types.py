@@ -8,6 +8,8 @@ MessageRole = Literal["user", "assistant", "system", "tool"]
 Tier = Literal["simple", "context", "subjective"]
 Engine = Literal["direct", "reflection", "debate"]
 Role = Literal["direct", "reflector", "customer", "support", "judge", "formatter"]
+# Who a call asks: a role of a judge, or whoever drafts a revision of a prompt.
+Asked = Role | Literal["reviser"]
 Layout = Literal["criteria_first", "chat_first"]
 Size = Literal["full", "compact"]
 RoleIn = Literal["user", "system"]
@@ -154,7 +156,7 @@ class Request:
     `sample` counts the answers asked to the same question from 0; `window` counts a long chat's parts from 0.
     """
 
-    role: Role
+    role: Asked
     step: int
     messages: tuple[PromptMessage, ...]
     model: str

@@ -140,7 +140,8 @@ class _Repetition:
 class _Walker:
     """A Model that answers from the store, else with prose and a readable block; it counts the questions.
 
-    Without a `tally` it only watches how much repeats. `twin`: the same chat was walked before.
+    Without a `tally` it only watches how much repeats. `twin`: the same chat was walked before. `asked` are
+    the keys of an earlier plan's questions, and this one's too as it goes.
     """
 
     asking: Asking
@@ -150,6 +151,7 @@ class _Walker:
     repetition: _Repetition | None = None
     twin: bool = False
     windowed: bool = False
+    asked: set[str] | None = None
 
     async def complete(self, request: Request) -> Reply:
         if self.repetition is not None:
@@ -158,8 +160,15 @@ class _Walker:
         key, stored = call_key(request, sample=sample), None
         if self.tally is not None:
             stored = await self.lookups.get(key)
-            self._count(self.tally, request, known=stored is not None or self.twin)
+            self._count(self.tally, request, known=stored is not None or self.twin or self._asked_before(key))
         return stored or Reply("answered", self._answer(request, key))
+
+    def _asked_before(self, key: str) -> bool:
+        if self.asked is None:
+            return False
+        before = key in self.asked
+        self.asked.add(key)
+        return before
 
     def _answer(self, request: Request, key: str) -> str:
         """Prose and block; `key` makes it the one answer to its question, as an audit draws by the text."""
@@ -222,10 +231,14 @@ def plan_estimate(
     mode: Run.Mode,
     budget_usd: Decimal | None = None,
     most_chats: int | None = None,
+    asked: set[str] | None = None,
 ) -> Estimate:
-    """Walk what a judge would ask about these chats; of more than `most_chats` evenly spaced ones."""
+    """Walk what a judge would ask about these chats; of more than `most_chats` evenly spaced ones.
+
+    `asked` carries the questions of one plan over to the next: what both ask is asked once.
+    """
     walked = evenly_spaced(scope.chat_ids, most_chats)
-    tally, repetition = _walk(asking, replace(scope, chat_ids=walked))
+    tally, repetition = _walk(asking, replace(scope, chat_ids=walked), asked)
     scale = len(scope.chat_ids) / len(walked) if walked else 1
     price = None if tally.cost_usd is None else tally.cost_usd * Decimal(scale)
     return Estimate(
@@ -256,7 +269,7 @@ def evenly_spaced(chat_ids: Sequence[int], most: int | None) -> Sequence[int]:
     return [chat_ids[number * len(chat_ids) // most] for number in range(most)]
 
 
-def _walk(asking: Asking, scope: Scope) -> tuple[_Tally, dict[Layout, _Repetition]]:
+def _walk(asking: Asking, scope: Scope, asked: set[str] | None) -> tuple[_Tally, dict[Layout, _Repetition]]:
     """Chunk by chunk, so that memory does not grow with the number of chats."""
     tally, repetition = _Tally(), {layout: _Repetition() for layout in LAYOUTS}
     compared = frozenset(evenly_spaced(scope.chat_ids, COMPARED))
@@ -278,6 +291,7 @@ def _walk(asking: Asking, scope: Scope) -> tuple[_Tally, dict[Layout, _Repetitio
                         tally=tally if layout == group.setup.layout else None,
                         repetition=repetition[layout] if chat_id in compared else None,
                         twin=twin,
+                        asked=asked,
                     )
                     walks.append(_judge(chat, walker, others[chat_id]))
         for result in walk_together(walks):

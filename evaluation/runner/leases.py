@@ -37,8 +37,8 @@ class Released:
     runs: tuple[int, ...] = ()
 
 
-def lease_begin(run_id: int) -> WorkerLease:
-    """This process's heartbeat row for its work on a run."""
+def lease_begin(run_id: int | None) -> WorkerLease:
+    """This process's heartbeat row for its work on a run, or on a question that belongs to none."""
     now = timezone.now()
     return WorkerLease.objects.create(
         token=uuid.uuid4(),

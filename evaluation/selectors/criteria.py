@@ -1,17 +1,31 @@
 """Criteria with the prompts and knowledge that the judge uses."""
 
-from evaluation.core.prompts.lint import Finding, lint_prompt
+from collections.abc import Mapping
+
+from evaluation.core.prompts.costar import sections
+from evaluation.core.prompts.leaks import shortened
+from evaluation.core.prompts.lint import Finding, Level, lint_prompt
 from evaluation.models.prompts import ArticleVersion, CriterionArticle
+from evaluation.selectors.leaks import leaks
 from evaluation.selectors.prompts import newest_versions
 from labeling.models.rubric import Criterion
 
 
 def prompt_findings(*, criterion: Criterion, text: str) -> tuple[Finding, ...]:
-    """What the lint says of a text as this criterion's prompt."""
-    return lint_prompt(
+    """What the lint says of a text as this criterion's prompt, errors first."""
+    found = lint_prompt(
         text,
         question=newest_versions(criteria=[criterion])[criterion.pk].question,
         has_articles=bool(articles_of([criterion])[criterion.pk]),
+    )
+    return (*found, *leak_findings(sections(text)))
+
+
+def leak_findings(texts: Mapping[str, str]) -> tuple[Finding, ...]:
+    """The words of these texts, by section, that stand in chats judges are measured on."""
+    where = "stands word for word in a chat of dev or holdout"
+    return tuple(
+        Finding(Level.WARNING, name, f"“{shortened(passage)}” {where}") for name, passage in leaks(texts)
     )
 
 

@@ -25,3 +25,15 @@ def next_number(criterion: Criterion) -> int:
     """The number that the criterion's next version gets."""
     last = PromptVersion.objects.filter(criterion=criterion).aggregate(last=Max("number"))["last"]
     return int(last or 0) + 1
+
+
+def newer_versions(base: PromptVersion) -> list[PromptVersion]:
+    """The versions saved after this one, oldest first, each with its author."""
+    rows = PromptVersion.objects.filter(criterion=base.criterion_id, number__gt=base.number or 0)
+    return list(rows.select_related("author").order_by("number"))
+
+
+def tried_version(*, criterion: Criterion, content_hash: str) -> PromptVersion | None:
+    """The row of a text that was tried and never saved."""
+    unsaved = PromptVersion._base_manager.filter(criterion=criterion, number=None)
+    return unsaved.filter(content_hash=content_hash).first()

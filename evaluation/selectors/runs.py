@@ -6,12 +6,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 
 from evaluation.models.judges import Engine
 from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import ChatSet
+from labeling.models.people import User
 
 OUTSIDE = "outside"
 LONGEST_ID = 18  # digits that every database takes for an id
@@ -87,17 +89,33 @@ class RunFilter:
     state: str = ""
     set: str = ""
     engine: str = ""
+    purpose: str = ""
 
     @property
     def narrows(self) -> bool:
         """Whether anything is left out."""
-        return bool(self.state or self.set or self.engine)
+        return bool(self.state or self.set or self.engine or self.purpose)
 
 
-def run_list(only: RunFilter | None = None) -> QuerySet[Run]:
-    """Runs, newest first, with what a row needs; what a filter names wrongly does not narrow."""
-    runs = Run.objects.select_related("judge", "chat_set").order_by("-id")
-    only = only or RunFilter()
+def runs_open_to(user: User | AnonymousUser) -> QuerySet[Run]:
+    """The runs whose pages a user finds: all, but what authors tried only its author and who starts runs."""
+    runs = Run.objects.select_related("judge", "chat_set")
+    if user.has_perm("labeling.start_runs"):
+        return runs
+    return runs.filter(~Q(purpose=Run.Purpose.TRY) | Q(started_by=user.pk))
+
+
+def run_list(only: RunFilter | None = None, *, among: QuerySet[Run] | None = None) -> QuerySet[Run]:
+    """Runs, newest first, with what a row needs; what a filter names wrongly does not narrow.
+
+    Tries are listed only where the filter asks for them.
+    """
+    runs = Run.objects.select_related("judge", "chat_set") if among is None else among
+    runs, only = runs.order_by("-id"), only or RunFilter()
+    if only.purpose in Run.Purpose.values:
+        runs = runs.filter(purpose=only.purpose)
+    else:
+        runs = runs.exclude(purpose=Run.Purpose.TRY)
     if only.state in Run.State.values:
         runs = runs.filter(state=only.state)
     if only.set.isdecimal() and len(only.set) < LONGEST_ID:
@@ -114,6 +132,7 @@ def run_filters(only: RunFilter) -> list[dict[str, Any]]:
         _filter("state", "State", only.state, list(Run.State.choices)),
         _filter("set", "Chat set", only.set, [(str(pk), name) for pk, name in sets]),
         _filter("engine", "Engine", only.engine, [(name, name) for name in (*Engine.values, OUTSIDE)]),
+        _filter("purpose", "Purpose", only.purpose, list(Run.Purpose.choices)),
     ]
 
 

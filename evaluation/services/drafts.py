@@ -1,12 +1,18 @@
-"""Keeps what an author has written and not yet saved as a version."""
+"""Keeps what an author has written, and makes versions of it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 
+from evaluation.core.prompts.lint import Finding, Level
 from evaluation.models.prompts import PromptDraft, PromptVersion
-from labeling.core.problems import InputProblem
+from evaluation.selectors.prompts import newer_versions
+from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_hash, prompt_version_add
+from evaluation.services.linting import prompt_lint
+from labeling.core.problems import FieldProblem, InputProblem
+from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
@@ -19,6 +25,31 @@ class StaleDraft(InputProblem):
         self.draft = draft
 
 
+class NewerVersions(InputProblem):
+    """A version made from one that is not the newest; `versions` are those saved since, oldest first."""
+
+    def __init__(self, versions: Sequence[PromptVersion]) -> None:
+        named = ", ".join(f"version {version.number}" for version in versions)
+        super().__init__(f"saved meanwhile: {named}")
+        self.versions = versions
+
+
+class FaultyPrompt(InputProblem):
+    """A text with errors; `findings` are they."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        super().__init__("; ".join(finding.line for finding in findings))
+        self.findings = findings
+
+
+@dataclass(frozen=True, slots=True)
+class SavedVersion:
+    """The version that says what was to be saved; `added` is False for one that said so before."""
+
+    version: PromptVersion
+    added: bool
+
+
 @transaction.atomic
 def draft_save(
     *,
@@ -28,19 +59,24 @@ def draft_save(
     text: str,
     examples: Sequence[dict[str, Any]],
     revision: int,
-    origin: str = PromptVersion.Origin.AUTHOR,
+    origin: str | None = None,
 ) -> PromptDraft:
     """Store the draft over revision `revision` of it (0: there is none yet); raises its revision by one.
 
-    Raises StaleDraft when another one is stored.
+    Without `origin` it keeps the one it has, an author's for a new draft. The same save again, after an
+    answer that never came, changes nothing. Raises StaleDraft when another one is stored.
     """
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     draft = PromptDraft.objects.filter(criterion=criterion, author=author).first()
+    given = (base.pk, text, list(examples))
     if (draft.revision if draft else 0) != revision:
+        if draft and draft.revision == revision + 1 and given == (draft.base_id, draft.text, draft.examples):
+            return draft
         raise StaleDraft(draft)
     if draft is None:
         draft = PromptDraft(criterion=criterion, author=author, revision=0)
-    draft.base, draft.text, draft.examples, draft.origin = base, text, list(examples), origin
+    draft.base, draft.text, draft.examples = base, text, list(examples)
+    draft.origin = origin or draft.origin
     draft.revision += 1
     draft.save()
     return draft
@@ -49,3 +85,82 @@ def draft_save(
 def draft_discard(*, criterion: Criterion, author: User) -> None:
     """Throw the author's draft away."""
     PromptDraft.objects.filter(criterion=criterion, author=author).delete()
+
+
+def example_choices(lines: Sequence[dict[str, Any]], *, chats: Sequence[Chat]) -> tuple[ExampleChoice, ...]:
+    """The examples of a draft with their chats, out of those given. Raises PromptRefused for another one."""
+    found = {chat.external_id: chat for chat in chats}
+    for index, line in enumerate(lines):
+        if line["chat"] not in found:
+            raise PromptRefused("chat", f"there is no chat {line['chat']!r} for you", index=index)
+    return tuple(_choice(line, found[line["chat"]]) for line in lines)
+
+
+def _choice(line: dict[str, Any], chat: Chat) -> ExampleChoice:
+    first, last = line["turns"]
+    return ExampleChoice(chat, first, last, line["value"], line["rationale"])
+
+
+@transaction.atomic
+def version_save(
+    *,
+    criterion: Criterion,
+    author: User,
+    text: str,
+    examples: Sequence[ExampleChoice],
+    reason: str,
+    base: PromptVersion | None,
+    confirmed: int = 0,
+) -> SavedVersion:
+    """Make a version of what an author wrote; their draft goes where it says the same.
+
+    `confirmed` is the number of the newest version that the author has been told of.
+
+    Raises FieldProblem without a reason, FaultyPrompt for a text with errors, PromptRefused as
+    `prompt_version_add`, NewerVersions where one was saved after `base` that the author has not confirmed.
+    """
+    Criterion.objects.select_for_update().get(pk=criterion.pk)
+    versions = PromptVersion.objects.filter(criterion=criterion)
+    draft = PromptDraft.objects.filter(criterion=criterion, author=author).first()
+    known = versions.filter(content_hash=prompt_hash(text=text, examples=examples)).first()
+    if known is None:
+        _check(criterion, text, examples, reason)
+        since = newer_versions(base) if base else []
+        if since and (since[-1].number or 0) > confirmed:
+            raise NewerVersions(since)
+    origin = PromptVersion.Origin.AUTHOR
+    if draft is not None and draft.origin == PromptVersion.Origin.SUGGESTED:
+        origin = PromptVersion.Origin.SUGGESTED
+    saved = known or prompt_version_add(
+        criterion=criterion,
+        text=text,
+        examples=examples,
+        reason=reason.strip(),
+        author=author,
+        base=base,
+        origin=origin,
+    )
+    if draft is not None and (draft.text, draft.examples) == (text, example_lines(examples)):
+        draft.delete()
+    return SavedVersion(saved, known is None)
+
+
+def example_lines(examples: Sequence[ExampleChoice]) -> list[dict[str, Any]]:
+    """Examples in the form of a draft's."""
+    return [
+        {
+            "chat": one.chat.external_id,
+            "turns": [one.first_turn, one.last_turn],
+            "value": one.value,
+            "rationale": one.rationale,
+        }
+        for one in examples
+    ]
+
+
+def _check(criterion: Criterion, text: str, examples: Sequence[ExampleChoice], reason: str) -> None:
+    if not reason.strip():
+        raise FieldProblem("reason", "is missing: say what is new in it")
+    findings = prompt_lint(criterion=criterion, text=text, examples=examples)
+    if errors := [finding for finding in findings if finding.level == Level.ERROR]:
+        raise FaultyPrompt(errors)

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.utils import timezone
 
 from evaluation.core.examples import ExampleShape, check_example, check_mixture
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.prompts import sections
 from evaluation.models.prompts import FewShotExample, PromptVersion
-from evaluation.selectors.prompts import newest_versions, next_number
+from evaluation.selectors.leaks import MEASURED, measured_chats
+from evaluation.selectors.prompts import newest_versions, next_number, tried_version
 from evaluation.services.prompts import champions_ensure
 from labeling.core.problems import FieldProblem, InputProblem, shown
 from labeling.core.sampling import has_near
@@ -20,8 +21,6 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 LONGEST_PROMPT = 100_000
-# The judge is measured on these; an example from them would tell it the answer.
-MEASURED = (Split.DEV, Split.HOLDOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +68,56 @@ def prompt_version_add(
     # A draft must not become version 1: that one is the shipped or generated champion.
     champions_ensure(criteria=[criterion])
     Criterion.objects.select_for_update().get(pk=criterion.pk)
-    _check_text(text)
-    _check_examples(criterion, examples)
+    prompt_check(criterion=criterion, text=text, examples=examples)
     versions = PromptVersion.objects.filter(criterion=criterion)
     digest = prompt_hash(text=text, examples=examples)
     known = None if again else versions.filter(content_hash=digest).first()
     if known is not None:
         return known
-    added = PromptVersion.objects.create(
+    return version_store(
         criterion=criterion,
         number=next_number(criterion),
         text=text,
-        content_hash=digest,
+        examples=examples,
         origin=origin,
         base=base,
         reason=reason,
         author=author,
     )
-    FewShotExample.objects.bulk_create(_row(added, n, one) for n, one in enumerate(examples))
-    return added
+
+
+def version_store(
+    *,
+    criterion: Criterion,
+    number: int | None,
+    text: str,
+    examples: Sequence[ExampleChoice],
+    origin: str,
+    base: PromptVersion | None,
+    author: User | None,
+    reason: str = "",
+) -> PromptVersion:
+    """Write a version that was checked; without a number it is only tried.
+
+    Where the same content was tried before, its row becomes the version: judges that asked it point there.
+    """
+    digest = prompt_hash(text=text, examples=examples)
+    row = tried_version(criterion=criterion, content_hash=digest)
+    if row is None:
+        row = PromptVersion(criterion=criterion, text=text, content_hash=digest)
+    row.number, row.origin, row.base, row.reason, row.author = number, origin, base, reason, author
+    row.created_at = timezone.now()
+    created = row.pk is None
+    row.save()
+    if created:
+        FewShotExample.objects.bulk_create(_row(row, n, one) for n, one in enumerate(examples))
+    return row
+
+
+def prompt_check(*, criterion: Criterion, text: str, examples: Sequence[ExampleChoice]) -> None:
+    """Raise PromptRefused for what no version of this criterion's prompt may be."""
+    _check_text(text)
+    _check_examples(criterion, examples)
 
 
 def prompt_hash(*, text: str, examples: Sequence[ExampleChoice]) -> str:
@@ -125,11 +155,16 @@ def _check_text(text: str) -> None:
 
 
 def _check_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
-    allow_na = newest_versions(criteria=[criterion])[criterion.pk].allow_na
     try:
         check_mixture([example.value for example in examples])
     except FieldProblem as problem:
         raise PromptRefused(problem.field, problem.message) from None
+    examples_check(criterion=criterion, examples=examples)
+
+
+def examples_check(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
+    """Raise PromptRefused for an example that a prompt may not have; how they are mixed is another matter."""
+    allow_na = newest_versions(criteria=[criterion])[criterion.pk].allow_na
     for index, example in enumerate(examples):
         try:
             check_example(_shape(example), allow_na=allow_na)
@@ -177,8 +212,7 @@ def _check_resemblance(examples: Sequence[ExampleChoice]) -> None:
     """No chat has the same or nearly the same messages as one of dev or holdout; which one is not told."""
     if not examples:
         return
-    membership = ChatSetMember.objects.filter(chat=OuterRef("pk"), split__in=MEASURED)
-    measured = Chat.objects.filter(Exists(membership))
+    measured = measured_chats()
     hashes = [example.chat.content_hash for example in examples]
     same = set(measured.filter(content_hash__in=hashes).values_list("content_hash", flat=True))
     near = measured.filter(near_hash__isnull=False).values_list("near_hash", flat=True)

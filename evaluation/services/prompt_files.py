@@ -12,6 +12,7 @@ from evaluation.models.prompts import FewShotExample, PromptVersion
 from evaluation.selectors.prompts import champions
 from evaluation.services.example_files import ExampleFile, examples_read, refused_in_file
 from evaluation.services.examples import PromptRefused, prompt_hash, prompt_version_add
+from evaluation.services.linting import prompt_lint
 from evaluation.services.prompts import champions_ensure
 from labeling.core.importing import Ignored, ImportResult, read_text
 from labeling.core.problems import FieldProblem, ImportProblem, InputProblem, shown
@@ -62,9 +63,9 @@ def prompts_import(folder: Path, *, reason: str) -> ImportResult:
         criterion = Criterion.objects.filter(key=path.name.removesuffix(TEXT)).first()
         if criterion is None:
             raise ImportProblem(str(path), None, "", f"there is no criterion {shown(path.stem)}")
-        outcome, note = _import(path, criterion, reason=reason, ignored=ignored)
+        outcome, said = _import(path, criterion, reason=reason, ignored=ignored)
         counts[outcome] += 1
-        notes += [note] if note else []
+        notes += said
     return ImportResult(
         created=counts["created"],
         unchanged=counts["unchanged"],
@@ -96,26 +97,31 @@ def _files(folder: Path) -> list[Path]:
     return found
 
 
-def _import(path: Path, criterion: Criterion, *, reason: str, ignored: Ignored) -> tuple[str, str]:
-    """What became of one file, and what has to be said about it."""
+def _import(path: Path, criterion: Criterion, *, reason: str, ignored: Ignored) -> tuple[str, list[str]]:
+    """What became of one file, and what has to be said about it, the lint's findings too."""
     file = prompt_read(path, criterion=criterion)
     beside = path.with_name(f"{criterion.key}{EXAMPLES}")
     examples = examples_read(beside, ignored=ignored) if beside.exists() else None
     champions_ensure(criteria=[criterion])
     if _known(criterion, file.text, examples):
-        return "unchanged", ""
+        return "unchanged", []
+    choices = examples.choices if examples else ()
     base = PromptVersion.objects.filter(criterion=criterion, number=file.version or 0).first()
     try:
         added = prompt_version_add(
             criterion=criterion,
             text=file.text,
-            examples=examples.choices if examples else (),
+            examples=choices,
             reason=reason,
             base=base,
         )
     except PromptRefused as problem:
         raise refused_in_file(problem, prompt=path, examples=examples) from None
-    return "created", _said(path, criterion, added, base)
+    findings = prompt_lint(criterion=criterion, text=file.text, examples=choices)
+    return "created", [
+        _said(path, criterion, added, base),
+        *(f"{path}: {finding.line}" for finding in findings),
+    ]
 
 
 def _said(path: Path, criterion: Criterion, added: PromptVersion, base: PromptVersion | None) -> str:

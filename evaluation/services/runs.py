@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from django.db import models, transaction
+from django.db.models import Exists, OuterRef
 
 from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.budget import budget_check, budget_recount
@@ -15,9 +16,9 @@ from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, RunChat, Unit
 from evaluation.runner.plan import current_prices
-from evaluation.services.judges import judge_ensure
+from evaluation.services.judges import groups_of, judge_ensure
 from labeling.core.problems import InputProblem
-from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
@@ -33,14 +34,16 @@ class RunRefused(InputProblem):
 class RunChoice:
     """What a run covers: criteria (none = the whole rubric), a split ('' = all), the first `limit` chats.
 
-    `purpose` says what for. `budget_usd` caps what it may spend. `audit` is the share of readable answers (0
-    to 1) that the formatter reads once more without their block; verdicts do not depend on it. No two runs
-    share a `source_hash`.
+    `chats` names members of the set by id, for those alone. `purpose` says what for; a try never covers a
+    chat that is holdout in any set. `budget_usd` caps what it may spend. `audit` is the share of readable
+    answers (0 to 1) that the formatter reads once more without their block; verdicts do not depend on it. No
+    two runs share a `source_hash`.
     """
 
     criteria: Sequence[str] = ()
     split: str = ""
     limit: int | None = None
+    chats: Sequence[int] | None = None
     replicate: int = 0
     mode: Run.Mode = Run.Mode.LIVE
     purpose: Run.Purpose = Run.Purpose.EVALUATION
@@ -98,12 +101,10 @@ def run_start(
 @transaction.atomic
 def run_repeat(run: Run, *, purpose: Run.Purpose, by: User | None = None) -> Run:
     """Plan the same judge over the same chats under the next free replicate: everything is asked anew."""
-    same = Run.objects.filter(judge=run.judge, chat_set=run.chat_set)
-    last = same.aggregate(last=models.Max("replicate"))["last"]
     repeated = Run.objects.create(
         judge=run.judge,
         chat_set=run.chat_set,
-        replicate=last + 1,
+        replicate=next_replicate(judge=run.judge, chat_set=run.chat_set),
         mode=run.mode,
         purpose=purpose,
         budget_usd=run.budget_usd,
@@ -115,6 +116,12 @@ def run_repeat(run: Run, *, purpose: Run.Purpose, by: User | None = None) -> Run
     _add(RunChat, (RunChat(run=repeated, chat_id=chat, split=split, weight=w) for chat, split, w in covered))
     _add(Unit, _units(repeated, run.judge, [chat for chat, _, _ in covered]))
     return repeated
+
+
+def next_replicate(*, judge: Judge, chat_set: ChatSet | None) -> int:
+    """The first replicate after all that this judge has been asked under on this set; 1 where it was not."""
+    same = Run.objects.filter(judge=judge, chat_set=chat_set)
+    return int(same.aggregate(last=models.Max("replicate"))["last"] or 0) + 1
 
 
 @transaction.atomic
@@ -149,15 +156,46 @@ def chosen_criteria(chat_set: ChatSet, keys: Sequence[str]) -> list[Criterion]:
     return [row for row in rows if not keys or row.key in keys]
 
 
+def asked_together(
+    *, chat_set: ChatSet, criterion: Criterion, judge: JudgeChoice, endpoint: Endpoint
+) -> tuple[str, ...]:
+    """The keys of the criteria that are asked in one call with this one: a change of one touches them all.
+
+    Raises RunRefused for a criterion that the set's rubric does not ask.
+    """
+    criteria = chosen_criteria(chat_set, ())
+    for _, keys in groups_of(choice=judge, endpoint=endpoint, criteria=criteria):
+        if criterion.key in keys:
+            return keys
+    raise RunRefused(f"{criterion.key} is no active criterion of the rubric {chat_set.rubric.name!r}")
+
+
 def chosen_members(chat_set: ChatSet, run: RunChoice) -> models.QuerySet[ChatSetMember]:
     """The chats a run is to cover, in the set's order. Raises RunRefused when there is none."""
     members = chat_set.members.order_by("position")
     if run.split:
         members = members.filter(split=run.split)
+    if run.chats is not None:
+        members = _named(members, run.chats, chat_set)
     if not members.exists():
         where = f"split {run.split!r} of " if run.split else ""
         raise RunRefused(f"no chats in {where}the set {chat_set.name!r}")
+    if run.purpose == Run.Purpose.TRY and members.filter(_held_out()).exists():
+        raise RunRefused("a try asks about no chat of the holdout")
     return members[: run.limit] if run.limit else members
+
+
+def _named(
+    members: models.QuerySet[ChatSetMember], chat_ids: Sequence[int], chat_set: ChatSet
+) -> models.QuerySet[ChatSetMember]:
+    named = members.filter(chat__in=chat_ids)
+    if strange := set(chat_ids) - set(named.values_list("chat_id", flat=True)):
+        raise RunRefused(f"chat {min(strange)} is not in the set {chat_set.name!r}, or not in this split")
+    return named
+
+
+def _held_out() -> Exists:
+    return Exists(ChatSetMember.objects.filter(chat=OuterRef("chat"), split=Split.HOLDOUT))
 
 
 def _group_count(judge: Judge) -> int:

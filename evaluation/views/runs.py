@@ -16,7 +16,7 @@ from evaluation.selectors.engine_stats import run_engine_stats
 from evaluation.selectors.ledger import run_ledger
 from evaluation.selectors.progress import run_progress
 from evaluation.selectors.recipes import judge_roles, judge_settings
-from evaluation.selectors.runs import RunFilter, run_filters, run_rows
+from evaluation.selectors.runs import RunFilter, run_filters, run_rows, runs_open_to
 from evaluation.selectors.runs import run_list as all_runs
 from evaluation.services.control import (
     CANCELLABLE,
@@ -42,8 +42,10 @@ ACTS: dict[str, tuple[Callable[..., object], str]] = {
 @require_safe
 def run_list(request: HttpRequest) -> HttpResponse:
     """Runs, newest first; the address filters them."""
-    only = RunFilter(*(request.GET.get(name, "") for name in ("state", "set", "engine")))
-    page = Paginator(all_runs(only), RUNS_A_PAGE).get_page(request.GET.get("page"))
+    only = RunFilter(*(request.GET.get(name, "") for name in ("state", "set", "engine", "purpose")))
+    page = Paginator(all_runs(only, among=runs_open_to(request.user)), RUNS_A_PAGE).get_page(
+        request.GET.get("page")
+    )
     rows = run_rows(list(page))
     context = {
         "page_obj": page,
@@ -62,8 +64,7 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
 
     The page asks for its progress with the state it has `seen`; in another state all of it is new.
     """
-    runs = Run.objects.select_related("judge", "chat_set", "started_by")
-    run = get_object_or_404(runs, pk=run_id)
+    run = get_object_or_404(runs_open_to(request.user).select_related("started_by"), pk=run_id)
     again = bool(request.headers.get("HX-Request"))
     if again and request.GET.get("seen", run.state) == run.state:
         return render(request, "evaluation/_run_progress.html", _progress(run))
@@ -78,7 +79,7 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_safe
 def run_engine(request: HttpRequest, run_id: int) -> HttpResponse:
     """How a run's engine behaved: a part of its page, as counting many verdicts takes seconds."""
-    run = get_object_or_404(Run, pk=run_id)
+    run = get_object_or_404(runs_open_to(request.user), pk=run_id)
     return render(request, "evaluation/_engine.html", {"engine": run_engine_stats(run)})
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Who = Literal["judge", "people"]
+# `before`: the judge as it was, beside the one that may replace it.
+Who = Literal["judge", "people", "before"]
 PADDING = 14  # px from the edge of a plot to its first lane, and between lanes
 
 

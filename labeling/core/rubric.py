@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from labeling.core.importing import KEY_LIMIT, NAME_LIMIT, Fields, Ignored
@@ -84,13 +84,13 @@ def rubric_of(fields: Fields, ignored: Ignored | None = None) -> RubricSpec:
         _dimension(Fields(item, f"dimensions[{n}]"), ignored)
         for n, item in enumerate(fields.items("dimensions"))
     )
-    _check_once("dimensions", [dimension.key for dimension in dimensions])
+    check_once("dimensions", [dimension.key for dimension in dimensions])
     keys = {dimension.key for dimension in dimensions}
     criteria = tuple(
-        _criterion(Fields(item, f"criteria[{n}]"), keys, ignored)
+        criterion_of(Fields(item, f"criteria[{n}]"), keys, ignored)
         for n, item in enumerate(fields.items("criteria"))
     )
-    _check_once("criteria", [criterion.key for criterion in criteria])
+    check_once("criteria", [criterion.key for criterion in criteria])
     ignored.note(fields.unknown(RUBRIC_FIELDS))
     return RubricSpec(fields.text("name", limit=NAME_LIMIT, blank=False), dimensions, criteria)
 
@@ -114,7 +114,12 @@ def _dimension(fields: Fields, ignored: Ignored) -> DimensionSpec:
     return DimensionSpec(key, fields.text("name", limit=NAME_LIMIT, blank=False))
 
 
-def _criterion(fields: Fields, dimensions: set[str], ignored: Ignored) -> CriterionSpec:
+def criterion_of(fields: Fields, dimensions: Collection[str], ignored: Ignored) -> CriterionSpec:
+    """
+    Validate one criterion, whose dimension must be one of these keys.
+
+    Raises FieldProblem.
+    """
     ignored.note(fields.unknown(CRITERION_FIELDS), "criteria[].")
     key = fields.text("key", limit=CRITERION_KEY_LIMIT)
     if not CRITERION_KEY.fullmatch(key):
@@ -123,7 +128,8 @@ def _criterion(fields: Fields, dimensions: set[str], ignored: Ignored) -> Criter
         )
     dimension = fields.text("dimension")
     if dimension not in dimensions:
-        raise fields.refuse("dimension", f"{shown(dimension)} is not one of the file's dimensions")
+        known = ", ".join(sorted(dimensions))
+        raise fields.refuse("dimension", f"{shown(dimension)} is none of the dimensions: {known}")
     return CriterionSpec(
         key=key,
         dimension=dimension,
@@ -147,7 +153,8 @@ def _knowledge(fields: Fields) -> tuple[str, ...]:
     return tuple(dict.fromkeys(keys))
 
 
-def _check_once(field: str, keys: Iterable[str]) -> None:
+def check_once(field: str, keys: Iterable[str]) -> None:
+    """Raise FieldProblem for the first key that stands twice in the list `field`."""
     seen: set[str] = set()
     for n, key in enumerate(keys):
         if key in seen:

@@ -57,6 +57,8 @@ _TURNS = re.compile(
     r"(?::\s*(?:[\"“”](?P<quote>[^\"“”]*)[\"“”]|(?P<none>none)))?\]"
     r"|\bm0*(?P<bare>\d{1,4})\b"
 )
+_NAMED_CHATS = re.compile(r"\bchats?\s+\d{1,3}(?:(?:,|\s+and|,\s+and|\s*[–&])\s*\d{1,3})*", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+")
 
 
 def hidden_mark(char: str, before: str = "", after: str = "") -> str:
@@ -158,6 +160,18 @@ def rationale(text: str, turns: Mapping[int, str] | None = None) -> str:
     return _render(prose, _CITING, {"turns": turns}) + block
 
 
+def numbered_chats(text: str, links: Mapping[int, str]) -> str:
+    """
+    Markdown in which the number of a chat (“chat 3”, “chats 1 and 4”) is a link to what `links` names.
+
+    Examples
+    --------
+    >>> numbered_chats("Chats 1 and 9 differ.", {1: "/chats/7/"})
+    '<p>Chats <a href="/chats/7/" class="t">1</a> and 9 differ.</p>'
+    """
+    return _render(text, _NUMBERING, {"chats": links})
+
+
 def marked_rationale(text: str) -> str:
     """
     A brief whose quotes a machine has marked `[verified]` or `[not in m7]`: the marks as chips.
@@ -251,20 +265,41 @@ def _without_targets(tokens: list[Token]) -> Iterable[Token]:
 
 def _turn_links(state: StateCore) -> None:
     turns = state.env.get("turns")
+    _each_text(state, lambda token: _linked(token, turns))
+
+
+def _chat_links(state: StateCore) -> None:
+    links = state.env.get("chats", {})
+    _each_text(state, lambda token: _with_chats(token, links))
+
+
+def _each_text(state: StateCore, linked: Callable[[Token], Iterable[Token]]) -> None:
+    """Put what `linked` makes of it in the place of every text outside links."""
     for block in state.tokens:
         if block.type == "inline" and block.children:
-            block.children = list(_with_citations(block.children, turns))
+            block.children = list(_outside_links(block.children, linked))
 
 
-def _with_citations(tokens: list[Token], turns: Mapping[int, str] | None) -> Iterable[Token]:
+def _outside_links(tokens: list[Token], linked: Callable[[Token], Iterable[Token]]) -> Iterable[Token]:
     inside_link = False
     for token in tokens:
         if token.type in {"link_open", "link_close", "span_open", "span_close"}:
             inside_link = token.nesting == 1
         if token.type == "text" and not inside_link:
-            yield from _linked(token, turns)
+            yield from linked(token)
         else:
             yield token
+
+
+def _with_chats(token: Token, links: Mapping[int, str]) -> Iterable[Token]:
+    end = 0
+    for named in _NAMED_CHATS.finditer(token.content):
+        for match in _NUMBER.finditer(token.content, named.start(), named.end()):
+            if int(match[0]) in links:
+                yield _text(token.content[end : match.start()])
+                yield from _link(links[int(match[0])], match[0])
+                end = match.end()
+    yield _text(token.content[end:])
 
 
 def _linked(token: Token, turns: Mapping[int, str] | None) -> Iterable[Token]:
@@ -316,8 +351,12 @@ def _folded(text: str) -> str:
 
 
 def _turn_link(number: int, label: str = "") -> Iterable[Token]:
-    yield Token("link_open", "a", 1, attrs={"href": f"#m{number}", "class": "t"})
-    yield _text(label or f"turn {number}")
+    return _link(f"#m{number}", label or f"turn {number}")
+
+
+def _link(target: str, label: str) -> Iterable[Token]:
+    yield Token("link_open", "a", 1, attrs={"href": target, "class": "t"})
+    yield _text(label)
     yield Token("link_close", "a", -1)
 
 
@@ -334,3 +373,4 @@ def _text(content: str) -> Token:
 
 _PLAIN = _parser(_plain_headings, _inert_links)
 _CITING = _parser(_plain_headings, _inert_links, _turn_links)
+_NUMBERING = _parser(_plain_headings, _inert_links, _chat_links)

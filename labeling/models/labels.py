@@ -155,6 +155,7 @@ class Label(models.Model):
         IMPORT = "import", "Import"
         API = "api", "API"
         DEMO = "demo", "Written for the demo"
+        CARRIED = "carried", "Carried over from another criterion"
 
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
@@ -171,7 +172,7 @@ class Label(models.Model):
     post_reveal = models.BooleanField(default=False)
     revision = models.PositiveIntegerField(default=1)
     active_ms = models.PositiveIntegerField(default=0)
-    source = models.CharField(max_length=6, choices=Source.choices, default=Source.SCREEN)
+    source = models.CharField(max_length=7, choices=Source.choices, default=Source.SCREEN)
     given_at = models.DateTimeField()
 
     objects = LabelQuerySet.as_manager()

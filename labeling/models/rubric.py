@@ -119,3 +119,31 @@ class CriterionVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.criterion_id} v{self.number}"
+
+
+class CriterionLineage(models.Model):
+    """A criterion that took the place of a retired one; append-only."""
+
+    class Kind(models.TextChoices):
+        SPLIT = "split", "Split"
+        MERGE = "merge", "Merged"
+        REPLACE = "replace", "Replaced"
+
+    old = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    new = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=7, choices=Kind.choices)
+    # Whether the labels of the old one became labels of the new one too.
+    carries_labels = models.BooleanField(default=False)
+    reason = models.TextField()
+    by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["old", "new"], name="lineage_once"),
+            models.CheckConstraint(condition=~models.Q(old=models.F("new")), name="lineage_of_two"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.old_id} → {self.new_id}"

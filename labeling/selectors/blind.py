@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from labeling.models.chats import Chat
+from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import User
 from labeling.selectors.labels import through_with
@@ -24,9 +24,19 @@ def chats_shown(*, user: User | AnonymousUser) -> QuerySet[Chat]:
     return chats.exclude(pk__in=_to_label(user)) if _labels(user) else chats
 
 
+def reads_holdout(*, user: User | AnonymousUser) -> bool:
+    """Whether the user may read the chats that are holdout in any set."""
+    return user.has_perm("labeling.see_holdout")
+
+
+def held_out() -> QuerySet[ChatSetMember, int]:
+    """A subquery of the chats that are holdout in any set."""
+    return ChatSetMember.objects.filter(split=Split.HOLDOUT).values_list("chat_id", flat=True)
+
+
 def sees_every_chat(*, user: User | AnonymousUser) -> bool:
     """Whether there is no need to look which chats are shown."""
-    return user.has_perm("labeling.see_holdout") and not _labels(user)
+    return reads_holdout(user=user) and not _labels(user)
 
 
 def _labels(user: User | AnonymousUser) -> bool:

@@ -100,22 +100,33 @@ def draft_revisions(*, assignment: Assignment, criterion_ids: Iterable[int]) -> 
     submitting replaces it. Nor does it hide a draft: drafts end with the submitting of a chat that was done
     before this assignment was taken.
     """
-    mine = {"chat": assignment.chat_id, "rater": assignment.rater_id}
+    mine = {"label__chat": assignment.chat_id, "label__rater": assignment.rater_id}
+    return newest_drafts().filter(
+        drafts_left(assignment=assignment), **mine, label__criterion__in=criterion_ids
+    )
+
+
+def newest_drafts() -> QuerySet[LabelRevision]:
+    """Of each label the draft that its rater saved last, unless they withdrew it."""
     saved = LabelRevision.objects.filter(
         label=OuterRef("label"), state__in=(Label.State.DRAFT, Label.State.CLEARED)
     )
+    return LabelRevision.objects.filter(
+        state=Label.State.DRAFT, number=Subquery(saved.order_by("-number").values("number")[:1])
+    )
+
+
+def drafts_left(*, assignment: Assignment) -> Q:
+    """Of the rater's drafts on its chat, those that did not end before they took it."""
     done = Assignment.objects.filter(
-        **mine, state=Assignment.State.SUBMITTED, submitted_at__gte=OuterRef("created_at")
+        chat=assignment.chat_id,
+        rater=assignment.rater_id,
+        state=Assignment.State.SUBMITTED,
+        submitted_at__gte=OuterRef("created_at"),
     )
     if assignment.taken_at is not None:
         done = done.filter(submitted_at__lte=assignment.taken_at)
-    return LabelRevision.objects.filter(
-        ~Exists(done),
-        **{f"label__{name}": value for name, value in mine.items()},
-        label__criterion__in=criterion_ids,
-        state=Label.State.DRAFT,
-        number=Subquery(saved.order_by("-number").values("number")[:1]),
-    )
+    return Q(~Exists(done))
 
 
 def answers_of(*, assignment: Assignment, criteria: Sequence[Criterion]) -> dict[str, Answer]:

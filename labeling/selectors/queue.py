@@ -1,20 +1,23 @@
 """A rater's queue: own jobs with own numbers, nothing of anybody else."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import or_
 
 from django.contrib.auth.models import Group
-from django.db.models import Avg, Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from labeling.core.orders import gold_ahead
 from labeling.models.chats import ChatSet
-from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob, LabelRevision
+from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob
 from labeling.models.people import Rater, User
+from labeling.models.rubric import Criterion
 from labeling.selectors.jobs import round_left
-from labeling.selectors.labels import EXPIRED
+from labeling.selectors.labels import EXPIRED, drafts_left, newest_drafts
 
 RECENT = 10
 CLOSED_SHOWN = 5
@@ -172,7 +175,10 @@ def free_gold(*, rater_id: int) -> QuerySet[Assignment]:
     labelled = Label.objects.filter(**own, state=Label.State.SUBMITTED)
     asked = LabelingJob.criteria.through.objects.filter(labelingjob=OuterRef(OuterRef("job")))
     known = Adjudication.objects.filter(
-        chat=OuterRef("chat"), criterion__in=asked.values("criterion"), replaced_at__isnull=True
+        chat=OuterRef("chat"),
+        criterion__in=asked.values("criterion"),
+        criterion__state=Criterion.State.ACTIVE,
+        replaced_at__isnull=True,
     )
     patterns = Assignment.objects.filter(kind=Assignment.Kind.GOLD, state=Assignment.State.OPEN)
     return patterns.filter(~touched(rater_id=rater_id), ~Exists(submitted), ~Exists(labelled), Exists(known))
@@ -198,7 +204,7 @@ def queue_for(*, rater: Rater) -> Queue:
     first = held_up(jobs=jobs, rater=rater)
     pace = submitted.filter(active_ms__gt=0).aggregate(ms=Avg("active_ms"))["ms"]
     in_work = {row.job_id: row for row in _in_work(own).order_by("-pk")}  # the one taken first wins
-    drafts = _drafts(rater, [row.chat_id for row in in_work.values()])
+    drafts = _drafts(rater, in_work.values())
     rows = [
         _job(
             job,
@@ -293,11 +299,13 @@ def _in_work(own: QuerySet[Assignment]) -> QuerySet[Assignment]:
     return leased.select_related("chat__topic")
 
 
-def _drafts(rater: Rater, chat_ids: list[int]) -> set[tuple[int, int]]:
-    """(chat, criterion) pairs that hold a draft answer."""
-    rows = LabelRevision.objects.filter(
-        label__rater=rater, label__chat__in=chat_ids, number=F("label__revision"), state=Label.State.DRAFT
-    )
+def _drafts(rater: Rater, in_work: Collection[Assignment]) -> set[tuple[int, int]]:
+    """(chat, criterion) pairs with a draft that waits to be submitted with one of these chats."""
+    if not in_work:
+        return set()
+    chats = [row.chat_id for row in in_work]
+    here = (Q(label__chat=row.chat_id) & drafts_left(assignment=row) for row in in_work)
+    rows = newest_drafts().filter(reduce(or_, here), label__rater=rater, label__chat__in=chats)
     return set(rows.values_list("label__chat_id", "label__criterion_id"))
 
 
@@ -310,7 +318,7 @@ def _job(
     drafts: set[tuple[int, int]],
     pace: float | None,
 ) -> QueueJob:
-    asked = [criterion.pk for criterion in job.criteria.all()]
+    asked = [row.pk for row in job.criteria.all() if row.state == Criterion.State.ACTIVE]
     return QueueJob(
         id=job.pk,
         name=job.name,

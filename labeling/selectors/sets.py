@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Consensus, Label, LabelingJob
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown
+from labeling.selectors.blind import chats_shown, held_out, reads_holdout
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,10 @@ class SetRow:
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """One topic of a set: chats by split, and the answers people have come to, all criteria together."""
+    """One topic of a set: chats by split, and the answers people have come to, all criteria together.
+
+    `held`: without a name and without answers, the chats held out from the reader, whatever their topics.
+    """
 
     topic: str
     train: int
@@ -40,6 +43,7 @@ class TopicRow:
     labelled: int
     answered: int
     unresolved: int
+    held: bool = False
 
     @property
     def chats(self) -> int:
@@ -87,29 +91,45 @@ def _labelled_chats() -> QuerySet[ChatSetMember]:
     return ChatSetMember.objects.filter(Exists(answered)).order_by()
 
 
-def topic_rows(*, chat_set: ChatSet) -> list[TopicRow]:
-    """The set's topics by name, holdout chats included: these are numbers only."""
+def topic_rows(*, chat_set: ChatSet, user: User | AnonymousUser) -> list[TopicRow]:
+    """The set's topics by name, then one row without a name for the holdout of all topics.
+
+    That row, of chats that are holdout in any set, is for who may not read those: neither their topics nor
+    how far the labels of a single one are is told. For all others they are counted in their topics.
+    """
     members = ChatSetMember.objects.filter(chat_set=chat_set).order_by()
-    sizes = members.values_list("chat__topic__name").annotate(
-        train=Count("pk", filter=Q(split=Split.TRAIN)),
-        dev=Count("pk", filter=Q(split=Split.DEV)),
-        holdout=Count("pk", filter=Q(split=Split.HOLDOUT)),
-    )
+    if reads_holdout(user=user):
+        return _by_topic(chat_set, members)
+    held = members.filter(chat__in=held_out())
+    sizes = held.aggregate(**_sizes())
+    rows = _by_topic(chat_set, members.exclude(chat__in=held_out()))
+    outside = TopicRow(topic="", labelled=0, answered=0, unresolved=0, held=True, **sizes)
+    return [*rows, outside] if outside.chats else rows
+
+
+def _sizes() -> dict[str, Count]:
+    """Members by split, in the order of a row."""
+    return {
+        split.value: Count("pk", filter=Q(split=split)) for split in (Split.TRAIN, Split.DEV, Split.HOLDOUT)
+    }
+
+
+def _by_topic(chat_set: ChatSet, members: QuerySet[ChatSetMember]) -> list[TopicRow]:
+    sizes = members.values_list("chat__topic__name").annotate(**_sizes())
     tied = Q(state=Consensus.State.UNRESOLVED)
-    cells = _consensus(chat_set).values_list("chat__topic__name")
-    counts = cells.annotate(
-        labelled=Count("chat", distinct=True),
-        answered=Count("pk", filter=~tied),
-        unresolved=Count("pk", filter=tied),
+    cells = Consensus.objects.filter(chat__in=members.values("chat"), criterion__rubric=chat_set.rubric_id)
+    counts = (
+        cells.order_by()
+        .values_list("chat__topic__name")
+        .annotate(
+            labelled=Count("chat", distinct=True),
+            answered=Count("pk", filter=~tied),
+            unresolved=Count("pk", filter=tied),
+        )
     )
     answers = {topic: numbers for topic, *numbers in counts}
     rows = [TopicRow(topic, *numbers, *answers.get(topic, (0, 0, 0))) for topic, *numbers in sizes]
     return sorted(rows, key=lambda row: row.topic)
-
-
-def _consensus(chat_set: ChatSet) -> QuerySet[Consensus]:
-    members = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
-    return Consensus.objects.filter(chat__in=members, criterion__rubric=chat_set.rubric_id).order_by()
 
 
 def set_members(

@@ -40,7 +40,7 @@ def set_detail(request: HttpRequest, set_id: int) -> HttpResponse:
 
 
 def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
-    topics = topic_rows(chat_set=chat_set)
+    topics = topic_rows(chat_set=chat_set, user=request.user)
     topic, split = request.GET.get("topic", ""), request.GET.get("split", "")
     members = set_members(chat_set=chat_set, user=request.user, topic=topic, split=split)
     page = Paginator(members, CHATS_A_PAGE).get_page(request.GET.get("page"))
@@ -58,11 +58,12 @@ def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
         "splits": Split.values,
         "exports": list(LABELLING),
         "notices": demo_notices(chat_set=chat_set),
-        "hides_holdout": not request.user.has_perm("labeling.see_holdout"),
+        "hidden": sum(row.chats for row in topics if row.held),
         "hides_own": cast(User, request.user).is_allowed("label_chats"),
     }
 
 
 def _totals(topics: list[TopicRow]) -> dict[str, int]:
     names = ("chats", "train", "dev", "holdout", "labelled", "answered", "unresolved")
-    return {name: sum(getattr(row, name) for row in topics) for name in names}
+    found = {name: sum(getattr(row, name) for row in topics) for name in names}
+    return found | {"open": sum(row.chats for row in topics if not row.held)}

@@ -63,13 +63,17 @@ def test_a_decided_test_shows_its_answer_and_the_counts_behind_it(compared: Comp
     body = body_of(verdicts(fixed=3, broken=14, right=183, ceiling=0.9))
     shown = page_of(lead, make_test(compared, body=body))
     for words in (
-        "Version 2 of Polite Fail",
+        "Version 2 Fail",
+        "Fail. Version 2 is worse than the champion.",
         "polite got worse: 14 broken, 3 fixed of 200 chats (p = 0.004, limit 0.05)",
         "183 still right",
         "14 broken",
         "3 fixed",
-        "Human ceiling, balanced accuracy 0.90",
-        "the judge’s own noise",
+        "Human ceiling 0.90",
+        "Right, share of chats 0.98 → 0.93",
+        "−5.5 pts −10.1 to −1.7",
+        "8% of the verdicts changed",
+        "The change is no larger than that noise.",
     ):
         assert words in shown
     assert "Over all criteria" not in shown
@@ -86,7 +90,7 @@ def test_an_open_test_looks_again_by_itself_and_a_decided_one_does_not(
 ) -> None:
     going, done = make_test(compared), make_test(compared, body=body_of(verdicts(right=200)))
     answers = [lead.get(reverse("alignment:regression_detail", args=[test.pk])) for test in (going, done)]
-    assert [b"hx-trigger" in answer.content for answer in answers] == [True, False]
+    assert [b"every 2s" in answer.content for answer in answers] == [True, False]
     assert "Champion and candidate are being asked." in page_of(lead, going)
     again = make_test(compared, state="confirming")
     assert "a second run of the candidate has to confirm that" in page_of(lead, again)

@@ -9,6 +9,7 @@ from evaluation.core.engines import judge_group
 from evaluation.core.grouping import ENGINE_ROLES, ModelKind, default_sampling
 from evaluation.core.types import (
     Article,
+    Asked,
     Chat,
     Criterion,
     Engine,
@@ -77,7 +78,7 @@ def verdicts(**values: str) -> Reply:
 class Script(Model):
     """Answers each role with its replies, in turn; every request is kept. A call's handle is its number."""
 
-    replies: dict[Role, list[Reply]]
+    replies: dict[Asked, list[Reply]]
     requests: list[Request] = field(default_factory=list)
 
     async def complete(self, request: Request) -> Reply:
@@ -85,10 +86,10 @@ class Script(Model):
         reply = self.replies[request.role].pop(0)
         return replace(reply, call=len(self.requests))
 
-    def asked(self, role: Role) -> list[Request]:
+    def asked(self, role: Asked) -> list[Request]:
         return [request for request in self.requests if request.role == role]
 
-    def prompt(self, role: Role, *, nth: int = 0) -> str:
+    def prompt(self, role: Asked, *, nth: int = 0) -> str:
         return "\n\n".join(message.text for message in self.asked(role)[nth].messages)
 
 
@@ -148,5 +149,5 @@ def only(verdicts: tuple[VerdictResult, ...]) -> VerdictResult:
     return verdict
 
 
-def roles(model: Script) -> list[Role]:
+def roles(model: Script) -> list[Asked]:
     return [request.role for request in model.requests]

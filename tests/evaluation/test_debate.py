@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from evaluation.core.types import Model, Reply, ReplyState, Request, Role
+from evaluation.core.types import Asked, Model, Reply, ReplyState, Request
 from tests.evaluation.scripted import (
     BAD,
     BOTH,
@@ -170,7 +170,7 @@ def test_bad_reply_of_the_judge_is_the_verdicts_state(state: ReplyState) -> None
 def test_endpoint_that_breaks_lets_the_other_advocate_end_first() -> None:
     @dataclass
     class Breaking(Model):
-        ended: list[Role] = field(default_factory=list)
+        ended: list[Asked] = field(default_factory=list)
 
         async def complete(self, request: Request) -> Reply:
             if request.role == "customer":

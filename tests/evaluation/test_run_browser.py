@@ -64,8 +64,8 @@ def test_a_run_is_chosen_estimated_and_started_by_keyboard(lead: Page, live_serv
     tab_to(lead, "Start a run")
     lead.keyboard.press("Enter")
     expect(lead.get_by_role("heading", level=1)).to_have_text("Start a run")
-    lead.wait_for_load_state("load")  # every style is there
     expect(lead.locator("#estimate")).to_contain_text("Choose a chat set")
+    lead.wait_for_load_state("load")  # every style is there
     before = lead.locator(".beside").bounding_box()
     tab_to(lead, "Chat set")
     lead.keyboard.press("ArrowDown")

@@ -1,6 +1,8 @@
 """The rater's queue, the way to the next chat, and the rating page without its script."""
 
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from django.db import connection
@@ -11,11 +13,14 @@ from django.urls import reverse
 from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Assignment
 from labeling.models.people import Role, Workspace
+from labeling.models.rubric import Criterion
 from labeling.selectors.queue import job_progress, queue_for
 from labeling.services.jobs import job_close
+from labeling.services.labels import labels_import
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
 from tests.factories import make_chat, make_user
+from tests.files import write_jsonl
 from tests.labeling.desk import Desk, answer_all, grow, make_desk, user_of
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +56,27 @@ def test_the_queue_offers_the_first_chat_and_then_to_resume(desk: Desk, rater: C
     page = rater.get(reverse("labeling:queue")).content.decode()
     assert "with 2 of 2 answered" in page
     assert "Resume" in page
+
+
+def test_an_import_over_a_draft_leaves_it_counted_as_answered(desk: Desk, rater: Client) -> None:
+    answer_all(desk.taken())
+    given = {"chat_id": "chat-1", "criterion": "polite", "rater": "mara", "value": False}
+    with TemporaryDirectory() as folder:
+        labels_import(path=write_jsonl(Path(folder, "labels.jsonl"), given))
+    assert "with 2 of 2 answered" in rater.get(reverse("labeling:queue")).content.decode()
+
+
+def test_drafts_of_an_earlier_round_with_the_chat_do_not_count_as_answered(desk: Desk) -> None:
+    submit_next(desk)
+    again = desk.opened()
+    assert desk.taken(job=again).chat == desk.chats[0]
+    assert [job.answered for job in queue_for(rater=desk.rater).jobs if job.assignment] == [0]
+
+
+def test_retired_criteria_are_neither_asked_nor_counted(desk: Desk, rater: Client) -> None:
+    answer_all(desk.taken())
+    Criterion.objects.filter(key="polite").update(state="retired")
+    assert "with 1 of 1 answered" in rater.get(reverse("labeling:queue")).content.decode()
 
 
 def test_reading_takes_no_chat(desk: Desk, rater: Client) -> None:

@@ -6,7 +6,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from labeling.models.chats import Chat
+from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Label
 from labeling.models.people import Rater, User
 from labeling.services.submitting import assignment_submit
@@ -95,6 +95,25 @@ def test_an_author_sees_numbers_of_the_holdout_but_none_of_its_chats(
     assert "Holdout chats are not shown" in page.content.decode()
     assert not signed_in(author_user).get(f"{set_url(desk)}?split=holdout").context["chats"]
     assert "chat-2" in signed_in(lead_user).get(set_url(desk)).content.decode()
+
+
+def test_neither_topics_nor_labels_of_the_holdout_are_told_to_authors_one_by_one(
+    desk: Desk, author_user: User, lead_user: User
+) -> None:
+    chat = desk.chats[1]
+    chat.topic = Topic.objects.create(key="odd", name="Odd one")
+    chat.save()
+    answer_all(desk.taken())
+    desk.chat_set.members.filter(chat=chat).update(split="holdout")
+    page = signed_in(author_user).get(set_url(desk))
+    *named, held = page.context["topics"]
+    assert (held.held, held.topic, held.chats, held.labelled) == (True, "", 1, 0)
+    assert all(row.topic != "Odd one" for row in named)
+    assert "Odd one" not in page.content.decode()
+    assert "of 2 chats that are not held out have labels" in page.content.decode()
+    lead = signed_in(lead_user).get(set_url(desk))
+    assert "Odd one" in lead.content.decode()
+    assert not any(row.held for row in lead.context["topics"])
 
 
 def test_a_chat_that_is_holdout_in_another_set_is_hidden_from_authors_here_too(

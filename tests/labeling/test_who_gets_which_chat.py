@@ -131,6 +131,13 @@ def test_a_gold_chat_whose_known_answer_was_withdrawn_does_not_come_any_more() -
     assert withdrawn.chat_id not in gold
 
 
+def test_a_gold_chat_whose_known_answers_are_all_of_retired_criteria_does_not_come() -> None:
+    desk = make_desk(chats=6)
+    job = desk.opened(overlap=2, gold_set=gold_set_of(desk, chats=2), gold_rate=0.5)
+    Criterion.objects.filter(pk=desk.criteria[0].pk).update(state="retired")
+    assert {row.kind for row in work_through(job, desk.rater)} == {"normal"}
+
+
 # ---------- lost leases ----------
 
 

@@ -16,6 +16,8 @@ from alignment.core.report.data import Codes, HumanCode, JudgeCode
 
 Bools = NDArray[np.bool_]
 SUBJECTIVE = "subjective"
+# The paired table, and the answered chats that are left out of it.
+CELLS = ("fixed", "broken", "still_right", "still_wrong", "no_verdict")
 # An endpoint's trouble says nothing of the prompt; any other lack of an answer is the judge's own.
 OUTER = (JudgeCode.FAILED, JudgeCode.NONE)
 
@@ -69,12 +71,33 @@ class PairedVerdicts:
         return self.answered & ~np.isin(self.champion, OUTER) & ~np.isin(self.candidate, OUTER)
 
     @cached_property
+    def cells(self) -> dict[str, Bools]:
+        """Which chats fall into each of CELLS; together they are the answered ones, each once."""
+        # True and False have the same codes on both sides.
+        new, old = self.candidate == self.human, self.champion == self.human
+        compared = self.compared
+        return {
+            "fixed": compared & new & ~old,
+            "broken": compared & old & ~new,
+            "still_right": compared & new & old,
+            "still_wrong": compared & ~new & ~old,
+            "no_verdict": self.answered & ~compared,
+        }
+
+    @cached_property
     def change(self) -> NDArray[np.int8]:
         """By chat: 1 fixed, -1 broken, 0 unchanged or not compared."""
-        # True and False have the same codes on both sides.
-        new = (self.candidate == self.human).astype(np.int8)
-        old = (self.champion == self.human).astype(np.int8)
-        return np.where(self.compared, new - old, 0).astype(np.int8)
+        return self.cells["fixed"].astype(np.int8) - self.cells["broken"].astype(np.int8)
+
+    def count(self, cell: str, among: Bools | None = None) -> int:
+        """How many chats fall into a cell, of all or of those `among`."""
+        found = self.cells[cell]
+        return int((found if among is None else found & among).sum())
+
+    def table(self, among: Bools | None = None) -> PairedTable:
+        """The paired table by who is right, the candidate first; of all chats or of those `among`."""
+        names = ("still_right", "fixed", "broken", "still_wrong")
+        return PairedTable(*(self.count(name, among) for name in names))
 
 
 @dataclass(frozen=True)
@@ -202,29 +225,23 @@ def weigh(criteria: Sequence[PairedVerdicts]) -> Evidence:
 
 
 def _count(verdicts: PairedVerdicts) -> CriterionEvidence:
-    compared, change = verdicts.compared, verdicts.change
-    right = compared & (verdicts.candidate == verdicts.human)
-    fixed, broken = int((change > 0).sum()), int((change < 0).sum())
-    both = int(right.sum()) - fixed
+    table = verdicts.table()
     return CriterionEvidence(
         key=verdicts.key,
         tier=verdicts.tier,
-        table=PairedTable(both, fixed, broken, int(compared.sum()) - both - fixed - broken),
-        left_out=int(verdicts.answered.sum() - compared.sum()),
+        table=table,
+        left_out=verdicts.count("no_verdict"),
         classes=(_of_class(verdicts, HumanCode.TRUE), _of_class(verdicts, HumanCode.FALSE)),
         before=_confusion(verdicts, verdicts.champion),
         after=_confusion(verdicts, verdicts.candidate),
         ceiling=verdicts.ceiling,
-        p_worse=mcnemar_midp(broken, fixed),
+        p_worse=mcnemar_midp(table.second, table.first),
     )
 
 
 def _of_class(verdicts: PairedVerdicts, answer: HumanCode) -> ClassChange:
-    here = verdicts.compared & (verdicts.human == answer)
-    change = verdicts.change[here]
-    return ClassChange(
-        answer is HumanCode.TRUE, int(here.sum()), int((change > 0).sum()), int((change < 0).sum())
-    )
+    table = verdicts.table(verdicts.human == answer)
+    return ClassChange(answer is HumanCode.TRUE, table.n, table.first, table.second)
 
 
 def _confusion(verdicts: PairedVerdicts, judge: Codes) -> Confusion:

@@ -20,6 +20,7 @@ SHARES = (
     "ceiling_gap",
     "largest_left_out",
 )
+LONGEST_NAME = 120
 COUNTS = ("version", "class_minimum", "single_minimum", "single_many", "openings_warning")
 
 
@@ -84,8 +85,8 @@ class GatePolicy:
         for name in ("confirm", "authors_release"):
             if not isinstance(getattr(self, name), bool):
                 raise FieldProblem(name, "must be true or false")
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise FieldProblem("name", "must be a text")
+        if not isinstance(self.name, str) or not 0 < len(self.name.strip()) <= LONGEST_NAME:
+            raise FieldProblem("name", f"must be a text of at most {LONGEST_NAME} characters")
         if self.single_many < self.single_minimum:
             raise FieldProblem("single_many", "must not be below single_minimum")
 

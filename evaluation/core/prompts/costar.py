@@ -1,12 +1,17 @@
-"""Splits a criterion's prompt into its CO-STAR sections."""
+"""Splits a criterion's prompt into its CO-STAR sections, and puts changed sections back in their places."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
-HEADINGS = ("context", "objective", "style", "tone", "audience", "response", "examples")
+from labeling.core.problems import FieldProblem
+
+COSTAR = ("context", "objective", "style", "tone", "audience", "response")
+HEADINGS = (*COSTAR, "examples")
 PREAMBLE = ""
 
 _HEADING = re.compile(r"^#{1,2}[ \t]+(" + "|".join(HEADINGS) + r")[ \t]*:?[ \t]*#*[ \t]*$", re.IGNORECASE)
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _CODE_FENCE = re.compile(r"^[ \t]*(?:```|~~~)")
 _SLOT = re.compile(r"^[ \t]*\{\{[ \t]*knowledge[ \t]*\}\}[ \t]*$", re.MULTILINE)
 
@@ -42,3 +47,92 @@ def fill_knowledge(text: str, *, knowledge: str) -> tuple[str, bool]:
     """Return `text` with the line `{{knowledge}}` replaced, and whether it had one."""
     filled, count = _SLOT.subn(lambda _: knowledge, text)
     return filled, count > 0
+
+
+def panes_of(markdown: str) -> dict[str, str] | None:
+    """Return the text of each of the six sections, "" for one that is not there.
+
+    None for a text that cannot be edited section by section without moving or hiding something of it: words
+    before the first heading, a section of examples, a heading twice or out of order, a code block that does
+    not end, CR line ends.
+
+    >>> panes_of("# Objective\\nIs it so?\\n")["objective"]
+    'Is it so?'
+    """
+    (_, before), *parts = _parts(markdown)
+    held = {_named(heading): body.strip() for heading, body in parts}
+    in_order = [_named(heading) for heading, _ in parts] == [name for name in COSTAR if name in held]
+    if "\r" in markdown or before.strip() or not in_order or any(map(_fault, held.values())):
+        return None
+    return {name: held.get(name, "") for name in COSTAR}
+
+
+def with_panes(markdown: str, panes: Mapping[str, str]) -> str:
+    """Return the text with these sections in place of its own; headings and the space around them stay.
+
+    A section that the text lacks gets its heading, in CO-STAR order, once it has words. With what `panes_of`
+    returned it is the text itself. Raises FieldProblem, its field the section, for a section that would not
+    end where its pane does, and with field "sections" for a text without panes.
+
+    >>> with_panes("# Context\\nA shop.\\n", {"context": "A bank.", "objective": "Is it so?"})
+    '# Context\\nA bank.\\n\\n# Objective\\nIs it so?\\n'
+    """
+    if panes_of(markdown) is None:
+        raise FieldProblem("sections", "this prompt holds more than the six sections: send its whole text")
+    (_, found), *parts = _parts(markdown)
+    held = {_named(heading): (heading, body) for heading, body in parts}
+    added = False
+    for name in COSTAR:
+        wanted = panes.get(name, "").replace("\r\n", "\n").strip()
+        if fault := _fault(wanted):
+            raise FieldProblem(name, fault)
+        if name in held:
+            heading, body = held[name]
+            found += ("\n" if added else "") + heading.rstrip("\n") + "\n" * _ends(heading, wanted)
+            found += _in_place_of(body, wanted)
+            added = False
+        elif wanted:
+            found = found and found.rstrip("\n") + "\n\n"
+            found += f"# {name.capitalize()}\n{wanted}\n"
+            added = True
+    return found
+
+
+def _parts(markdown: str) -> list[tuple[str, str]]:
+    """(heading line, what follows it) in order, line ends and all; the first heading is ""."""
+    found, in_code = [("", "")], False
+    for line in _LINE.findall(markdown):
+        in_code ^= bool(_CODE_FENCE.match(line))
+        if not in_code and _HEADING.match(line.rstrip("\n")):
+            found.append((line, ""))
+        else:
+            found[-1] = (found[-1][0], found[-1][1] + line)
+    return found
+
+
+def _named(heading: str) -> str:
+    match = _HEADING.match(heading.rstrip("\n"))
+    return match[1].lower() if match else ""
+
+
+def _fault(pane: str) -> str:
+    """Why a text cannot be a section's; "" where it can."""
+    _, *others = _parts(pane)
+    if others:
+        return f"“{others[0][0].strip()}” begins a section of its own"
+    fences = sum(bool(_CODE_FENCE.match(line)) for line in pane.split("\n"))
+    return "a code block is opened and not closed (```)" if fences % 2 else ""
+
+
+def _ends(heading: str, wanted: str) -> bool:
+    """Whether a line end belongs behind the heading: it had one, or words come now."""
+    return heading.endswith("\n") or bool(wanted)
+
+
+def _in_place_of(body: str, wanted: str) -> str:
+    """The words in place of a section's own, with the space that was around them."""
+    held = body.strip()
+    if not held:
+        return wanted + (body or "\n" * bool(wanted))
+    before, after = body.split(held, 1)
+    return f"{before}{wanted}{after}"

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .costar import HEADINGS, PREAMBLE, sections
+from .costar import COSTAR, PREAMBLE, sections
 
-COSTAR = tuple(name for name in HEADINGS if name != "examples")
 LONG_WORDS = 900  # twice the longest shipped prompt
 
 _SLOT = re.compile(r"\{\{[ \t]*([^{}\n]*?)[ \t]*\}\}")
@@ -99,7 +98,7 @@ def _question(found: dict[str, str], question: str) -> Iterator[Finding]:
 def _form(found: dict[str, str]) -> Iterator[Finding]:
     """The engine owns the form of the answer: a second one contradicts it."""
     for name, text in found.items():
-        if _VERDICT_LINE.search(text):
+        if _VERDICT_LINE.search(text) and name != "examples":
             yield Finding(Level.ERROR, name, "holds a VERDICTS block: the engine asks for that itself")
         elif asked := _FORM.search(text):
             message = f"“{asked[0]}”: the engine asks for prose and a VERDICTS block, no other form"

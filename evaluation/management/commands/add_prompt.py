@@ -6,11 +6,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from evaluation.core.examples import advice
 from evaluation.models.prompts import PromptVersion
-from evaluation.selectors.criteria import prompt_findings
 from evaluation.services.example_files import ExampleFile, examples_read, refused_in_file
 from evaluation.services.examples import PromptRefused, prompt_version_add
+from evaluation.services.linting import prompt_lint
 from evaluation.services.prompt_files import prompt_read
 from evaluation.services.prompts import prompt_promote
 from labeling.core.importing import Ignored
@@ -59,11 +58,8 @@ class Command(WorkbenchCommand):
             version = prompt_version_add(criterion=criterion, text=text, examples=choices, reason=reason)
         except PromptRefused as problem:
             raise refused_in_file(problem, prompt=prompt, examples=worked) from None
-        for finding in prompt_findings(criterion=criterion, text=text):
+        for finding in prompt_lint(criterion=criterion, text=text, examples=choices):
             self.note(f"{prompt}: {finding.line}")
-        topics = [choice.chat.topic.key for choice in choices]
-        for note in advice([choice.value for choice in choices], topics=topics):
-            self.note(note)
         return version
 
     def _examples(self, path: Path) -> ExampleFile:

@@ -1,0 +1,18 @@
+"""A revision of a prompt, drafted by a model: the request, its answer, and words copied from chats."""
+
+from .answer import Drafted, Unreadable, read_answer
+from .copied import copied_findings
+from .prompt import Disagreement, Material, Opinion, room_for, shown_part, suggestion_messages
+
+__all__ = [
+    "Disagreement",
+    "Drafted",
+    "Material",
+    "Opinion",
+    "Unreadable",
+    "copied_findings",
+    "read_answer",
+    "room_for",
+    "shown_part",
+    "suggestion_messages",
+]

@@ -1,0 +1,85 @@
+"""Reads a suggestion out of a model's answer, by rule: what cannot be read is never guessed."""
+
+import re
+from dataclasses import dataclass
+
+from evaluation.core.prompts import sections
+from evaluation.core.prompts.costar import COSTAR
+from evaluation.core.prompts.lint import Level, lint_prompt
+
+from .prompt import has_slot
+
+_MARKER = re.compile(r"^[ \t>*_#`]*revised prompt[ \t*_:`.]*$", re.IGNORECASE | re.MULTILINE)
+_REASON = re.compile(r"^[ \t>*_#`-]*reason[ \t*_`]*:[ \t*_`]*(.+?)[ \t*_`]*$", re.IGNORECASE | re.MULTILINE)
+_OPENING = re.compile(r"\s*^(?P<fence>`{3,}|~{3,})[ \t]*[\w-]*[ \t]*\n", re.MULTILINE)
+LONGEST_REASON = 300
+
+
+class Unreadable(ValueError):
+    """The answer holds no prompt that could stand in the old one's place; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A revised prompt, what the disagreements have in common (prose), and why in one line."""
+
+    text: str
+    reasons: str
+    reason: str
+
+
+def read_answer(answer: str, *, prompt: str, question: str) -> Drafted:
+    """Return what an answer suggests in the place of `prompt`.
+
+    Raises Unreadable where a part is missing or given twice, or where the revision loses a heading, the
+    question, the line for the knowledge or the examples, or asks for a form of answer.
+
+    >>> try:
+    ...     read_answer("Nothing to change.", prompt="", question="Is it so?")
+    ... except Unreadable as error:
+    ...     print(error)
+    the answer has no line REVISED PROMPT
+    """
+    lines = answer.replace("\r\n", "\n").replace("\r", "\n").strip()
+    markers = list(_MARKER.finditer(lines))
+    if len(markers) != 1:
+        given = "no line" if not markers else "more than one line"
+        raise Unreadable(f"the answer has {given} REVISED PROMPT")
+    said = lines[: markers[0].start()].strip()
+    named = _REASON.findall(said)
+    if len(named) != 1:
+        raise Unreadable("the answer has no line REASON" if not named else "the answer has two lines REASON")
+    prose = _REASON.sub("", said).strip()
+    if not prose:
+        raise Unreadable("the answer does not say what the disagreements have in common")
+    text = _block(lines[markers[0].end() :])
+    _check(text, prompt=prompt, question=question)
+    return Drafted(text, prose, named[0][:LONGEST_REASON])
+
+
+def _block(rest: str) -> str:
+    """The text between the first fence and the last line like it, behind which nothing may stand."""
+    opening = _OPENING.match(rest)
+    if opening is None:
+        raise Unreadable("no fenced prompt follows the line REVISED PROMPT")
+    body = rest[opening.end() :].rstrip()
+    head, _, last = body.rpartition("\n")
+    if last.strip() != opening["fence"]:
+        raise Unreadable("the fenced prompt does not end the answer")
+    return f"{head.strip()}\n"
+
+
+def _check(text: str, *, prompt: str, question: str) -> None:
+    found = sections(text)
+    for name in COSTAR:
+        if name not in found:
+            raise Unreadable(f"the revised prompt has nothing under # {name.capitalize()}")
+    if " ".join(question.split()) not in " ".join(found["objective"].split()):
+        raise Unreadable("the revised prompt does not ask the question word for word")
+    if has_slot(prompt) and not has_slot(text):
+        raise Unreadable("the revised prompt has lost the line {{knowledge}}")
+    if found.get("examples") != sections(prompt).get("examples"):
+        raise Unreadable("the revised prompt changes the examples")
+    for finding in lint_prompt(text, question=question, has_articles=has_slot(prompt)):
+        if finding.level == Level.ERROR:
+            raise Unreadable(f"the revised prompt: {finding.line.removeprefix('error: ')}")

@@ -1,0 +1,128 @@
+"""The request for a revision of a criterion's prompt; the same material gives the same bytes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from evaluation.core.engines.windows import CHARACTERS_PER_TOKEN, cut
+from evaluation.core.marks import chat_block, text_block
+from evaluation.core.prompts import sections
+from evaluation.core.prompts.costar import COSTAR, fill_knowledge
+from evaluation.core.types import Chat, PromptMessage, Windows
+
+CHAT_TOKENS = 24_000  # of all chats of a request together
+ANSWERS = {True: "TRUE", False: "FALSE", None: "NOT_APPLICABLE"}
+KEEPS_SLOT = "keeps the line `{{knowledge}}` where it stands;"
+NO_SLOT = "has no `{{…}}`: this criterion reads no knowledge there;"
+KEEPS_EXAMPLES = "keeps the part under `# Examples` unchanged, to the letter;"
+NO_EXAMPLES = "has no examples: they are chosen elsewhere and stay as they are;"
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What somebody answered, and why; None is not applicable."""
+
+    who: str
+    value: bool | None
+    rationale: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A chat on which the people's consensus and the judge differ; `turns` are those that either cites."""
+
+    chat: Chat
+    people: bool
+    judge: bool
+    opinions: tuple[Opinion, ...]
+    rationale: str
+    turns: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """All that a suggestion rests on: the question, the prompt as it stands, where it failed, open notes."""
+
+    question: str
+    definition: str
+    prompt: str
+    disagreements: tuple[Disagreement, ...]
+    notes: tuple[str, ...] = ()
+
+
+def suggestion_messages(material: Material, *, fence_secret: bytes) -> tuple[PromptMessage, PromptMessage]:
+    """Return system and user message. Every foreign text stands in a fence of its own."""
+    room = CHAT_TOKENS // max(len(material.disagreements), 1)
+    found = enumerate(material.disagreements, start=1)
+    user = (
+        f"# The question\n{material.question}\n\nIts definition: {material.definition}",
+        "# The prompt as it stands",
+        text_block(kind="prompt", text=material.prompt, secret=fence_secret),
+        "# Where people and judge differ",
+        *(part for n, one in found for part in _disagreement(n, one, room=room, secret=fence_secret)),
+        *_notes(material.notes, secret=fence_secret),
+        _duty(material),
+    )
+    return PromptMessage("system", (_text("system"),)), PromptMessage("user", user)
+
+
+def shown_part(one: Disagreement, *, tokens: int) -> Chat:
+    """Return the chat, or of one that is too long the run of whole messages that holds most cited turns."""
+    parts = cut(one.chat, Windows(tokens=tokens, overlap=0))
+    return max(parts, key=lambda part: len(one.turns & {message.n for message in part.messages}))
+
+
+def _disagreement(n: int, one: Disagreement, *, room: int, secret: bytes) -> Iterable[str]:
+    yield f"## Chat {n}\nPeople decided {ANSWERS[one.people]}, the judge said {ANSWERS[one.judge]}."
+    part = shown_part(one, tokens=room)
+    if len(part.messages) < len(one.chat.messages):
+        first, last, end = part.messages[0].n, part.messages[-1].n, one.chat.messages[-1].n
+        yield f"The chat is too long to be shown whole: of m1 to m{end} only m{first} to m{last} follow."
+    yield chat_block(chat=part, secret=secret)
+    for opinion in one.opinions:
+        yield f"{opinion.who}: {ANSWERS[opinion.value]}{_because(opinion.rationale, 'label', secret)}"
+    yield f"The judge: {ANSWERS[one.judge]}{_because(one.rationale, 'rationale', secret)}"
+
+
+def _because(text: str, kind: str, secret: bytes) -> str:
+    return (
+        f", because\n{text_block(kind=kind, text=text, secret=secret)}"
+        if text.strip()
+        else ", no reason given"
+    )
+
+
+def _notes(notes: Sequence[str], *, secret: bytes) -> Iterable[str]:
+    if notes:
+        yield "# What raters found unclear in the criterion"
+        yield from (text_block(kind="note", text=note, secret=secret) for note in notes)
+
+
+def _duty(material: Material) -> str:
+    places = {
+        "headings": ", ".join(f"`# {name.capitalize()}`" for name in COSTAR),
+        "question": material.question,
+        "slot": KEEPS_SLOT if has_slot(material.prompt) else NO_SLOT,
+        "examples": KEEPS_EXAMPLES if "examples" in sections(material.prompt) else NO_EXAMPLES,
+    }
+    return _text("duty").format_map(places)
+
+
+def has_slot(prompt: str) -> bool:
+    """Return whether a prompt says where its knowledge goes."""
+    return fill_knowledge(prompt, knowledge="")[1]
+
+
+@cache
+def _text(name: str) -> str:
+    return (Path(__file__).parent / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def room_for(prompt: str, *, reasons: bool) -> int:
+    """Return the token limit of the answer: prose, a prompt half as long again, and room to reason.
+
+    >>> room_for("x" * 4000, reasons=False)
+    3000
+    """
+    return 1500 + len(prompt) * 3 // (2 * CHARACTERS_PER_TOKEN) + (12_000 if reasons else 0)

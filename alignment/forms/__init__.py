@@ -1,0 +1,1 @@
+"""Forms of the alignment pages, a module for each kind of page."""

@@ -1,0 +1,54 @@
+"""Forms of the prompt editor."""
+
+from typing import Any, cast
+
+from django import forms
+
+from evaluation.core.examples import LONGEST_RATIONALE
+
+ANSWERS = {"true": True, "false": False, "na": None}
+
+
+class SaveForm(forms.Form):
+    """Makes a version of the stored draft; `revision` is what the page shows of it."""
+
+    reason = forms.CharField(
+        max_length=500,
+        label="What is new, and why",
+        help_text="Kept with the version.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    revision = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    # The newest version that the author was told of.
+    confirmed = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
+
+
+class ExampleForm(forms.Form):
+    """An excerpt of a chat as a worked example; what is wrong with it the services say."""
+
+    first = forms.IntegerField(label="First turn", min_value=1)
+    last = forms.IntegerField(label="Last turn", min_value=1)
+    value = forms.ChoiceField(label="Answer", widget=forms.RadioSelect)
+    rationale = forms.CharField(
+        label="Why",
+        max_length=LONGEST_RATIONALE,
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="The judge reads this as a model of a rationale.",
+    )
+
+    def __init__(self, *args: Any, allow_na: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices = [("true", "True"), ("false", "False"), *([("na", "Not applicable")] if allow_na else [])]
+        cast(forms.ChoiceField, self.fields["value"]).choices = choices
+
+    def line(self, chat: str) -> dict[str, Any]:
+        """The example as a draft holds it."""
+        given = self.cleaned_data
+        return {
+            "chat": chat,
+            "turns": [given["first"], given["last"]],
+            "value": ANSWERS[given["value"]],
+            "rationale": given["rationale"].replace("\r\n", "\n"),
+        }

@@ -1,0 +1,104 @@
+"""The form beside a prompt: by which judge and on which chats it is previewed and tried."""
+
+from decimal import Decimal
+from typing import Any, cast
+
+from django import forms
+
+from alignment.selectors.newest import judged
+from alignment.selectors.tries import Offered, chats_offered
+from alignment.services.tries import CHAT, DISAGREEMENTS, MOST_CHATS, USUAL_CHATS, TryChoice
+from evaluation.forms.runs import LEAST_BUDGET, ProfileChoice
+from evaluation.models.judges import JudgeProfile
+from evaluation.models.prompts import PromptVersion
+from evaluation.selectors.profiles import default_profile
+from evaluation.selectors.prompts import champions
+from labeling.models.chats import Chat
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+LONGEST_LABEL = 70
+
+
+class TryForm(forms.Form):
+    """`choice` is what it amounts to once it is valid; what is not given is as the form first shows it."""
+
+    profile = ProfileChoice(
+        queryset=JudgeProfile.objects.none(), required=False, label="Judge profile", empty_label=None
+    )
+    chat = forms.IntegerField(required=False, label="Chat")
+    what = forms.ChoiceField(required=False, choices=[(CHAT, CHAT), (DISAGREEMENTS, DISAGREEMENTS)])
+    n = forms.IntegerField(
+        required=False, min_value=1, max_value=MOST_CHATS, initial=USUAL_CHATS, label="Disagreements"
+    )
+    budget_usd = forms.DecimalField(
+        required=False,
+        min_value=LEAST_BUDGET,
+        max_digits=12,
+        decimal_places=4,
+        label="Budget, US dollars",
+        help_text="Empty: no cap.",
+    )
+    base = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: Any, *, criterion: Criterion, user: User) -> None:
+        super().__init__(data, auto_id="try_%s")
+        self._criterion, self._user = criterion, user
+        profiles = cast(ProfileChoice, self.fields["profile"])
+        profiles.queryset = JudgeProfile.objects.order_by("-is_default", "name")
+        profiles.initial = default_profile()
+
+    def offer(self) -> Offered:
+        """Fill the list of chats, for a form that is shown."""
+        standing = judged(
+            criterion=self._criterion, champion=champions(criteria=[self._criterion]).get(self._criterion.pk)
+        )
+        offered = chats_offered(criterion=self._criterion, user=self._user, standing=standing)
+        groups = [("Judge and people part", offered.parted), ("Other chats of dev and train", offered.others)]
+        field = self.fields["chat"]
+        field.widget = forms.Select(choices=[(name, _options(rows)) for name, rows in groups if rows])
+        field.initial = offered.usual.pk if offered.usual else None
+        return offered
+
+    def clean_profile(self) -> JudgeProfile:
+        """The default one where none is named."""
+        found = self.cleaned_data["profile"] or default_profile()
+        if found is None:
+            raise forms.ValidationError("There is no judge profile.")
+        return cast(JudgeProfile, found)
+
+    def clean_base(self) -> PromptVersion | None:
+        """The version of this number."""
+        number = self.cleaned_data["base"]
+        if number is None:
+            return None
+        found = PromptVersion.objects.filter(criterion=self._criterion, number=number).first()
+        if found is None:
+            raise forms.ValidationError(f"There is no version {number}.")
+        return found
+
+    def choice(self, *, chat_alone: bool = False) -> TryChoice:
+        """What to try; `chat_alone`: the chat, whatever else is chosen."""
+        given = self.cleaned_data
+        one = chat_alone or given["what"] != DISAGREEMENTS
+        return TryChoice(
+            profile=given["profile"],
+            chat_id=(given["chat"] or self._usual()) if one else None,
+            n=given["n"] or USUAL_CHATS,
+            base=given["base"],
+            budget_usd=cast(Decimal | None, given["budget_usd"]),
+        )
+
+    def _usual(self) -> int:
+        """The chat that is taken where none is named; 0: there is none."""
+        usual = self.offer().usual
+        return usual.pk if usual else 0
+
+
+def _options(chats: tuple[Chat, ...]) -> list[tuple[int, str]]:
+    return [(row.pk, _label(row)) for row in chats]
+
+
+def _label(row: Chat) -> str:
+    turns = f"{row.message_count} turn{'' if row.message_count == 1 else 's'}"
+    return f"{row.external_id[:LONGEST_LABEL]}: {row.title[:LONGEST_LABEL]}, {turns}"

@@ -1,0 +1,111 @@
+"""What is known before a test is started: labels, openings of the holdout, versions to choose from."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Max
+
+from alignment.models.regressions import HoldoutOpening, RegressionTest
+from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run
+from evaluation.selectors.prompts import champions
+from labeling.models.chats import ChatSet, Split
+from labeling.models.labels import Consensus
+from labeling.models.rubric import Criterion, Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """On how many chats people answered a criterion True, and False."""
+
+    criterion: Criterion
+    true: int
+    false: int
+
+    @property
+    def n(self) -> int:
+        """Chats that can be compared."""
+        return self.true + self.false
+
+    @property
+    def blocks(self) -> bool:
+        """A subjective criterion is reported and never blocks."""
+        return self.criterion.tier != Tier.SUBJECTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class HoldoutUse:
+    """How often a set's holdout was opened for one criterion, the one it was opened for most; `last` when."""
+
+    criterion: str
+    times: int
+    last: datetime | None
+
+
+def labelled(*, chat_set: ChatSet, split: str, keys: Collection[str]) -> list[Labelled]:
+    """Chats of the split ('' = all) with a human True or False, by criterion in the order of `keys`."""
+    members = chat_set.members.filter(split=split) if split else chat_set.members.all()
+    rows = Criterion.objects.filter(rubric=chat_set.rubric_id, key__in=keys)
+    counted = Consensus.objects.filter(
+        chat__in=members.values("chat_id"), criterion__in=rows, state__in=("true", "false")
+    )
+    counts: dict[int, dict[str, int]] = defaultdict(dict)
+    for criterion, state, n in (
+        counted.values_list("criterion_id", "state").annotate(n=Count("pk")).order_by()
+    ):
+        counts[criterion][state] = n
+    by_key = {row.key: row for row in rows}
+    found = [(by_key[key], counts[by_key[key].pk]) for key in keys if key in by_key]
+    return [Labelled(row, n.get("true", 0), n.get("false", 0)) for row, n in found]
+
+
+def holdout_use(*, chat_set: ChatSet, split: str, keys: Collection[str]) -> HoldoutUse | None:
+    """How often the holdout was opened that a test of these criteria would open; None where it opens none."""
+    if split not in ("", Split.HOLDOUT) or not chat_set.members.filter(split=Split.HOLDOUT).exists():
+        return None
+    rows = HoldoutOpening.objects.filter(chat_set=chat_set, criterion__key__in=keys)
+    counted = rows.values("criterion__key").annotate(n=Count("pk"), last=Max("at")).order_by("-n")
+    most = counted.first()
+    if most is None:
+        return HoldoutUse("", 0, None)
+    return HoldoutUse(most["criterion__key"], most["n"], most["last"])
+
+
+def candidates(criterion: Criterion) -> list[PromptVersion]:
+    """The versions that may be tested, newest first: all but the champion."""
+    champion = champions(criteria=[criterion]).get(criterion.pk)
+    rows = PromptVersion.objects.filter(criterion=criterion).select_related("author", "criterion")
+    return list((rows.exclude(pk=champion.pk) if champion else rows).order_by("-number"))
+
+
+def newest_drafts(criteria: Collection[Criterion]) -> list[PromptVersion]:
+    """Of each criterion that has one, the newest version that is younger than its champion."""
+    released = champions(criteria=criteria)
+    newest = {
+        row.criterion_id: row
+        for row in PromptVersion.objects.filter(criterion__in=criteria).order_by("number")
+    }
+    return [
+        row for pk, row in newest.items() if pk in released and (row.number or 0) > (released[pk].number or 0)
+    ]
+
+
+def set_to_offer(criterion: Criterion | None) -> ChatSet | None:
+    """The set of the criterion's newest test; else the only one that there is."""
+    if criterion is not None:
+        tests = RegressionTest.objects.filter(candidate__criterion=criterion)
+        if (newest := tests.select_related("chat_set").order_by("-id").first()) is not None:
+            return newest.chat_set
+    sets = ChatSet.objects.filter(rubric=criterion.rubric_id) if criterion else ChatSet.objects.all()
+    first = list(sets[:2])
+    return first[0] if len(first) == 1 else None
+
+
+def finished_runs(*, most: int | None = 100) -> list[Run]:
+    """Runs that may stand for the champion, newest first: a LACE judge's, over a set, at their end."""
+    done = Run.objects.filter(
+        state__in=(Run.State.DONE, Run.State.DONE_WITH_FAILURES), chat_set__isnull=False, judge__kind="lace"
+    ).exclude(purpose=Run.Purpose.TRY)
+    return list(done.select_related("judge", "chat_set").order_by("-id")[:most])

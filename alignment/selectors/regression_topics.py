@@ -1,0 +1,67 @@
+"""What a regression test changed by topic, as one person may know it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from django.contrib.auth.models import AnonymousUser
+
+from alignment.core.estimates import Estimate
+from alignment.core.paired import PairedTable
+from alignment.core.regression.topics import changes_by_topic
+from alignment.models.regressions import RegressionTest
+from alignment.selectors.paired import paired_answers
+from alignment.selectors.scope import Scope
+from labeling.models.people import User
+from labeling.selectors.blind import held_out, reads_holdout
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """A topic's paired table; `key` is '' where several topics are counted together."""
+
+    key: str
+    name: str
+    table: PairedTable
+    change: Estimate
+
+    @property
+    def fixed(self) -> int:
+        """Chats on which only the candidate is right."""
+        return self.table.first
+
+    @property
+    def broken(self) -> int:
+        """Chats on which only the champion is right."""
+        return self.table.second
+
+
+def topic_rows(test: RegressionTest, *, key: str, user: User | AnonymousUser) -> list[TopicRow] | None:
+    """By topic, counted as the whole is; None where this criterion was not compared, or not decided yet.
+
+    Who may not read the holdout gets no row that counts from 1 to 9 of its chats.
+    """
+    if test.body is None:
+        return None
+    found = paired_answers(test, candidate=test.candidate_run, only=key)
+    if not found.criteria:
+        return None
+    members = Scope(test.chat_set, test.baseline_run).members
+    columns = ("chat_id", "chat__topic_id", "chat__topic__key", "chat__topic__name")
+    chats = list(members.values_list(*columns))
+    held = None
+    if not reads_holdout(user=user):
+        outside = set(held_out())
+        held = np.array([chat in outside for chat, *_ in chats], dtype=bool)
+    names = {topic: (topic_key, name) for _, topic, topic_key, name in chats}
+    topics = np.array([topic for _, topic, *_ in chats], dtype=np.int64)
+    return [
+        TopicRow(*_named(row.topics, names), row.table, row.difference)
+        for row in changes_by_topic(found.criteria[0], topics, held=held)
+    ]
+
+
+def _named(topics: tuple[int, ...], names: dict[int, tuple[str, str]]) -> tuple[str, str]:
+    """Key and name; topics told together have no name, for one might be of held-out chats alone."""
+    if len(topics) == 1:
+        return names[topics[0]]
+    return "", f"{len(topics)} other topics"

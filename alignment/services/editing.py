@@ -1,0 +1,82 @@
+"""What an author does in the prompt editor: write, pick worked examples, save a version."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from alignment.selectors.example_picker import chats_of_lines
+from evaluation.core.examples import MOST_EXAMPLES
+from evaluation.core.prompts.costar import with_panes
+from evaluation.models.prompts import PromptDraft, PromptVersion
+from evaluation.selectors.drafts import working_prompt
+from evaluation.services.drafts import (
+    SavedVersion,
+    StaleDraft,
+    draft_save,
+    example_choices,
+    version_save,
+)
+from evaluation.services.examples import LONGEST_PROMPT, ExampleChoice, PromptRefused, examples_check
+from labeling.core.problems import FieldProblem
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+Line = dict[str, Any]
+
+
+def draft_write(
+    *,
+    criterion: Criterion,
+    author: User,
+    base: PromptVersion,
+    revision: int,
+    text: str | None = None,
+    panes: Mapping[str, str] | None = None,
+    lines: Sequence[Line] | None = None,
+    check: bool = True,
+) -> PromptDraft:
+    """Store what the author wrote: the whole text, or its sections, or (neither) the examples alone.
+
+    What is not given stays as it is in the draft, without one as in `base`. `check=False` takes examples that
+    were there before. Raises StaleDraft, FieldProblem for a text or section that cannot be kept,
+    PromptRefused for an example that cannot.
+    """
+    stored = working_prompt(criterion=criterion, author=author, base=base)
+    if stored.revision == revision and panes is not None:
+        text = with_panes(stored.text, panes)
+    if text is not None and len(text) > LONGEST_PROMPT:
+        raise FieldProblem("text", f"is longer than {LONGEST_PROMPT:,} characters ({len(text):,})")
+    if lines is not None and check:
+        if len(lines) > MOST_EXAMPLES:
+            raise PromptRefused("examples", f"are {len(lines)}; a prompt has {MOST_EXAMPLES} at most")
+        examples_check(criterion=criterion, examples=example_choices_for(author, lines))
+    return draft_save(
+        criterion=criterion,
+        author=author,
+        base=base,
+        text=stored.text if text is None else text,
+        examples=stored.examples if lines is None else lines,
+        revision=revision,
+    )
+
+
+def example_choices_for(user: User, lines: Sequence[Line]) -> tuple[ExampleChoice, ...]:
+    """A draft's examples with their chats. Raises PromptRefused for a chat that the user may not see."""
+    return example_choices(lines, chats=chats_of_lines(user=user, lines=lines))
+
+
+def draft_publish(
+    *, criterion: Criterion, author: User, base: PromptVersion, revision: int, reason: str, confirmed: int
+) -> SavedVersion:
+    """Make a version of the stored draft, which goes. Raises StaleDraft and what version_save raises."""
+    stored = working_prompt(criterion=criterion, author=author, base=base)
+    if stored.revision != revision:
+        raise StaleDraft(None)
+    return version_save(
+        criterion=criterion,
+        author=author,
+        text=stored.text,
+        examples=example_choices_for(author, stored.examples),
+        reason=reason,
+        base=stored.base,
+        confirmed=confirmed,
+    )

@@ -1,0 +1,41 @@
+"""Carries redesigns of criteria out where nothing is being tested on them; knowledge goes with them."""
+
+from django.db import transaction
+
+from alignment.selectors.redesigns import open_tests
+from evaluation.models.prompts import CriterionArticle
+from evaluation.services.knowledge import criterion_articles_set
+from labeling.core.problems import FieldProblem
+from labeling.core.redesign import Redesign
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+from labeling.services.redesign import Redesigned, criteria_redesign
+
+
+@transaction.atomic
+def redesign_carry_out(*, redesign: Redesign, reason: str, by: User | None) -> Redesigned:
+    """
+    Redesign criteria; the new ones read the articles that the old ones list.
+
+    Raises FieldProblem as `criteria_redesign` does, and while a regression test asks one of the old ones: its
+    result would be about a question that nobody asks any more.
+    """
+    if tests := open_tests(criteria=Criterion.objects.filter(key__in=redesign.olds)):
+        raise FieldProblem("kind", f"regression test {tests[0].pk} is open: let it end, or cancel it first")
+    done = criteria_redesign(redesign=redesign, reason=reason, by=by)
+    _articles_inherit(done)
+    return done
+
+
+def _articles_inherit(done: Redesigned) -> None:
+    """What is listed stays listed; a criterion that reads every article needs no list."""
+    if any(row.articles == Criterion.Articles.ALL for row in done.olds):
+        return
+    links = CriterionArticle.objects.filter(criterion__in=done.olds)
+    listed = sorted(set(links.values_list("article__key", flat=True)))
+    if not listed:
+        return
+    for criterion in done.new:
+        criterion.articles = Criterion.Articles.LISTED
+        criterion.save(update_fields=["articles"])
+        criterion_articles_set(criterion, listed)

@@ -1,0 +1,260 @@
+"""A model drafts a revision of a prompt: asked, cancelled, taken over as a draft, dismissed."""
+
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from alignment.core.suggestions import Material, room_for, suggestion_messages
+from alignment.models.suggestions import Suggestion, SuggestionUse
+from alignment.selectors.suggestions import newest_use, takes_back
+from alignment.selectors.training import (
+    Parted,
+    chosen,
+    disagreements_in_full,
+    open_notes,
+    train_disagreements,
+)
+from alignment.tasks import suggestion_ring
+from evaluation.core.grouping import default_sampling
+from evaluation.core.types import Request
+from evaluation.gateway.endpoints import Endpoint
+from evaluation.models.judges import JudgeProfile
+from evaluation.models.prompts import PromptVersion
+from evaluation.runner.plan import current_endpoint
+from evaluation.runner.questions import QuestionEstimate, question_estimate, question_key
+from evaluation.selectors.drafts import draft_of, examples_as_lines, working_prompt
+from evaluation.selectors.profiles import default_profile, profile_choice
+from evaluation.selectors.prompts import champions, newest_versions
+from evaluation.services.drafts import draft_discard, draft_save
+from evaluation.services.judges import model_kind, model_of
+from evaluation.services.profiles import profiles_ensure
+from evaluation.services.prompts import champions_ensure
+from labeling.core.problems import InputProblem
+from labeling.models.people import User, Workspace
+from labeling.models.rubric import Criterion
+
+CHATS, FEWEST, MOST = 8, 2, 16
+TEMPERATURE = 0.7  # a draft is no verdict: asked anew it should differ
+REPLACES = "the newest suggestion is still being asked: wait for it or cancel it"
+
+
+class SuggestionRefused(InputProblem):
+    """What cannot be asked, or done with a suggestion; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionChoice:
+    """How many chats at most the model is shown, whose recipe names it (None: the default), asked anew."""
+
+    chats: int = CHATS
+    profile: JudgeProfile | None = None
+    anew: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A question as it would be asked now. `found` are all disagreements, `shown` those in it."""
+
+    request: Request
+    question: str
+    base: PromptVersion
+    base_text: str
+    found: tuple[Parted, ...]
+    shown: tuple[Parted, ...]
+    notes: int
+
+
+def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: User) -> Prepared:
+    """The question that would be asked; nothing is kept. Raises SuggestionRefused and what settings raise."""
+    champion = champions(criteria=[criterion]).get(criterion.pk)
+    if champion is None:
+        raise SuggestionRefused("there is no prompt yet: the first run makes version 1")
+    found = train_disagreements(criterion=criterion, champion=champion, user=by)
+    if len(found) < FEWEST:
+        count = f"{len(found)} train chat{'' if len(found) == 1 else 's'}"
+        raise SuggestionRefused(f"people and judge differ on {count}; a suggestion needs {FEWEST}")
+    endpoint = current_endpoint()
+    if endpoint.embedded:
+        raise SuggestionRefused(
+            "the embedded demonstration model is too small to draft a prompt: name another endpoint"
+        )
+    working = working_prompt(criterion=criterion, author=by, base=champion)
+    version = newest_versions(criteria=[criterion])[criterion.pk]
+    shown = chosen(found, most=choice.chats)
+    notes = open_notes(criterion=criterion, user=by)
+    material = Material(
+        question=version.question,
+        definition=version.definition,
+        prompt=working.text,
+        disagreements=disagreements_in_full(shown, criterion=criterion),
+        notes=tuple(note.text for note in notes),
+    )
+    request = _request(material, endpoint, choice.profile or default_profile())
+    return Prepared(
+        request, version.question, working.base, working.text, tuple(found), tuple(shown), len(notes)
+    )
+
+
+def suggestion_estimate(prepared: Prepared) -> QuestionEstimate:
+    """What asking it would take at most."""
+    return question_estimate(prepared.request)
+
+
+@transaction.atomic
+def suggestion_start(*, criterion: Criterion, choice: SuggestionChoice, by: User) -> Suggestion:
+    """Put the question down and ring for a worker. The same material finds its stored answer.
+
+    With `anew` it is asked again under the next sample. Raises SuggestionRefused and what settings raise.
+    """
+    Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
+    champions_ensure(criteria=[criterion])
+    profiles_ensure()
+    if not FEWEST <= choice.chats <= MOST:
+        raise SuggestionRefused(f"a suggestion reads {FEWEST} to {MOST} chats, not {choice.chats}")
+    asked = Suggestion.objects.filter(criterion=criterion)
+    if asked.filter(state__in=(Suggestion.State.OPEN, Suggestion.State.ASKING)).exists():
+        raise SuggestionRefused(REPLACES)
+    prepared = suggestion_prepare(criterion=criterion, choice=choice, by=by)
+    question = question_key(prepared.request)
+    same = asked.filter(question=question).order_by("-sample").first()
+    sample = 0 if same is None else same.sample + int(choice.anew)
+    row = Suggestion.objects.create(
+        criterion=criterion,
+        base=prepared.base,
+        base_text=prepared.base_text,
+        by=by,
+        model=prepared.request.model,
+        material=_material(prepared),
+        request=_frozen(replace(prepared.request, sample=sample)),
+        question=question,
+        sample=sample,
+    )
+    transaction.on_commit(partial(suggestion_ring, row.pk))
+    return row
+
+
+@transaction.atomic
+def suggestion_cancel(*, suggestion: Suggestion) -> Suggestion:
+    """Want it no longer; an answer on its way is stored for the next time. Raises SuggestionRefused."""
+    row = Suggestion.objects.select_for_update(of=("self",)).get(pk=suggestion.pk)
+    if not row.is_open:
+        raise SuggestionRefused("it is over: it cannot be cancelled")
+    row.state, row.finished_at = Suggestion.State.CANCELLED, timezone.now()
+    row.save(update_fields=["state", "finished_at"])
+    return row
+
+
+@transaction.atomic
+def suggestion_dismiss(*, suggestion: Suggestion, by: User) -> Suggestion:
+    """Put a finished suggestion aside; it stays in the list. Raises SuggestionRefused."""
+    row = Suggestion.objects.select_for_update(of=("self",)).get(pk=suggestion.pk)
+    if row.is_open:
+        raise SuggestionRefused("it is still being asked: cancel it instead")
+    row.dismissed_by, row.dismissed_at = by, row.dismissed_at or timezone.now()
+    row.save(update_fields=["dismissed_by", "dismissed_at"])
+    return row
+
+
+@transaction.atomic
+def suggestion_use(*, suggestion: Suggestion, by: User) -> SuggestionUse:
+    """Make its text the author's draft, over whatever that says now; the examples stay as they are.
+
+    What it takes the place of is kept with the use. Raises SuggestionRefused, StaleDraft.
+    """
+    criterion = Criterion.objects.select_for_update(no_key=True).get(pk=suggestion.criterion_id)
+    row = Suggestion.objects.select_related("base").get(pk=suggestion.pk)
+    if row.state != Suggestion.State.DONE:
+        raise SuggestionRefused("there is no revised prompt to use")
+    draft = draft_of(criterion=criterion, author=by)
+    saved = draft_save(
+        criterion=criterion,
+        author=by,
+        base=row.base,
+        text=row.text,
+        examples=draft.examples if draft else examples_as_lines(row.base),
+        revision=draft.revision if draft else 0,
+        origin=PromptVersion.Origin.SUGGESTED,
+    )
+    replaced = draft and {
+        "base": draft.base_id,
+        "text": draft.text,
+        "examples": draft.examples,
+        "origin": draft.origin,
+    }
+    return SuggestionUse.objects.create(
+        suggestion=row, by=by, replaced=replaced or None, revision=saved.revision
+    )
+
+
+@transaction.atomic
+def suggestion_take_back(*, suggestion: Suggestion, by: User) -> None:
+    """Give the author the draft back that a suggestion took the place of. Raises SuggestionRefused."""
+    criterion = Criterion.objects.select_for_update(no_key=True).get(pk=suggestion.criterion_id)
+    use, draft = newest_use(suggestion=suggestion, by=by), draft_of(criterion=criterion, author=by)
+    if use is None or not takes_back(use, draft):
+        raise SuggestionRefused("the draft was changed since: it cannot be taken back")
+    before = use.replaced
+    if before is None:
+        draft_discard(criterion=criterion, author=by)
+    else:
+        draft_save(
+            criterion=criterion,
+            author=by,
+            base=PromptVersion._base_manager.get(pk=before["base"]),
+            text=before["text"],
+            examples=before["examples"],
+            revision=use.revision,
+            origin=before["origin"],
+        )
+    use.undone_at = timezone.now()
+    use.save(update_fields=["undone_at"])
+
+
+def _request(material: Material, endpoint: Endpoint, profile: JudgeProfile | None) -> Request:
+    """A question to the model of the profile's judge, with room for prose and the whole prompt."""
+    if profile is None:
+        raise SuggestionRefused("there is no judge profile that names a model")
+    choice = profile_choice(profile)
+    model = model_of("judge", choice=choice, endpoint=endpoint)
+    kind = model_kind(model=model, endpoint=endpoint)
+    sampling = default_sampling(
+        role="judge",
+        kind=kind,
+        endpoint=endpoint.id,
+        model=model,
+        temperature=choice.temperatures.get("judge", TEMPERATURE),
+        effort=choice.efforts.get("judge", ""),
+    )
+    return Request(
+        role="reviser",
+        step=1,
+        messages=suggestion_messages(material, fence_secret=bytes(Workspace.current().fence_secret)),
+        model=model,
+        temperature=sampling.temperature,
+        max_tokens=room_for(material.prompt, reasons=kind == "reasoning"),
+        top_p=None,
+        seed=None,
+        endpoint=endpoint.id,
+        reasoning_effort=sampling.reasoning_effort,
+    )
+
+
+def _material(prepared: Prepared) -> dict[str, Any]:
+    chats = [
+        {
+            "id": one.verdict.chat_id,
+            "run": one.verdict.run_id,
+            "people": one.people,
+            "judge": one.judge,
+        }
+        for one in prepared.shown
+    ]
+    return {"question": prepared.question, "chats": chats, "notes": prepared.notes}
+
+
+def _frozen(request: Request) -> dict[str, Any]:
+    """The request as JSON; the runner reads it back."""
+    return asdict(request)

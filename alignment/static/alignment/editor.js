@@ -1,0 +1,213 @@
+// The prompt editor: panes that save themselves, previews, the choice after a clash, dialogs and keys.
+
+import { token } from "../labeling/rate_api.js";
+import { keyOf } from "../labeling/rate_keys.js";
+import { Draft } from "./editor_draft.js";
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+const LOOK = 300; // ms after the last key until a preview follows
+
+const form = $("#editor");
+const state = $("#draft-state");
+const panes = $$("textarea", form);
+const inputs = (name) => $$(`input[name=${name}]`, state).concat($$(`#publish input[name=${name}]`));
+let leaving = false; // on purpose: nothing to warn of
+
+// ---------- the draft ----------
+
+function content() {
+  const texts = Object.fromEntries(panes.map(({ name, value }) => [name, value]));
+  return "text" in texts ? texts : { sections: texts };
+}
+
+const draft = new Draft({
+  url: form.dataset.draft,
+  store: form.dataset.store,
+  base: Number($("[name=base]", state).value),
+  revision: Number($("[name=revision]", state).value),
+  unstored: "unstored" in form.dataset,
+  content,
+  on: { state: say, stored, refused, clash },
+});
+
+function say(words, kind = "") {
+  const line = $("#save");
+  line.className = `save soft ${kind}`;
+  line.textContent = words;
+  if (kind !== "busy") $("#heard").textContent = words; // not at every key
+}
+
+function stored({ revision }) {
+  for (const input of inputs("revision")) input.value = revision;
+  $("[data-open=discard]").hidden = false;
+  document.body.dispatchEvent(new CustomEvent("draft-saved"));
+}
+
+// problem: {field: ["why"]}, {} where all is well
+function refused(problem) {
+  for (const { name } of panes) {
+    const line = $(`#wrong-${name}`);
+    const why = problem[`sections.${name}`] ?? problem[name];
+    line.textContent = why ? why.join(" ") : "";
+    line.hidden = !why;
+    $(`#text-${name}`).toggleAttribute("aria-invalid", Boolean(why));
+  }
+}
+
+form.addEventListener("input", ({ target }) => {
+  draft.edited();
+  look(target.closest(".pane"), LOOK);
+});
+form.addEventListener("submit", (event) => event.preventDefault());
+addEventListener("beforeunload", (event) => {
+  if (draft.unsaved && !leaving) event.preventDefault();
+});
+
+function resume() {
+  const kept = draft.kept();
+  if (!kept) return;
+  const texts = kept.content.sections ?? kept.content;
+  const same = panes.length === Object.keys(texts).length && panes.every(({ name }) => name in texts);
+  if (!same) {
+    // It was written in the other view: sections, or the whole text.
+    location.replace("text" in texts ? "?as=markdown" : location.pathname);
+    return;
+  }
+  if (panes.every(({ name, value }) => value === texts[name])) return draft.forget();
+  for (const pane of panes) pane.value = texts[pane.name];
+  draft.resume(kept);
+}
+
+// ---------- a clash with another tab ----------
+
+const conflict = $("#conflict");
+
+async function clash() {
+  const place = $("[data-changes]", conflict);
+  conflict.hidden = false;
+  const body = new FormData(form);
+  const answer = await fetch(place.dataset.changes, { method: "POST", body, headers: { "X-CSRFToken": token() } }).catch(() => null);
+  if (answer?.ok) place.innerHTML = await answer.text();
+  conflict.scrollIntoView({ block: "start" });
+}
+
+conflict.addEventListener("click", async ({ target }) => {
+  const choice = target.closest("button")?.value;
+  if (choice === "mine") {
+    conflict.hidden = true;
+    if (await draft.keepMine()) location.reload(); // the other's examples are this draft's
+  }
+  if (choice === "theirs") {
+    draft.drop();
+    leaving = true;
+    location.reload();
+  }
+});
+
+document.body.addEventListener("draft-stored", ({ detail }) => {
+  draft.changed(detail.revision);
+  $("#pick").close();
+});
+document.body.addEventListener("htmx:responseError", ({ detail }) => {
+  if (detail.xhr.status === 409 && detail.elt.closest("#examples, #pick")) {
+    $("#pick").close();
+    draft.dirty = true;
+    draft.save();
+  }
+});
+
+// ---------- what acts on the stored draft waits for it ----------
+
+document.body.addEventListener("htmx:confirm", async (event) => {
+  const { elt, issueRequest, question } = event.detail;
+  if (!elt.closest("[data-needs-saved]") || !draft.dirty) return;
+  event.preventDefault();
+  if (await draft.flush()) issueRequest(!question);
+});
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[data-needs-saved]");
+  if (!link || !draft.dirty || !draft.unsaved) return;
+  event.preventDefault();
+  if (await draft.flush()) location.assign(link.href);
+});
+$("#publish form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const ready = await draft.flush();
+  if (!ready) return $("#publish").close();
+  leaving = true;
+  event.target.submit();
+});
+
+// ---------- previews ----------
+
+const waits = new WeakMap();
+
+function look(pane, after = 0) {
+  const seen = $(".seen", pane);
+  if (!seen.open) return;
+  clearTimeout(waits.get(seen));
+  waits.set(seen, setTimeout(() => globalThis.htmx.trigger($("[hx-post]", seen), "look"), after));
+}
+for (const pane of $$(".pane")) $(".seen", pane).addEventListener("toggle", () => look(pane));
+
+// ---------- dialogs ----------
+
+function open(name) {
+  const dialog = $(`#${name}`);
+  if (dialog.open || $("dialog[open]")) return;
+  dialog.showModal();
+  if (name === "pick") globalThis.htmx.trigger("#pick-body", "open");
+  if (name === "publish") $("[name=reason]", dialog).focus();
+}
+
+document.addEventListener("click", ({ target }) => {
+  const opener = target.closest("[data-open]");
+  if (opener) open(opener.dataset.open);
+  const shut = target.closest("dialog button[value=cancel]");
+  if (shut) shut.closest("dialog").close();
+  const use = target.closest("[data-use]");
+  if (use) {
+    $("#pick [name=rationale]").value = use.dataset.use;
+    $("#pick [name=rationale]").focus();
+  }
+  const goto = target.closest("[data-goto]");
+  const place = goto && $(goto.getAttribute("href"));
+  if (place) requestAnimationFrame(() => place.focus());
+});
+
+// The turns of the excerpt stand out in the chat beside the form.
+function mark() {
+  const [first, last] = ["first", "last"].map((name) => Number($(`#pick [name=${name}]`)?.value));
+  for (const turn of $$("#pick [data-n]")) {
+    const n = Number(turn.dataset.n);
+    turn.classList.toggle("in", n >= first && n <= last);
+  }
+}
+$("#pick").addEventListener("input", mark);
+$("#pick").addEventListener("htmx:afterSettle", mark);
+
+// ---------- keys ----------
+
+const FIELD = "textarea, select, input, [contenteditable], dialog";
+
+document.addEventListener("keydown", (event) => {
+  const key = keyOf(event);
+  if (event.isComposing || event.altKey || event.shiftKey !== (key === "?")) return;
+  if (event.ctrlKey || event.metaKey) {
+    if (key === "s") {
+      event.preventDefault();
+      if (draft.dirty && !draft.theirs) draft.save();
+    } else if (key === "enter" && !event.repeat) {
+      event.preventDefault();
+      const dialog = $("dialog[open]");
+      if (!dialog) open("publish");
+      else $("form:not([method=dialog])", dialog)?.requestSubmit();
+    }
+  } else if (key === "?" && !event.target.closest(FIELD)) {
+    open("keys");
+  }
+});
+
+resume();
+if ("failed" in $("#publish").dataset) open("publish");

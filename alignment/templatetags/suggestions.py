@@ -1,0 +1,28 @@
+"""Template tags of suggested revisions."""
+
+from collections.abc import Mapping
+
+from django import template
+from django.utils.safestring import SafeString, mark_safe
+
+from alignment.models.suggestions import Suggestion
+from labeling.core import safe_text
+
+register = template.Library()
+
+
+@register.filter
+def chat_links(text: str, links: Mapping[int, str]) -> SafeString:
+    """A model's prose as sanitised HTML in which “chat 3” leads to the chat of that number."""
+    return mark_safe(safe_text.numbered_chats(text, links))  # noqa: S308 - sanitised there
+
+
+@register.filter
+def fate(row: Suggestion) -> str:
+    """What became of it, in a few words; the name in it is foreign text."""
+    if row.state != Suggestion.State.DONE:
+        return row.get_state_display()
+    uses = [use for use in row.uses.all() if use.undone_at is None]
+    if uses:
+        return f"Used by {uses[0].by}"
+    return "Dismissed" if row.dismissed_at else "Not used"

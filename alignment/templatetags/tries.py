@@ -1,0 +1,13 @@
+"""Template tags of what was tried from the editor."""
+
+from django import template
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+register = template.Library()
+
+
+@register.filter
+def on_page(html: SafeString, url: str) -> SafeString:
+    """The turn links of a sanitised text, leading to the chat's own page."""
+    return mark_safe(html.replace('href="#m', f'href="{escape(url)}#m'))  # noqa: S308 - sanitised before

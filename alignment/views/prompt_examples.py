@@ -1,0 +1,185 @@
+"""The editor's worked examples: the list to pick from, one chat of it, and the picked ones."""
+
+import json
+from typing import Any, cast
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from alignment.forms.prompts import ExampleForm
+from alignment.selectors.example_picker import (
+    VALUES,
+    PickFilter,
+    chosen_examples,
+    opinions_on,
+    pick_rows,
+    pick_topics,
+    pickable,
+    picked,
+)
+from alignment.services.editing import draft_write, example_choices_for
+from alignment.views.prompts import base_or_404, criterion_or_404
+from evaluation.core.examples import MOST_EXAMPLES, MOST_TURNS
+from evaluation.models.prompts import PromptDraft
+from evaluation.selectors.drafts import WorkingPrompt, working_prompt
+from evaluation.services.drafts import StaleDraft
+from evaluation.services.examples import PromptRefused, examples_check
+from labeling.access import permission_or_404
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+CHATS_A_PAGE = 20
+LABELS = {"": "Any answer", "true": "True", "false": "False", "na": "Not applicable"}
+FIELDS = {"turns": "last", "value": "value", "rationale": "rationale"}
+MOVES = {"up": -1, "down": 1}
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_safe
+def prompt_examples(request: HttpRequest, key: str) -> HttpResponse:
+    """Training chats with their consensus; `label`, `topic` and `q` narrow them."""
+    criterion = criterion_or_404(key)
+    user, query = cast(User, request.user), request.GET
+    every = pickable(criterion=criterion, user=user)
+    wanted = PickFilter(
+        label=query.get("label", "") if query.get("label") in LABELS else "",
+        topic=query.get("topic", ""),
+        words=query.get("q", "")[:200],
+    )
+    page = Paginator(picked(every, wanted), CHATS_A_PAGE).get_page(query.get("page"))
+    prompt = _stored(request, criterion)
+    context = {
+        "criterion": criterion,
+        "page_obj": page,
+        "rows": pick_rows(list(page), taken=prompt.examples),
+        "wanted": wanted,
+        "labels": _labels(criterion),
+        "topics": pick_topics(every),
+        "most": MOST_EXAMPLES,
+    }
+    return render(request, "alignment/_prompt_pick_list.html", context)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_http_methods(["GET", "HEAD", "POST"])
+def prompt_example(request: HttpRequest, key: str, chat_id: int) -> HttpResponse:
+    """One training chat, to choose the turns of; a post makes it an example of the draft."""
+    criterion, user = criterion_or_404(key), cast(User, request.user)
+    chat: Any = get_object_or_404(pickable(criterion=criterion, user=user), pk=chat_id)
+    opinions = opinions_on(chat=chat, criterion=criterion, value=VALUES[chat.people])
+    start = {
+        "first": 1,
+        "last": min(chat.message_count, MOST_TURNS),
+        "value": chat.people,
+        "rationale": opinions[0].text if opinions else "",
+    }
+    form = ExampleForm(request.POST or None, initial=start, allow_na=_allow_na(criterion))
+    prompt = _stored(request, criterion)
+    if request.method == "POST" and form.is_valid():
+        try:
+            draft = _write(request, prompt, criterion, [*prompt.examples, form.line(chat.external_id)])
+            return _picked(request, criterion, draft)
+        except StaleDraft:
+            return HttpResponse(status=409)
+        except PromptRefused as problem:
+            _refuse(form, problem, new=len(prompt.examples))
+    context = {
+        "criterion": criterion,
+        "chat": chat,
+        "people": VALUES[chat.people],
+        "opinions": opinions,
+        "form": form,
+        "most_turns": MOST_TURNS,
+        "refused": "" if form.is_bound else _refusal(criterion, prompt, chat, user),
+    }
+    return render(request, "alignment/_prompt_pick_chat.html", context)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_POST
+def prompt_example_act(request: HttpRequest, key: str, index: int, act: str) -> HttpResponse:
+    """Take an example out, or move it by one place."""
+    criterion = criterion_or_404(key)
+    prompt = _stored(request, criterion)
+    lines = list(prompt.examples)
+    if index >= len(lines) or act not in ("remove", *MOVES):
+        raise Http404
+    line = lines.pop(index)
+    if act in MOVES:
+        lines.insert(max(index + MOVES[act], 0), line)
+    try:
+        return _picked(request, criterion, _write(request, prompt, criterion, lines, check=False))
+    except StaleDraft:
+        return HttpResponse(status=409)
+
+
+def _labels(criterion: Criterion) -> list[tuple[str, str]]:
+    return [(value, words) for value, words in LABELS.items() if value != "na" or _allow_na(criterion)]
+
+
+def _allow_na(criterion: Criterion) -> bool:
+    return criterion.versions.latest("number").allow_na
+
+
+def _stored(request: HttpRequest, criterion: Criterion) -> WorkingPrompt:
+    """The draft, or the version that the page shows while there is none."""
+    given = request.POST if request.method == "POST" else request.GET
+    base = base_or_404(criterion, given.get("base", ""))
+    return working_prompt(criterion=criterion, author=cast(User, request.user), base=base)
+
+
+def _write(
+    request: HttpRequest,
+    prompt: WorkingPrompt,
+    criterion: Criterion,
+    lines: list[dict[str, Any]],
+    *,
+    check: bool = True,
+) -> PromptDraft:
+    revision = request.POST.get("revision", "")
+    return draft_write(
+        criterion=criterion,
+        author=cast(User, request.user),
+        base=prompt.base,
+        revision=int(revision) if revision.isdecimal() and len(revision) < 10 else -1,
+        lines=lines,
+        check=check,
+    )
+
+
+def _refusal(criterion: Criterion, prompt: WorkingPrompt, chat: Any, user: User) -> str:
+    """Why this chat can be no example whatever its turns; "" where it can."""
+    if len(prompt.examples) >= MOST_EXAMPLES:
+        return f"A prompt has {MOST_EXAMPLES} examples at most: remove one first."
+    if any(line["chat"] == chat.external_id for line in prompt.examples):
+        return "This chat is an example already."
+    line = {"chat": chat.external_id, "turns": [1, 1], "value": VALUES[chat.people], "rationale": "-"}
+    try:
+        examples_check(criterion=criterion, examples=example_choices_for(user, [line]))
+    except PromptRefused as problem:
+        if problem.field == "chat_id":
+            return f"This chat {problem.message.removeprefix(repr(chat.external_id)).strip()}."
+    return ""
+
+
+def _refuse(form: ExampleForm, problem: PromptRefused, *, new: int) -> None:
+    """Say what is wrong at its field; what is wrong with another example, or the chat, above the form."""
+    if problem.index == new:
+        form.add_error(FIELDS.get(problem.field), problem.message)
+    else:
+        form.add_error(None, str(problem))
+
+
+def _picked(request: HttpRequest, criterion: Criterion, draft: PromptDraft) -> HttpResponse:
+    """The examples of the draft as they are now; the page learns the draft's new revision."""
+    context = {
+        "criterion": criterion,
+        "examples": chosen_examples(user=cast(User, request.user), lines=draft.examples),
+        "most": MOST_EXAMPLES,
+    }
+    answer = render(request, "alignment/_prompt_chosen.html", context)
+    answer["HX-Retarget"] = "#chosen"
+    answer["HX-Trigger"] = json.dumps({"draft-stored": {"revision": draft.revision}})
+    return answer

@@ -1,0 +1,85 @@
+"""Passages of a prompt that stand word for word in chats that judges are measured on."""
+
+import re
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+SHINGLE = 8  # words; shorter runs are shared by chance and by common phrases
+LONGEST_SHOWN = 120  # characters of a passage in a message
+
+Shingles = npt.NDArray[np.uint64]
+
+_WORD = re.compile(r"\w+")
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+def shingles_of(texts: Iterable[str]) -> Shingles:
+    """Return one number for every run of eight words inside one of the texts, sorted.
+
+    Case and punctuation do not count, and no run goes from one text into the next.
+
+    >>> len(shingles_of(["One two three four five six seven eight nine", "eight nine ten"]))
+    2
+    """
+    codes: list[int] = []
+    places: list[int] = []
+    for number, text in enumerate(texts):
+        words = _WORD.findall(text.casefold())
+        codes.extend(map(_code, words))
+        places.extend([number] * len(words))
+    inside = np.array(places, np.int32)
+    runs = _runs(np.array(codes, np.uint64))
+    return np.sort(runs[inside[: len(runs)] == inside[SHINGLE - 1 :]])
+
+
+def leaked_passages(text: str, *, known: Shingles) -> tuple[str, ...]:
+    """Return the passages of `text` all of whose runs of eight words are known, as they are written there.
+
+    >>> known = shingles_of(["So: my parcel never came and nobody told me why."])
+    >>> leaked_passages("Like “My parcel never came and nobody told me” here.", known=known)
+    ('My parcel never came and nobody told me',)
+    """
+    words = list(_WORD.finditer(text))
+    codes = np.array([_code(word[0].casefold()) for word in words], np.uint64)
+    hits = np.flatnonzero(_among(_runs(codes), known))
+    passages: list[tuple[int, int]] = []
+    for first in hits.tolist():
+        last = first + SHINGLE - 1
+        if passages and first <= passages[-1][1] + 1:
+            passages[-1] = (passages[-1][0], last)
+        else:
+            passages.append((first, last))
+    return tuple(text[words[first].start() : words[last].end()] for first, last in passages)
+
+
+def shortened(passage: str) -> str:
+    """A passage in one line, its middle left out where it is long."""
+    line = " ".join(passage.split())
+    half = LONGEST_SHOWN // 2
+    return line if len(line) <= LONGEST_SHOWN else f"{line[:half].rstrip()} … {line[-half:].lstrip()}"
+
+
+@lru_cache(maxsize=1 << 16)
+def _code(word: str) -> int:
+    return zlib.crc32(word.encode(errors="replace"))
+
+
+def _runs(codes: Shingles) -> Shingles:
+    """One number per run of eight codes; arithmetic wraps at 64 bits."""
+    count = max(len(codes) - SHINGLE + 1, 0)
+    found = np.zeros(count, np.uint64)
+    for place in range(SHINGLE):
+        found = found * _FACTOR + codes[place : place + count]
+    return found
+
+
+def _among(runs: Shingles, known: Shingles) -> npt.NDArray[np.bool_]:
+    """Which of the runs are known; `known` is sorted."""
+    if not known.size:
+        return np.zeros(len(runs), np.bool_)
+    places = np.searchsorted(known, runs)
+    return np.equal(known[np.minimum(places, len(known) - 1)], runs)

@@ -1,0 +1,59 @@
+"""Which passages of a prompt stand in chats of dev or holdout; which chat that is, nobody is told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from django.db.models import Exists, OuterRef, QuerySet
+
+from evaluation.core.prompts.leaks import Shingles, leaked_passages, shingles_of
+from labeling.core.importing import in_batches
+from labeling.models.chats import Chat, ChatSetMember, Split
+
+# The judge is measured on these; a prompt with words or examples from them would know the answer.
+MEASURED = (Split.DEV, Split.HOLDOUT)
+AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The chats, by the hash of their messages, and the runs of words that they hold."""
+
+    hashes: frozenset[str] = frozenset()
+    shingles: Shingles = field(default_factory=lambda: np.zeros(0, np.uint64))
+
+
+class _Memory:
+    """What this process has read: 10,000 chats take two seconds once, and then none is read again."""
+
+    known = _Known()
+
+
+def measured_chats() -> QuerySet[Chat]:
+    """The chats that are dev or holdout in any set."""
+    membership = ChatSetMember.objects.filter(chat=OuterRef("pk"), split__in=MEASURED)
+    return Chat.objects.filter(Exists(membership))
+
+
+def leaks(texts: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(name, passage) for what of these texts by name stands word for word in a message of such a chat.
+
+    One query while the chats stay the same; messages never change, so only new chats are read.
+    """
+    known = _known().shingles
+    return [(name, passage) for name, text in texts.items() for passage in leaked_passages(text, known=known)]
+
+
+def _known() -> _Known:
+    hashes = frozenset(measured_chats().order_by().values_list("content_hash", flat=True))
+    known = _Memory.known
+    if known.hashes == hashes:
+        return known
+    # Numbers cannot be taken out again: where a chat is gone, all is read anew.
+    start = known if known.hashes <= hashes else _Known()
+    found = [start.shingles]
+    for batch in in_batches(sorted(hashes - start.hashes), AT_ONCE):
+        chats = Chat.objects.filter(content_hash__in=batch).values_list("messages", flat=True)
+        found.append(shingles_of(message["content"] for messages in chats for message in messages))
+    _Memory.known = _Known(hashes, np.sort(np.concatenate(found)))
+    return _Memory.known

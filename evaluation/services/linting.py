@@ -1,0 +1,34 @@
+"""Everything that is to say of a prompt before it is saved: its text, its worked examples."""
+
+from collections.abc import Iterator, Sequence
+
+from evaluation.core.examples import advice, check_mixture
+from evaluation.core.prompts.lint import Finding, Level
+from evaluation.selectors.criteria import leak_findings, prompt_findings
+from evaluation.services.examples import ExampleChoice, PromptRefused, examples_check
+from labeling.core.problems import FieldProblem
+from labeling.models.rubric import Criterion
+
+EXAMPLES = "examples"
+
+
+def prompt_lint(
+    *, criterion: Criterion, text: str, examples: Sequence[ExampleChoice] = ()
+) -> tuple[Finding, ...]:
+    """The findings, errors first: an error keeps the editor from saving, a warning does not."""
+    found = list(prompt_findings(criterion=criterion, text=text))
+    if examples:
+        found += _of_examples(criterion, examples)
+    return tuple(sorted(found, key=lambda finding: finding.level != Level.ERROR))
+
+
+def _of_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> Iterator[Finding]:
+    values = [example.value for example in examples]
+    try:
+        examples_check(criterion=criterion, examples=examples)
+        check_mixture(values)
+    except (PromptRefused, FieldProblem) as problem:
+        yield Finding(Level.ERROR, EXAMPLES, str(problem).removeprefix("examples: "))
+    for note in advice(values, topics=[example.chat.topic.key for example in examples]):
+        yield Finding(Level.WARNING, EXAMPLES, note.removeprefix("examples: "))
+    yield from leak_findings({EXAMPLES: "\n".join(example.rationale for example in examples)})

@@ -1,0 +1,103 @@
+"""A redesign of criteria: which ones end, what takes their place, whose labels carry over."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from labeling.core.importing import Fields, Ignored
+from labeling.core.problems import FieldProblem, shown
+from labeling.core.rubric import CriterionSpec, check_once, criterion_of
+
+Kind = Literal["retire", "replace", "split", "merge"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MOST = 10
+REASON_LIMIT = 10_000
+# Kind → how many criteria may end, and how many may take their place.
+SIZES: Mapping[Kind, tuple[range, range]] = {
+    "retire": (range(1, 2), range(1)),
+    "replace": (range(1, 2), range(1, 2)),
+    "split": (range(1, 2), range(2, MOST + 1)),
+    "merge": (range(2, MOST + 1), range(1, 2)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """A criterion to make; the labels of those that `carries` names by key become its labels too."""
+
+    spec: CriterionSpec
+    carries: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Redesign:
+    """
+    What is wanted.
+
+    `olds` are keys of the criteria that end. `same_answers`: the lead has said that True and False mean the
+    same in the old and the new question wherever labels carry over; nothing is ever inverted.
+    """
+
+    kind: Kind
+    olds: tuple[str, ...]
+    into: tuple[Successor, ...] = ()
+    same_answers: bool = False
+
+    @property
+    def carries(self) -> bool:
+        """Whether any labels carry over."""
+        return any(successor.carries for successor in self.into)
+
+
+def successor_of(data: Mapping[str, Any], n: int, dimensions: Collection[str]) -> Successor:
+    """
+    Validate the `n`-th new criterion: the fields of one in a rubric file, and `carries`.
+
+    Raises FieldProblem at `into[n]`.
+
+    Examples
+    --------
+    >>> asked = {"question": "Q?", "definition": "D.", "tier": "simple", "dimension": "manners"}
+    >>> successor_of({"key": "polite", "carries": ["kind"], **asked}, 0, ["manners"]).carries
+    frozenset({'kind'})
+    """
+    fields = {name: value for name, value in data.items() if name != "carries"}
+    spec = criterion_of(Fields(fields, f"into[{n}]"), dimensions, Ignored())
+    return Successor(spec, frozenset(data.get("carries", ())))
+
+
+def redesign_check(redesign: Redesign) -> None:
+    """
+    Refuse what makes no sense whatever criteria there are.
+
+    Raises
+    ------
+    FieldProblem
+        at `others` (the other criteria of a merge), `into`, one of its fields, or `same_answers`.
+
+    Examples
+    --------
+    >>> redesign_check(Redesign("retire", ("polite",)))
+    >>> redesign_check(Redesign("merge", ("polite",)))
+    Traceback (most recent call last):
+    labeling.core.problems.FieldProblem: others: a merge takes 2 to 10 criteria, not 1
+    """
+    ending, made = SIZES[redesign.kind]
+    _check_number("others", redesign.kind, ending, "criteria", len(set(redesign.olds)))
+    _check_number("into", redesign.kind, made, "new questions", len(redesign.into))
+    check_once("into", [successor.spec.key for successor in redesign.into])
+    for n, successor in enumerate(redesign.into):
+        if unknown := sorted(successor.carries - set(redesign.olds)):
+            raise FieldProblem(f"into[{n}].carries", f"{shown(unknown[0])} does not end in this redesign")
+    if redesign.carries and not redesign.same_answers:
+        raise FieldProblem(
+            "same_answers",
+            "labels carry over only where True and False mean the same in both questions: say that they do",
+        )
+
+
+def _check_number(field: str, kind: str, wanted: range, what: str, given: int) -> None:
+    if given not in wanted:
+        least, most = wanted[0], wanted[-1]
+        numbers = f"{least}" if least == most else f"{least} to {most}"
+        raise FieldProblem(field, f"a {kind} takes {numbers} {what}, not {given}")

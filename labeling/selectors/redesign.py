@@ -1,0 +1,160 @@
+"""What a redesign of criteria would do: which labels would carry over, which labelling jobs it touches."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+
+from labeling.core.problems import FieldProblem, shown
+from labeling.core.redesign import Redesign, Successor, redesign_check
+from labeling.models.labels import Adjudication, Label, LabelingJob, counting_versions
+from labeling.models.rubric import Criterion, Dimension
+
+OPEN_JOBS = (LabelingJob.State.OPEN, LabelingJob.State.WAITING)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Of answers on the criteria that end: how many carry over, and how many differ and stay behind."""
+
+    carried: int = 0
+    conflicts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Carrying:
+    """What of people's answers would become, or became, the answers of one new criterion."""
+
+    key: str
+    olds: tuple[str, ...]
+    labels: Tally
+    decisions: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class TouchedJob:
+    """A labelling job that still asks what ends, and how many other criteria it goes on asking."""
+
+    id: int
+    name: str
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """What the redesign does to the labelling side. The labels stay with the old criteria in any case."""
+
+    labels: int
+    decisions: int
+    drafts: int
+    carrying: tuple[Carrying, ...]
+    jobs: tuple[TouchedJob, ...]
+
+
+def redesigned(*, redesign: Redesign) -> list[Criterion]:
+    """
+    The criteria that end, in the rubric's order; raises what forbids the redesign.
+
+    Raises FieldProblem: what `redesign_check` refuses; a criterion that there is not, is retired, or belongs
+    to another rubric; a dimension that there is not, a key that is taken; answers "not applicable" to carry
+    to a criterion that does not allow them.
+    """
+    redesign_check(redesign)
+    rows = list(Criterion.objects.filter(key__in=redesign.olds).order_by("position", "pk"))
+    if unknown := sorted(set(redesign.olds) - {row.key for row in rows}):
+        raise FieldProblem("others", f"no criterion {shown(unknown[0])}")
+    for row in rows:
+        if row.state == Criterion.State.RETIRED:
+            raise FieldProblem("others", f"{row.key} is retired already")
+        if row.rubric_id != rows[0].rubric_id:
+            raise FieldProblem("others", f"{row.key} belongs to another rubric than {rows[0].key}")
+    _check_successors(redesign.into)
+    for n, successor in enumerate(redesign.into):
+        _check_not_applicable(n, successor, rows)
+    return rows
+
+
+def _check_successors(into: Sequence[Successor]) -> None:
+    keys = [successor.spec.key for successor in into]
+    taken = set(Criterion.objects.filter(key__in=keys).values_list("key", flat=True))
+    dimensions = set(Dimension.objects.values_list("key", flat=True))
+    for n, successor in enumerate(into):
+        if successor.spec.key in taken:
+            raise FieldProblem(f"into[{n}].key", f"{shown(successor.spec.key)} is taken already")
+        if successor.spec.dimension not in dimensions:
+            raise FieldProblem(f"into[{n}].dimension", f"no dimension {shown(successor.spec.dimension)}")
+
+
+def _check_not_applicable(n: int, successor: Successor, olds: Sequence[Criterion]) -> None:
+    ids = [row.pk for row in olds if row.key in successor.carries]
+    if successor.spec.allow_na or not ids:
+        return
+    labels, decisions = labels_to_carry(ids), decisions_of(ids)
+    if found := labels.filter(value=None).count() + decisions.filter(value=None).count():
+        raise FieldProblem(
+            f"into[{n}].allow_na",
+            f"{found:,} of the answers to carry over are “not applicable”: allow that answer, "
+            "or carry no labels",
+        )
+
+
+def labels_to_carry(criterion_ids: Collection[int]) -> QuerySet[Label]:
+    """The labels of these criteria that count today: given blind, to the question that counts."""
+    # NB: by version ids, as consensus does: else PostgreSQL looks for them anew for each label.
+    versions = list(counting_versions().filter(criterion__in=criterion_ids).values_list("pk", flat=True))
+    return Label.objects.given().filter(version__in=versions)
+
+
+def decisions_of(criterion_ids: Collection[int]) -> QuerySet[Adjudication]:
+    """The adjudications in force on these criteria."""
+    return Adjudication.objects.filter(criterion__in=criterion_ids, replaced_at=None)
+
+
+def consequences(*, redesign: Redesign, olds: Sequence[Criterion]) -> Consequences:
+    """What the redesign would do today; its statements grow with the new criteria only."""
+    ids = [row.pk for row in olds]
+    waiting = Label.objects.filter(criterion__in=ids, state=Label.State.DRAFT)
+    return Consequences(
+        labels=Label.objects.filter(criterion__in=ids, state=Label.State.SUBMITTED).count(),
+        decisions=decisions_of(ids).count(),
+        drafts=waiting.count(),
+        carrying=tuple(_carrying(successor, olds) for successor in redesign.into),
+        jobs=touched_jobs(criterion_ids=ids),
+    )
+
+
+def _carrying(successor: Successor, olds: Sequence[Criterion]) -> Carrying:
+    rows = [row for row in olds if row.key in successor.carries]
+    if not rows:
+        return Carrying(successor.spec.key, (), Tally(), Tally())
+    ids = [row.pk for row in rows]
+    return Carrying(
+        key=successor.spec.key,
+        olds=tuple(row.key for row in rows),
+        labels=_tally(labels_to_carry(ids), "chat", "rater"),
+        decisions=_tally(decisions_of(ids), "chat"),
+    )
+
+
+def _tally(rows: QuerySet[Label] | QuerySet[Adjudication], *cell: str) -> Tally:
+    """Cells whose answers on all old criteria are the same carry over."""
+    answers = {"yes": Q(value=True), "no": Q(value=False), "na": Q(value=None)}
+    counted = {name: Count("pk", filter=which) for name, which in answers.items()}
+    cells: QuerySet[Any] = rows.order_by().values(*cell).annotate(**counted)
+    differ = Q(yes__gt=0, no__gt=0) | Q(yes__gt=0, na__gt=0) | Q(no__gt=0, na__gt=0)
+    conflicts = cells.filter(differ).count()
+    return Tally(cells.count() - conflicts, conflicts)
+
+
+def touched_jobs(*, criterion_ids: Collection[int]) -> tuple[TouchedJob, ...]:
+    """The jobs that are not closed and ask one of these criteria; one query."""
+    ends = Q(criteria__in=criterion_ids)
+    goes_on = Q(criteria__state=Criterion.State.ACTIVE) & ~ends
+    jobs = LabelingJob.objects.filter(state__in=OPEN_JOBS).order_by("pk")
+    counted = jobs.annotate(
+        ending=Count("criteria", filter=ends, distinct=True),
+        left=Count("criteria", filter=goes_on, distinct=True),
+    )
+    rows = counted.filter(ending__gt=0).values_list("pk", "name", "left")
+    return tuple(TouchedJob(*row) for row in rows)

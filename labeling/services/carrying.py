@@ -1,0 +1,97 @@
+"""People's answers that become the answers of a criterion that took others' place."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from labeling.core.importing import in_batches
+from labeling.models.labels import Adjudication, Label
+from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.selectors.redesign import Carrying, Tally, decisions_of, labels_to_carry
+from labeling.services.consensus import consensus_refresh
+from labeling.services.history import history_add
+
+CHATS_AT_ONCE = 1000
+
+
+def answers_carry(*, olds: Sequence[Criterion], version: CriterionVersion) -> Carrying:
+    """
+    Copy the labels that count today and the adjudications in force to a new criterion; consensus follows.
+
+    Who answered several of the old criteria on a chat has answered the new one where all these answers are
+    the same; else nothing of it carries over. What is old stays as it is. Call it in the transaction that
+    made the criterion; `olds` in the rubric's order.
+    """
+    carrier = _Carrier([row.pk for row in olds], version)
+    labels, decisions = carrier.labels(), carrier.decisions()
+    consensus_refresh(criterion_ids=[version.criterion_id], chat_ids=carrier.chat_ids)
+    return Carrying(version.criterion.key, tuple(row.key for row in olds), labels, decisions)
+
+
+class _Carrier:
+    def __init__(self, old_ids: Sequence[int], version: CriterionVersion) -> None:
+        self.old_ids, self.version = old_ids, version
+        self.chat_ids: set[int] = set()
+        self.id = uuid.uuid4()  # the client_id of every revision that this makes
+
+    def labels(self) -> Tally:
+        """In a fixed number of statements for a thousand chats."""
+        rows, carried, conflicts = labels_to_carry(self.old_ids), 0, 0
+        chats = rows.order_by("chat").values_list("chat", flat=True).distinct()
+        for some in in_batches(list(chats), CHATS_AT_ONCE):
+            found = rows.filter(chat__in=some).order_by("chat", "rater", "criterion__position", "criterion")
+            cells = list(_cells(found, "chat_id", "rater_id"))
+            new = [self._label(cell) for cell in cells if _agree(cell)]
+            Label.objects.bulk_create(new)
+            history_add(label_ids=[label.pk for label in new], client_id=self.id)
+            self.chat_ids.update(label.chat_id for label in new)
+            carried, conflicts = carried + len(new), conflicts + len(cells) - len(new)
+        return Tally(carried, conflicts)
+
+    def _label(self, cell: Sequence[Label]) -> Label:
+        """One answer out of a rater's equal ones; the time it took stays with the old ones."""
+        evidence: list[dict[str, Any]] = []
+        for label in cell:
+            evidence += [part for part in label.evidence if part not in evidence]
+        return Label(
+            chat_id=cell[0].chat_id,
+            criterion_id=self.version.criterion_id,
+            rater_id=cell[0].rater_id,
+            version=self.version,
+            value=cell[0].value,
+            rationale="\n\n".join(dict.fromkeys(label.rationale for label in cell if label.rationale)),
+            evidence=evidence,
+            state=Label.State.SUBMITTED,
+            source=Label.Source.CARRIED,
+            given_at=max(label.given_at for label in cell),
+        )
+
+    def decisions(self) -> Tally:
+        """Decisions are few: a lead wrote each by hand. Of equal ones the newest carries over."""
+        cells = list(_cells(decisions_of(self.old_ids).order_by("chat", "created_at", "pk"), "chat_id"))
+        new = [self._decision(cell[-1]) for cell in cells if _agree(cell)]
+        Adjudication.objects.bulk_create(new)
+        self.chat_ids.update(row.chat_id for row in new)
+        return Tally(len(new), len(cells) - len(new))
+
+    def _decision(self, old: Adjudication) -> Adjudication:
+        return Adjudication(
+            chat_id=old.chat_id,
+            criterion_id=self.version.criterion_id,
+            value=old.value,
+            reason=old.reason,
+            by_name=old.by_name,
+            by_id=old.by_id,
+            created_at=old.created_at,
+        )
+
+
+def _cells(rows: Iterable[Any], *names: str) -> Iterator[list[Any]]:
+    """Rows that come one behind the other with the same values of these columns."""
+    return (list(found) for _, found in groupby(rows, attrgetter(*names)))
+
+
+def _agree(cell: Sequence[Any]) -> bool:
+    return len({row.value for row in cell}) == 1

@@ -1,0 +1,45 @@
+"""Histories of labels that come in bulk."""
+
+import uuid
+from collections.abc import Sequence
+
+from django.db import connection, models
+
+from labeling.core.importing import in_batches
+from labeling.models.labels import Label, LabelRevision
+
+ROWS_AT_ONCE = 1000
+
+# Field of a revision → field of its label.
+_HISTORY = {
+    "label": "id",
+    "number": "revision",
+    "value": "value",
+    "rationale": "rationale",
+    "evidence": "evidence",
+    "version": "version",
+    "state": "state",
+    "post_reveal": "post_reveal",
+    "created_at": "given_at",
+}
+
+
+def history_add(*, label_ids: Sequence[int], client_id: uuid.UUID) -> None:
+    """Copy what these labels now hold into their histories, inside the database: saves half the time."""
+    columns = {_column(LabelRevision, name): _column(Label, source) for name, source in _HISTORY.items()}
+    client = models.UUIDField().get_db_prep_value(client_id, connection)
+    for batch in in_batches(label_ids, ROWS_AT_ONCE):
+        sql = (
+            f"INSERT INTO {LabelRevision._meta.db_table}"  # noqa: S608  names come from our models
+            f" ({', '.join(columns)}, {_column(LabelRevision, 'client_id')})"
+            f" SELECT {', '.join(columns.values())}, %s"
+            f" FROM {Label._meta.db_table} WHERE id IN ({', '.join(['%s'] * len(batch))})"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [client, *batch])
+
+
+def _column(model: type[models.Model], name: str) -> str:
+    """The quoted column of a field."""
+    field = model._meta.get_field(name)
+    return connection.ops.quote_name(str(getattr(field, "column", name)))

@@ -1,0 +1,174 @@
+"""Redesigning criteria: ending some, with others in their place; labels and history stay readable."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from labeling.core.problems import FieldProblem
+from labeling.core.redesign import REASON_LIMIT, Redesign, Successor
+from labeling.core.rubric import version_hash
+from labeling.models.people import User
+from labeling.models.rubric import Criterion, CriterionLineage, CriterionVersion, Dimension, Tier
+from labeling.selectors.lineage import BROUGHT_BACK, ENDED
+from labeling.selectors.redesign import Carrying, redesigned
+from labeling.services.audit import audit
+from labeling.services.carrying import answers_carry
+from labeling.services.consensus import criteria_lock
+
+
+@dataclass(frozen=True, slots=True)
+class Redesigned:
+    """What was done: the criteria that ended, those in their place, and what carried over to each."""
+
+    olds: tuple[Criterion, ...]
+    new: tuple[Criterion, ...]
+    carried: tuple[Carrying, ...]
+
+
+@transaction.atomic
+def criteria_redesign(*, redesign: Redesign, reason: str, by: User | None) -> Redesigned:
+    """
+    Retire criteria, and make those that take their place, each with version 1 at the place of the old ones.
+
+    Labels, drafts, jobs, runs, reports and pages of what is retired stay; nothing new is asked of it. No
+    labelling job is given the new criteria: a lead opens new ones.
+
+    Raises FieldProblem as `selectors.redesign.redesigned` does, or for a missing reason; nothing is written.
+    """
+    reason = _reason(reason)
+    # All of them: the ones behind move on. One lock in id order, as everybody takes it.
+    criteria_lock(criterion_ids=list(Criterion.objects.values_list("pk", flat=True)))
+    olds = redesigned(redesign=redesign)
+    now = timezone.now()
+    new = _made(redesign, olds, reason, by)
+    _lineage(redesign, olds, new, reason=reason, by=by, at=now)
+    carried = tuple(
+        answers_carry(olds=[row for row in olds if row.key in successor.carries], version=version)
+        for successor, version in zip(redesign.into, new, strict=True)
+        if successor.carries
+    )
+    for row in olds:
+        row.state = Criterion.State.RETIRED
+        row.save(update_fields=["state"])
+    _record(redesign, olds, carried, reason=reason, by=by)
+    return Redesigned(tuple(olds), tuple(version.criterion for version in new), carried)
+
+
+@transaction.atomic
+def criterion_bring_back(*, criterion: Criterion, reason: str, by: User | None) -> Criterion:
+    """Ask a retired criterion again: in new runs, and in open labelling jobs that asked it. Drafts are there.
+
+    What took its place stays. Raises FieldProblem without a reason, or where it is not retired.
+    """
+    reason = _reason(reason)
+    row = Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
+    if row.state != Criterion.State.RETIRED:
+        raise FieldProblem("kind", f"{row.key} is not retired")
+    row.state = Criterion.State.ACTIVE
+    row.save(update_fields=["state"])
+    audit(actor=by, verb=BROUGHT_BACK, obj=row, criterion=row.key, reason=reason)
+    return row
+
+
+def _reason(reason: str) -> str:
+    if not reason.strip():
+        raise FieldProblem("reason", "is missing")
+    if len(reason) > REASON_LIMIT:
+        raise FieldProblem("reason", f"must not be longer than {REASON_LIMIT:,} characters")
+    return reason.strip()
+
+
+def _made(
+    redesign: Redesign, olds: Sequence[Criterion], reason: str, by: User | None
+) -> list[CriterionVersion]:
+    """The new criteria, right behind the first of the old ones."""
+    place = olds[0].position
+    behind = Criterion.objects.filter(position__gt=place)
+    behind.update(position=F("position") + len(redesign.into))
+    dimensions = {row.key: row for row in Dimension.objects.all()}
+    versions = []
+    for n, successor in enumerate(redesign.into):
+        criterion = _criterion(successor, olds, dimensions[successor.spec.dimension], place + n + 1)
+        versions.append(_version(criterion, successor, reason, by))
+    return versions
+
+
+def _criterion(
+    successor: Successor, olds: Sequence[Criterion], dimension: Dimension, position: int
+) -> Criterion:
+    spec = successor.spec
+    every = spec.tier == Tier.CONTEXT or any(row.articles == Criterion.Articles.ALL for row in olds)
+    return Criterion.objects.create(
+        key=spec.key,
+        rubric_id=olds[0].rubric_id,
+        dimension=dimension,
+        tier=spec.tier,
+        critical=spec.critical,
+        position=position,
+        articles=Criterion.Articles.ALL if every else Criterion.Articles.LISTED,
+    )
+
+
+def _version(criterion: Criterion, successor: Successor, reason: str, by: User | None) -> CriterionVersion:
+    spec = successor.spec
+    asked: dict[str, Any] = {
+        "question": spec.question,
+        "definition": spec.definition,
+        "passes_when": spec.passes_when,
+        "allow_na": spec.allow_na,
+    }
+    return CriterionVersion.objects.create(
+        criterion=criterion,
+        number=1,
+        content_hash=version_hash(**asked),
+        reason=reason,
+        created_by=by,
+        **asked,
+        **spec.words_for_raters,
+    )
+
+
+def _lineage(
+    redesign: Redesign,
+    olds: Sequence[Criterion],
+    new: Sequence[CriterionVersion],
+    *,
+    reason: str,
+    by: User | None,
+    at: datetime,
+) -> None:
+    CriterionLineage.objects.bulk_create(
+        CriterionLineage(
+            old=old,
+            new=version.criterion,
+            kind=redesign.kind,
+            carries_labels=old.key in successor.carries,
+            reason=reason,
+            by=by,
+            at=at,
+        )
+        for successor, version in zip(redesign.into, new, strict=True)
+        for old in olds
+    )
+
+
+def _record(
+    redesign: Redesign,
+    olds: Sequence[Criterion],
+    carried: Sequence[Carrying],
+    *,
+    reason: str,
+    by: User | None,
+) -> None:
+    """One event for each criterion that ended; what carried over stands with the first."""
+    into = [successor.spec.key for successor in redesign.into]
+    for n, row in enumerate(olds):
+        detail: dict[str, Any] = {"criterion": row.key, "reason": reason} | ({"into": into} if into else {})
+        if carried and not n:
+            detail["labels_carried"] = sum(found.labels.carried for found in carried)
+        audit(actor=by, verb=ENDED[redesign.kind], obj=row, **detail)

@@ -1,0 +1,91 @@
+"""Figures over few held-out chats are for leads alone: on pages of tests and for programs."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from alignment.core.regression import junit_xml, markdown_summary
+from alignment.selectors.held_out import CONCEALED, tell
+from alignment.selectors.regression_list import regression_rows
+from alignment.selectors.regressions import regression_answer, regression_title
+from labeling.models.chats import ChatSetMember
+from labeling.models.labels import Consensus
+from labeling.models.people import User
+from tests.alignment.compared import SPLITS, Compared, text_of
+from tests.alignment.quality import polite
+from tests.alignment.tested import DecidedTest, decided, make_tested
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def tested(compared: Compared) -> DecidedTest:
+    return make_tested(compared, split="holdout")
+
+
+def told(tested: DecidedTest, user: User) -> Any:
+    row = regression_rows().get(pk=tested.test.pk)
+    tell([row], user=user)
+    return row
+
+
+def hold_out(tested: DecidedTest, *, chats: int) -> None:
+    """So many chats are holdout, of all sets; the test covers what it covered."""
+    kept = ChatSetMember.objects.filter(split="holdout").values_list("pk", flat=True)[:chats]
+    ChatSetMember.objects.filter(split="holdout").exclude(pk__in=list(kept)).update(split="dev")
+
+
+def test_ten_held_out_chats_are_told_in_sum(tested: DecidedTest, author_user: User) -> None:
+    row = told(tested, author_user)
+    assert (row.body, row.reasons) == (tested.test.body, tested.test.reasons)
+
+
+def test_of_nine_an_author_is_told_the_gates_answer_alone(
+    tested: DecidedTest, author_user: User, lead_user: User
+) -> None:
+    hold_out(tested, chats=9)
+    row = told(tested, author_user)
+    assert (row.result, row.reasons, row.body["criteria"]) == ("inconclusive", [CONCEALED], [])
+    assert (row.body["pooled"], row.body["more_labels"]) == (None, None)
+    assert told(tested, lead_user).body == tested.test.body
+
+
+def test_nine_labelled_ones_of_more_are_not_told_either(tested: DecidedTest, author_user: User) -> None:
+    Consensus.objects.filter(chat=tested.compared.chat(4), criterion=polite()).delete()
+    decided(tested.test)
+    assert told(tested, author_user).body["criteria"] == []
+
+
+def test_where_none_is_held_out_few_chats_are_told_of(compared: Compared, author_user: User) -> None:
+    tested = make_tested(compared, split="train")
+    ChatSetMember.objects.filter(split="holdout").delete()
+    assert told(tested, author_user).body == tested.test.body
+
+
+def test_what_is_stored_stays(tested: DecidedTest, author_user: User) -> None:
+    hold_out(tested, chats=3)
+    told(tested, author_user)
+    assert regression_rows().get(pk=tested.test.pk).body == tested.test.body
+
+
+def test_list_and_page_of_tests_follow(tested: DecidedTest, author: Client, lead: Client) -> None:
+    hold_out(tested, chats=9)
+    for url in (
+        reverse("alignment:regression_list"),
+        reverse("alignment:regression_detail", args=[tested.test.pk]),
+    ):
+        assert "10 labelled chats, 100 are needed" in text_of(lead.get(url))
+        assert "10 labelled chats, 100 are needed" not in text_of(author.get(url))
+        assert CONCEALED in text_of(author.get(url))
+
+
+def test_what_programs_are_told_names_no_chat(tested: DecidedTest) -> None:
+    title, answer = regression_title(tested.test), regression_answer(tested.test)
+    outputs = [str(answer), markdown_summary(answer, title=title), junit_xml(answer, title=title)]
+    for n in tested.places:
+        assert SPLITS[n % 4] == "holdout"
+        for output in outputs:
+            assert f"chat-{n}" not in output
+            assert f"order {n}" not in output

@@ -1,0 +1,415 @@
+"""A draft tried on a few chats of train and dev: real HTTP, carried out as the workers do."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
+
+from alignment.selectors.exports import runs_to_export
+from alignment.selectors.newest import judged
+from alignment.selectors.tries import TRIED, Tried, last_try, tried
+from alignment.services.tries import TryRefused, try_cancel, try_estimate, try_start
+from evaluation.core.choice import JudgeChoice
+from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
+from evaluation.models.runs import Attempt, Run, Unit, Verdict
+from evaluation.runner.plan import current_endpoint
+from evaluation.selectors.prompts import next_number
+from evaluation.selectors.runs import RunFilter, run_list
+from evaluation.services.examples import PromptRefused, prompt_version_add
+from evaluation.services.runs import RunChoice, RunRefused, chosen_members, run_start
+from labeling.core.problems import InputProblem
+from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.people import User
+from tests.alignment.trying import (
+    ANSWER,
+    CASES,
+    DRAFT,
+    HOLDOUT,
+    MARK,
+    STILL_WRONG,
+    TRAIN,
+    WRONG,
+    carried_out,
+    champion,
+    drafted,
+    labelled,
+    on_chat,
+    on_disagreements,
+    polite,
+    profile,
+)
+from tests.evaluation.running import answering, command, point_at
+from tests.evaluation.working import ended, workers_with
+from tests.files import run as command_run
+from tests.files import verdict, write_jsonl
+from tests.stub_endpoint import StubEndpoint, StubReply, conversation
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OPEN_AND_WRONG = sorted(WRONG - set(HOLDOUT))
+
+
+@pytest.fixture
+def stub(settings: Settings) -> Iterator[StubEndpoint]:
+    with answering(settings, ANSWER) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def golden(tmp_path: Path, stub: StubEndpoint) -> ChatSet:
+    return labelled(tmp_path)
+
+
+def result(run: Run, author: User) -> Tried:
+    return tried(run=run, criterion=polite(), user=author)
+
+
+def cases(found: Tried) -> list[str]:
+    return [one.chat.external_id for one in found.chats]
+
+
+# ---------- what is tried ----------
+
+
+def test_the_draft_is_asked_about_the_newest_disagreements(
+    golden: ChatSet, stub: StubEndpoint, author_user: User
+) -> None:
+    drafted(author_user)
+    before = stub.count
+    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
+    found = result(run, author_user)
+    assert (run.state, run.purpose, run.mode, run.started_by) == ("done", "try", "live", author_user)
+    assert cases(found) == OPEN_AND_WRONG
+    assert stub.count - before == len(OPEN_AND_WRONG)
+    assert all(MARK in conversation(body) for body in stub.requests[before:])
+    changes = {one.chat.external_id: one.change for one in found.chats}
+    assert changes.pop(STILL_WRONG) == "still_wrong"
+    assert set(changes.values()) == {"fixed"}
+    assert (found.tally.fixed, found.tally.broken, found.tally.of) == (6, 0, 7)
+
+
+def test_at_most_so_many_are_taken(golden: ChatSet, author_user: User) -> None:
+    drafted(author_user)
+    run = try_start(criterion=polite(), author=author_user, choice=on_disagreements(3))
+    newest = judged(criterion=polite(), champion=champion()).parted.values_list(
+        "chat__external_id", flat=True
+    )
+    expected = [case for case in newest if case in OPEN_AND_WRONG][:3]
+    assert cases(result(run, author_user)) == sorted(expected)
+    for n in (0, 51):
+        with pytest.raises(TryRefused, match="1 to 50"):
+            try_start(criterion=polite(), author=author_user, choice=on_disagreements(n))
+
+
+def test_one_chat_shows_the_verdict_before_and_after(golden: ChatSet, author_user: User) -> None:
+    drafted(author_user)
+    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
+    (one,) = result(run, author_user).chats
+    assert one.before is not None
+    assert one.after is not None
+    assert (one.people, one.before.value, one.after.value, one.change) == ("true", False, True, "fixed")
+
+
+def test_what_was_right_and_is_wrong_now_is_broken(
+    golden: ChatSet, stub: StubEndpoint, author_user: User
+) -> None:
+    drafted(author_user)
+    stub.answer = lambda body: StubReply("No.\n\nVERDICTS\npolite: FALSE\nexact: TRUE")
+    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-08")))
+    assert [one.change for one in result(run, author_user).chats] == ["broken"]
+
+
+def test_criteria_of_the_same_call_are_asked_with_it(golden: ChatSet, author_user: User) -> None:
+    drafted(author_user)
+    run = try_start(criterion=polite(), author=author_user, choice=on_chat("c-02"))
+    assert sorted(run.judge.prompts.values_list("criterion__key", flat=True)) == ["exact", "polite"]
+
+
+def test_where_people_and_judge_agree_everywhere_there_is_nothing_to_try(
+    golden: ChatSet, author_user: User
+) -> None:
+    Run.objects.get().verdicts.filter(chat__external_id__in=WRONG).delete()
+    with pytest.raises(TryRefused, match="try one chat"):
+        try_start(criterion=polite(), author=author_user, choice=on_disagreements())
+
+
+def test_verdicts_from_outside_stand_before_where_the_champion_was_never_run(
+    tmp_path: Path, stub: StubEndpoint, author_user: User
+) -> None:
+    labelled(tmp_path, judged=False)
+    lines = [verdict(case, "polite", value=True) for case in CASES]
+    command_run("import_verdicts", write_jsonl(tmp_path / "verdicts.jsonl", *lines), "--set", "golden")
+    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
+    found = result(run, author_user)
+    assert found.options["by_champion"] is False
+    assert len(found.chats) == len([case for case in CASES[:12] if case not in CASES[0:12:2]])
+
+
+# ---------- the draft is no version ----------
+
+
+def test_a_draft_that_is_tried_gets_no_number_and_no_release(golden: ChatSet, author_user: User) -> None:
+    drafted(author_user)
+    number = next_number(polite())
+    releases = Promotion.objects.count()
+    run = try_start(criterion=polite(), author=author_user, choice=on_chat("c-02"))
+    row = run.judge.prompts.get(criterion=polite()).prompt_version
+    assert (row.number, row.text, row.author, row.base) == (None, DRAFT, author_user, champion())
+    assert not PromptVersion.objects.filter(text=DRAFT).exists()
+    assert (next_number(polite()), Promotion.objects.count()) == (number, releases)
+
+
+def test_the_same_draft_tried_again_is_the_same_row_and_asks_nothing(
+    golden: ChatSet, stub: StubEndpoint, author_user: User
+) -> None:
+    drafted(author_user)
+    first = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
+    asked = stub.count
+    drafted(author_user)  # saved once more, as it is
+    second = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
+    assert stub.count == asked
+    assert (second.calls, second.reused) == (0, len(OPEN_AND_WRONG))
+    assert second.judge == first.judge
+    assert PromptVersion._base_manager.filter(text=DRAFT).count() == 1
+
+
+def test_a_draft_that_is_saved_later_becomes_a_version_in_its_place(
+    golden: ChatSet, author_user: User
+) -> None:
+    """What asked it points at the version then, and a test of that asks nothing twice."""
+    drafted(author_user)
+    run = try_start(criterion=polite(), author=author_user, choice=on_chat("c-02"))
+    number = next_number(polite())
+    saved = prompt_version_add(criterion=polite(), text=DRAFT, reason="Looks twice.", author=author_user)
+    assert (saved.number, saved.reason) == (number, "Looks twice.")
+    assert run.judge.prompts.get(criterion=polite()).prompt_version == saved
+    assert PromptVersion._base_manager.filter(text=DRAFT).count() == 1
+
+
+def test_without_a_draft_the_champion_is_tried_and_pays_nothing_again(
+    golden: ChatSet, stub: StubEndpoint, author_user: User
+) -> None:
+    asked = stub.count
+    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
+    assert stub.count == asked
+    assert {one.change for one in result(run, author_user).chats} == {"still_wrong"}
+
+
+def test_another_version_may_be_the_base(golden: ChatSet, author_user: User) -> None:
+    version = prompt_version_add(criterion=polite(), text=DRAFT, author=author_user)
+    run = try_start(criterion=polite(), author=author_user, choice=on_chat("c-02", base=version))
+    assert run.judge.prompts.get(criterion=polite()).prompt_version == version
+
+
+def test_examples_are_checked_as_for_a_version(golden: ChatSet, author_user: User) -> None:
+    example = {"turns": [1, 2], "value": True, "rationale": "Because."}
+    for chat, reason in (
+        ("c-03", "is dev in a set"),
+        (HOLDOUT[0], "there is no chat"),
+        ("no", "there is no chat"),
+    ):
+        drafted(
+            author_user, examples=[example | {"chat": chat}, example | {"chat": TRAIN[0], "value": False}]
+        )
+        with pytest.raises(PromptRefused, match=reason):
+            try_start(criterion=polite(), author=author_user, choice=on_chat("c-02"))
+    assert not PromptVersion._base_manager.filter(text=DRAFT).exists()
+
+
+def test_examples_are_tried_with_the_text(golden: ChatSet, stub: StubEndpoint, author_user: User) -> None:
+    rows = [
+        {"chat": case, "turns": [1, 2], "value": value, "rationale": f"Example {case}."}
+        for case, value in zip(TRAIN, (True, False), strict=True)
+    ]
+    drafted(author_user, examples=rows)
+    carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
+    assert f"Example {TRAIN[1]}." in conversation(stub.requests[-1])
+    assert FewShotExample.objects.filter(prompt_version__number=None).count() == 2
+
+
+# ---------- the holdout ----------
+
+
+def test_the_holdout_is_never_tried_whoever_asks(golden: ChatSet, author_user: User, lead_user: User) -> None:
+    for person in (author_user, lead_user):
+        with pytest.raises(TryRefused, match="no such chat"):
+            try_start(criterion=polite(), author=person, choice=on_chat(HOLDOUT[0]))
+        run = try_start(criterion=polite(), author=person, choice=on_disagreements(50))
+        assert not set(HOLDOUT) & set(cases(result(run, person)))
+
+
+def test_nor_is_a_chat_that_is_holdout_in_another_set(golden: ChatSet, lead_user: User) -> None:
+    other = ChatSet.objects.create(name="other", rubric=golden.rubric)
+    chat = golden.members.get(chat__external_id="c-02").chat
+    ChatSetMember.objects.create(chat_set=other, chat=chat, split="holdout", position=1)
+    with pytest.raises(TryRefused, match="no such chat"):
+        try_start(criterion=polite(), author=lead_user, choice=on_chat("c-02"))
+
+
+def test_a_run_that_is_a_try_refuses_the_holdout_itself(golden: ChatSet, stub: StubEndpoint) -> None:
+    held = list(golden.members.filter(split="holdout").values_list("chat_id", flat=True))
+    for choice in (RunChoice(chats=held), RunChoice(split="holdout"), RunChoice()):
+        with pytest.raises(RunRefused, match="no chat of the holdout"):
+            run_start(
+                chat_set=golden,
+                judge=JudgeChoice("direct"),
+                run=RunChoice(chats=choice.chats, split=choice.split, purpose=Run.Purpose.TRY),
+                endpoint=current_endpoint(),
+            )
+
+
+def test_named_chats_have_to_be_in_the_set(golden: ChatSet) -> None:
+    some = list(golden.members.values_list("chat_id", flat=True)[2:4])
+    assert list(chosen_members(golden, RunChoice(chats=some)).values_list("chat_id", flat=True)) == some
+    with pytest.raises(RunRefused, match="is not in the set"):
+        chosen_members(golden, RunChoice(chats=[*some, 987_654]))
+
+
+def test_a_chat_that_becomes_holdout_later_is_shown_no_more(golden: ChatSet, author_user: User) -> None:
+    drafted(author_user)
+    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
+    ChatSetMember.objects.filter(chat__external_id="c-00").update(split="holdout")
+    found = result(run, author_user)
+    assert "c-00" not in cases(found)
+    assert (found.hidden, found.tally.of) == (1, 6)
+
+
+# ---------- on the workers ----------
+
+
+def test_workers_carry_a_try_to_its_end(tmp_path: Path, settings: Settings, author_user: User) -> None:
+    with answering(settings, ANSWER) as stub:
+        labelled(tmp_path)
+        drafted(author_user)
+        run = try_start(criterion=polite(), author=author_user, choice=on_disagreements())
+        Run.objects.filter(pk=run.pk).update(rung_at=None)
+        with workers_with("filesystem", stub.base_url, tmp_path) as workers:
+            ended(run, log=workers.log)
+    assert run.state == "done"
+    assert result(run, author_user).tally.fixed == 6
+
+
+def test_a_new_try_ends_the_one_that_goes_on(golden: ChatSet, author_user: User, lead_user: User) -> None:
+    drafted(author_user)
+    first = try_start(criterion=polite(), author=author_user, choice=on_disagreements())
+    other = try_start(criterion=polite(), author=lead_user, choice=on_disagreements())
+    second = try_start(criterion=polite(), author=author_user, choice=on_chat("c-02"))
+    for run in (first, other, second):
+        run.refresh_from_db()
+    assert (first.state, other.state, second.state) == ("cancelled", "running", "running")
+    assert last_try(criterion=polite(), author=author_user) == second
+
+
+def test_a_try_can_be_cancelled(golden: ChatSet, author_user: User) -> None:
+    run = try_start(criterion=polite(), author=author_user, choice=on_disagreements())
+    try_cancel(run=run, author=author_user)
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("cancelled", "cancelled by otto")
+    try_cancel(run=run, author=author_user)
+
+
+def test_a_budget_needs_a_price(golden: ChatSet, author_user: User) -> None:
+    with pytest.raises(InputProblem, match="a budget needs the price"):
+        try_start(criterion=polite(), author=author_user, choice=on_chat("c-02", budget_usd=Decimal(1)))
+    assert not Run.objects.filter(purpose="try").exists()
+
+
+def test_the_estimate_says_what_a_try_would_ask_and_keeps_nothing(golden: ChatSet, author_user: User) -> None:
+    drafted(author_user)
+    found = try_estimate(criterion=polite(), author=author_user, choice=on_disagreements())
+    assert (found.chats, found.calls, found.reused) == (7, 7, 0)
+    assert not PromptVersion._base_manager.filter(text=DRAFT).exists()
+    carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
+    again = try_estimate(criterion=polite(), author=author_user, choice=on_disagreements())
+    assert (again.calls, again.reused) == (0, 7)
+
+
+def test_another_profile_asks_otherwise(golden: ChatSet, author_user: User) -> None:
+    careful = profile("careful", choice=JudgeChoice("debate"))
+    run = carried_out(
+        try_start(criterion=polite(), author=author_user, choice=on_chat("c-02", profile=careful))
+    )
+    assert (run.judge.engine, run.calls, run.judge.profile) == ("debate", 3, None)
+
+
+# ---------- lists and newest verdicts leave tries out ----------
+
+
+def test_tries_are_in_no_list_unless_asked_for(golden: ChatSet, author_user: User) -> None:
+    drafted(author_user)
+    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
+    assert run not in run_list()
+    assert list(run_list(RunFilter(purpose="try"))) == [run]
+    exported, older = runs_to_export(golden)
+    assert run not in [one.run for one in exported] + older
+
+
+def test_a_try_is_nobodys_newest_verdict(golden: ChatSet, author_user: User) -> None:
+    """The champion tried on a chat answers as before: its verdict stays the run's."""
+    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
+    assert run.judge.prompts.get(criterion=polite()).prompt_version == champion()
+    standing = judged(criterion=polite(), champion=champion())
+    assert set(standing.verdicts.values_list("run", flat=True)) == {Run.objects.get(purpose="evaluation").pk}
+
+
+def test_the_newest_verdict_of_each_chat_stands(golden: ChatSet, stub: StubEndpoint) -> None:
+    stub.answer = lambda body: StubReply("Yes.\n\nVERDICTS\npolite: TRUE\nexact: TRUE")
+    command("evaluate", "--set", "golden", "--engine", "direct", "--limit", "2", "--replicate", "1")
+    newest = Run.objects.latest("pk")
+    standing = judged(criterion=polite(), champion=champion())
+    by_case = dict(standing.verdicts.values_list("chat__external_id", "run"))
+    assert {case for case, run in by_case.items() if run == newest.pk} == {"c-00", "c-01"}
+    assert set(by_case) == set(CASES)
+    parted = set(standing.parted.values_list("chat__external_id", flat=True))
+    assert parted == (WRONG - {"c-00"}) | {"c-01"}
+
+
+# ---------- reading ----------
+
+
+def test_reading_a_try_takes_the_same_queries_for_few_chats_and_many(
+    golden: ChatSet, author_user: User
+) -> None:
+    drafted(author_user)
+    counts = []
+    for choice in (on_chat("c-02"), on_disagreements()):
+        run = carried_out(try_start(criterion=polite(), author=author_user, choice=choice))
+        with CaptureQueriesContext(connection) as queries:
+            found = result(run, author_user)
+            assert [one.excerpt for one in found.chats]
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_steps_are_seen_while_a_chat_is_in_work(
+    golden: ChatSet, stub: StubEndpoint, author_user: User
+) -> None:
+    """A debate whose Judge has not answered: both briefs stand there, with what they took."""
+    drafted(author_user)
+    choice = on_chat("c-02", profile=profile("debating", choice=JudgeChoice("debate")))
+    run = carried_out(try_start(criterion=polite(), author=author_user, choice=choice))
+    Verdict.objects.filter(run=run).delete()
+    Unit.objects.filter(run=run).update(state="leased")
+    judge_call = Attempt.objects.get(run=run, call__role="judge").call
+    judge_call.state, judge_call.reply, judge_call.latency_ms = "claimed", "", None
+    judge_call.save()
+    (one,) = result(run, author_user).chats
+    assert [(step.title, step.state) for step in one.steps] == [
+        ("Customer critic", "Answered"),
+        ("Support defender", "Answered"),
+        ("Judge", "Asked, no answer yet"),
+    ]
+    assert all(step.text for step in one.steps[:2])
+    assert run.options[TRIED]["what"] == "chat"
+
+
+def test_without_an_endpoint_that_can_be_named_there_is_no_try(
+    golden: ChatSet, settings: Settings, author_user: User
+) -> None:
+    point_at(settings, "ftp://nowhere")
+    with pytest.raises(InputProblem, match="OPENAI_BASE_URL"):
+        try_start(criterion=polite(), author=author_user, choice=on_chat("c-02"))
