@@ -131,6 +131,14 @@ def test_the_versions_follow_the_criterion_and_the_estimate_the_choice(
     assert (before["x"], before["width"]) == (after["x"], after["width"])
 
 
+def test_the_estimate_rests_while_nobody_touches_the_form(
+    lead: Page, live_server: LiveServer, golden: ChatSet
+) -> None:
+    lead.goto(live_server.url + "/regressions/new/?criterion=polite&version=2")
+    expect(lead.locator("#estimate dd").first).to_have_text(str(2 * CHATS))
+    lead.wait_for_load_state("networkidle")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
