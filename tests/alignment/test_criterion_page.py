@@ -257,10 +257,13 @@ def test_the_list_shows_what_each_champion_was_measured_to_be(compared: Compared
     assert "v2 Running" in shown
 
 
-def test_retired_criteria_stand_last_in_the_list(compared: Compared, author: Client) -> None:
+def test_retired_criteria_are_folded_below_the_list(compared: Compared, author: Client) -> None:
+    assert "retired criteri" not in page(author, "/criteria/")
     Criterion.objects.filter(key="polite").update(state="retired")
-    rows = author.get("/criteria/").context["rows"]
-    assert [row.criterion.key for row in rows][-1] == "polite"
+    answer = author.get("/criteria/")
+    assert "polite" not in [row.criterion.key for row in answer.context["rows"]]
+    assert [row.criterion.key for row in answer.context["retired"]] == ["polite"]
+    assert "1 retired criterion" in page(author, "/criteria/")
 
 
 # ---------- numbers of queries ----------
