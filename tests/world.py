@@ -33,6 +33,7 @@ from labeling.services.consensus import consensus_refresh
 from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
+from tests.alignment.suggesting import stored_suggestion
 from tests.factories import make_chat, make_rater, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
 from tests.labeling.judged import judge_desk
