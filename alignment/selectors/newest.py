@@ -42,8 +42,10 @@ class Judged:
 def judged(*, criterion: Criterion, champion: PromptVersion | None) -> Judged:
     """The champion's finished runs; where it was never run, those of whatever else has judged."""
     finished = Run.objects.filter(state__in=FINISHED, purpose__in=COUNTED)
+    # By content: what says the same under another number was asked with it.
+    content = champion.content_hash if champion else ""
     asked = JudgePrompt.objects.filter(
-        judge=OuterRef("judge"), criterion=criterion, prompt_version=champion.pk if champion else 0
+        judge=OuterRef("judge"), criterion=criterion, prompt_version__content_hash=content
     )
     own = finished.filter(Exists(asked))
     if own.exists():

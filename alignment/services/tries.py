@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 
 from alignment.selectors.newest import Judged, judged
 from alignment.selectors.tries import TRIED, members_to_try, tries_of
+from alignment.services.editing import example_choices_for
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
@@ -92,8 +93,7 @@ def prompt_preview(*, criterion: Criterion, author: User, choice: TryChoice) -> 
     Workspace.current()
     with transaction.atomic():
         judge = _judge(choice.profile)
-        prompt = _working(criterion, author, choice)
-        trial = trial_ensure(criterion=criterion, prompt=prompt, author=author)
+        trial = _trial(criterion, author, _working(criterion, author, choice))
         keys = _together(member.chat_set, criterion, judge)
         criteria = chosen_criteria(member.chat_set, keys)
         row = judge_ensure(choice=judge, criteria=criteria, endpoint=current_endpoint(), prompts=[trial])
@@ -106,7 +106,7 @@ def try_estimate(*, criterion: Criterion, author: User, choice: TryChoice) -> Es
     """What a try would ask and cost now; nothing is kept. Raises as try_start does."""
     with transaction.atomic():
         plan = _plan(criterion, author, choice)
-        trial = trial_ensure(criterion=criterion, prompt=plan.prompt, author=author)
+        trial = _trial(criterion, author, plan.prompt)
         found = estimate_for(
             chat_set=plan.chat_set,
             judge=plan.judge,
@@ -126,7 +126,7 @@ def try_start(*, criterion: Criterion, author: User, choice: TryChoice) -> Run:
     cannot be kept.
     """
     plan = _plan(criterion, author, choice)
-    trial = trial_ensure(criterion=criterion, prompt=plan.prompt, author=author)
+    trial = _trial(criterion, author, plan.prompt)
     tried = {
         "criterion": criterion.key,
         "what": choice.what,
@@ -211,6 +211,11 @@ def _judge(profile: JudgeProfile) -> JudgeChoice:
 def _working(criterion: Criterion, author: User, choice: TryChoice) -> WorkingPrompt:
     base = choice.base or champions_ensure(criteria=[criterion])[criterion.pk]
     return working_prompt(criterion=criterion, author=author, base=base)
+
+
+def _trial(criterion: Criterion, author: User, prompt: WorkingPrompt) -> PromptVersion:
+    examples = example_choices_for(author, prompt.examples) if prompt.revision else ()
+    return trial_ensure(criterion=criterion, prompt=prompt, examples=examples, author=author)
 
 
 def _together(chat_set: ChatSet, criterion: Criterion, judge: JudgeChoice) -> tuple[str, ...]:
