@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from alignment.core.regression import Decision, Gate, regression_body
 from alignment.models.regressions import RegressionTest
-from alignment.models.suggestions import Suggestion
 from alignment.selectors.regressions import evidence_of
 from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
@@ -34,6 +33,7 @@ from labeling.services.consensus import consensus_refresh
 from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
+from tests.alignment.suggesting import stored_suggestion
 from tests.factories import make_chat, make_rater, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
 from tests.labeling.judged import judge_desk
@@ -118,7 +118,7 @@ def make_world() -> World:
         "paused_run": paused.pk,
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
-        "suggestion_id": _suggestion(desk, run, lead),
+        "suggestion_id": stored_suggestion(desk.criteria[0], desk.chats[1], run, by=lead, text=CANARY).pk,
         "running_test": _going(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
         "train_chat": _training(desk),
@@ -251,24 +251,6 @@ def _try(desk: Desk) -> int:
     run.save()
     Unit.objects.bulk_create(Unit(run=run, chat=chat, group=0, state="done") for chat in desk.chats)
     return run.pk
-
-
-def _suggestion(desk: Desk, run: Run, lead: User) -> int:
-    """A finished suggestion on the second chat, whose every text holds the canary."""
-    told = {"id": desk.chats[1].pk, "run": run.pk, "people": False, "judge": True}
-    return Suggestion.objects.create(
-        criterion=desk.criteria[0],
-        base=PromptVersion.objects.get(criterion=desk.criteria[0], number=1),
-        base_text=f"{CANARY}-prompt",
-        by=lead,
-        model=f"{CANARY}-model",
-        material={"question": "Is it so?", "chats": [told], "notes": 0},
-        question="0" * 64,
-        state="done",
-        text=f"# Objective\n{CANARY}-suggested",
-        reasons=f"{CANARY}-reasons in chat 1",
-        reason=f"{CANARY}-why",
-    ).pk
 
 
 def _going(desk: Desk, baseline: Run, by: User) -> int:

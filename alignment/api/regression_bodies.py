@@ -113,7 +113,7 @@ class RunsOutput(serializers.Serializer[Any]):
 
     what = serializers.CharField()
     run = serializers.IntegerField()
-    state = serializers.ChoiceField(Run.State.choices)
+    state = serializers.CharField(help_text=", ".join(Run.State.values))
     units = serializers.IntegerField()
     units_done = serializers.IntegerField()
     units_failed = serializers.IntegerField()
@@ -136,13 +136,13 @@ class RegressionRowOutput(serializers.Serializer[Any]):
     """A test in the list."""
 
     test = serializers.IntegerField()
-    kind = serializers.ChoiceField(RegressionTest.Kind.choices)
+    kind = serializers.CharField(help_text=", ".join(RegressionTest.Kind.values))
     criterion = serializers.CharField(allow_null=True)
     version = serializers.IntegerField(allow_null=True)
     judge = serializers.CharField()
     set = serializers.CharField()
     split = serializers.CharField(allow_blank=True)
-    state = serializers.ChoiceField(RegressionTest.State.choices)
+    state = serializers.CharField(help_text=", ".join(RegressionTest.State.values))
     gate = serializers.CharField(allow_null=True, help_text="pass, fail, inconclusive; null until then.")
     reasons = serializers.ListField(child=serializers.CharField())
     released = ReleasedOutput(allow_null=True)

@@ -25,6 +25,7 @@ from alignment.api.regression_bodies import (
     regression_row,
 )
 from alignment.models.regressions import RegressionTest
+from alignment.selectors.held_out import tell
 from alignment.selectors.regression_list import RegressionFilter, regression_rows
 from alignment.selectors.regression_page import regression_whole
 from alignment.services.regression_control import regression_pause, regression_resume
@@ -77,8 +78,9 @@ class RegressionList(APIView):
         pages = RegressionPages()
         query = request.query_params
         only = RegressionFilter(query.get("criterion", ""), query.get("state", ""))
-        page = pages.paginate_queryset(regression_rows(only), request, view=self)
-        rows = RegressionRowOutput([regression_row(test) for test in page or []], many=True)
+        page = pages.paginate_queryset(regression_rows(only), request, view=self) or []
+        tell(page, user=request.user)
+        rows = RegressionRowOutput([regression_row(test) for test in page], many=True)
         return pages.get_paginated_response(rows.data)
 
     @extend_schema(
@@ -97,7 +99,7 @@ class RegressionList(APIView):
         user = cast(User, request.user)
         started = _tried(lambda: regression_start(_wish(request), by=user))
         code = status.HTTP_200_OK if started.again else status.HTTP_202_ACCEPTED
-        return Response(_body(started.test.pk), status=code)
+        return Response(_body(started.test.pk, user), status=code)
 
 
 class RegressionEstimate(APIView):
@@ -114,7 +116,7 @@ class RegressionEstimate(APIView):
         """Calls and cost of both sides, and what the labels let the gate see; nothing is sent."""
         wish = _wish(request)
         found = _tried(lambda: regression_estimate(wish))
-        outlook = regression_outlook(wish, found.criteria)
+        outlook = regression_outlook(wish, found.criteria, by=cast(User, request.user))
         cost = found.cost_usd
         return Response(
             EstimateOutput(
@@ -151,7 +153,7 @@ class RegressionDetail(APIView):
     )
     def get(self, request: Request, test_id: int) -> Response:
         """What it found, once it is done, and how far it is."""
-        return Response(_body(test_id))
+        return Response(_body(test_id, cast(User, request.user)))
 
 
 def _action(
@@ -178,7 +180,7 @@ def _action(
             raise problem("refused", str(refused)) from refused
         except InputProblem as wrong:
             raise ValidationError({"budget_usd": [str(wrong)]}) from wrong
-        return Response(_body(test_id))
+        return Response(_body(test_id, user))
 
     return type(f"Regression{name.title()}", (APIView,), {"permission_classes": [WritesTexts], "post": post})
 
@@ -209,11 +211,14 @@ class RegressionRelease(APIView):
             release(test=test, by=user, **given.validated_data)
         except ReleaseRefused as refused:
             raise problem("refused", str(refused)) from refused
-        return Response(_body(test_id))
+        return Response(_body(test_id, user))
 
 
-def _body(test_id: int) -> Any:
-    return RegressionOutput(regression_body(get_object_or_404(regression_whole(), pk=test_id))).data
+def _body(test_id: int, user: User) -> Any:
+    """The test as this user may know it."""
+    test = get_object_or_404(regression_whole(), pk=test_id)
+    tell([test], user=user)
+    return RegressionOutput(regression_body(test)).data
 
 
 def _wish(request: Request) -> Wish:

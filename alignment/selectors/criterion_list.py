@@ -34,9 +34,9 @@ class CriterionRow:
 
 
 def criterion_list() -> list[CriterionRow]:
-    """Active criteria by rubric and dimension, then the retired ones; constant queries."""
-    order = ("rubric", "state", "dimension__position", "position")
-    return _rows(list(Criterion.objects.select_related("dimension", "rubric").order_by(*order)))
+    """Active criteria by rubric and dimension; constant queries."""
+    active = Criterion.objects.filter(state=Criterion.State.ACTIVE).select_related("dimension", "rubric")
+    return _rows(list(active.order_by("rubric", "dimension__position", "position")))
 
 
 def criterion_row(criterion: Criterion) -> CriterionRow:

@@ -26,6 +26,7 @@ from evaluation.selectors.criteria import articles_of
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.selectors.lineage import lineage_of
 from labeling.selectors.notes import NoteFilter, note_rows, notes_for
 
 NOTES_SHOWN = 10
@@ -52,6 +53,7 @@ def criterion_page(
     return {
         "criterion": criterion,
         "version": criterion.versions.latest("number"),
+        "lineage": lineage_of(criterion),
         "champion": champion,
         "page_obj": _page(rows, page),
         "many": len(rows) > 1,

@@ -89,7 +89,7 @@ class Measured:
 
 
 def measured(criteria: Collection[Criterion]) -> dict[tuple[int, str], list[Measured]]:
-    """By criterion id and content hash of its prompt: newest run first, splits in order. Four queries.
+    """By criterion id and content hash of its prompt: newest run first, of a run dev first. Four queries.
 
     Versions with the same text and examples were measured together. Counts are kept with the run until a
     human answer changes.
@@ -179,7 +179,7 @@ def _pin(run: Run, criterion: Criterion) -> str:
 
 
 def _in_order(splits: Mapping[str, Counts]) -> dict[str, Counts]:
-    order = [*Split.values, ""]
+    order = [Split.DEV, Split.TRAIN, Split.HOLDOUT, ""]
     return {split: splits[split] for split in sorted(splits, key=order.index)}
 
 

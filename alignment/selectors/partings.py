@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import OuterRef, Q, QuerySet, Subquery
@@ -92,26 +91,25 @@ def _parting(one: Measured, user: User | AnonymousUser) -> Parting:
         cells={
             cell: reverse("alignment:cell", args=[one.run.pk, key, cell], query=query) for cell in CELL_CODES
         },
-        chats=tuple(_chats(one, list(shown.select_related("chat").order_by("place")[:DISAGREEMENTS_SHOWN]))),
+        chats=tuple(_chats(one, list(shown.select_related("chat")[:DISAGREEMENTS_SHOWN]))),
         hidden=0,
     )
     return replace(parting, hidden=parting.differ - shown.count())
 
 
-def _differing(one: Measured) -> QuerySet[Any]:
-    """The verdicts on the split that say otherwise than people, each with its `place` in the set's order.
+def _differing(one: Measured) -> QuerySet[Verdict]:
+    """The verdicts on the split that say otherwise than people, in the set's order.
 
     The database looks for them: of a large set a page needs a handful.
     """
     people = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     place = RunChat.objects.filter(run=one.run, split=one.split, chat=OuterRef("chat"))
     rows = Verdict.objects.filter(run=one.run, criterion=one.criterion, state=Verdict.State.READ)
-    return rows.annotate(
+    said = rows.annotate(
         people=Subquery(people.values("state")[:1]), place=Subquery(place.values("pk")[:1])
-    ).filter(
-        Q(value=True, people=Consensus.State.FALSE) | Q(value=False, people=Consensus.State.TRUE),
-        place__isnull=False,
-    )
+    ).filter(place__isnull=False)
+    otherwise = Q(value=True, people=Consensus.State.FALSE) | Q(value=False, people=Consensus.State.TRUE)
+    return said.filter(otherwise).order_by("place")
 
 
 def _chats(one: Measured, verdicts: Sequence[Verdict]) -> Iterable[PartedChat]:

@@ -8,11 +8,13 @@ from datetime import datetime
 from django.db.models import Count, Max
 
 from alignment.models.regressions import HoldoutOpening, RegressionTest
+from alignment.selectors.scope import Scope, narrowed
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.selectors.prompts import champions
 from labeling.models.chats import ChatSet, Split
 from labeling.models.labels import Consensus
+from labeling.models.people import User
 from labeling.models.rubric import Criterion, Tier
 
 
@@ -44,12 +46,15 @@ class HoldoutUse:
     last: datetime | None
 
 
-def labelled(*, chat_set: ChatSet, split: str, keys: Collection[str]) -> list[Labelled]:
-    """Chats of the split ('' = all) with a human True or False, by criterion in the order of `keys`."""
-    members = chat_set.members.filter(split=split) if split else chat_set.members.all()
+def labelled(*, chat_set: ChatSet, split: str, keys: Collection[str], user: User) -> list[Labelled]:
+    """Chats of the split ('' = all) with a human True or False, by criterion in the order of `keys`.
+
+    Of few holdout chats who may not read them is told nothing: see `alignment.selectors.scope`.
+    """
+    scope = narrowed(Scope(chat_set, split=split), user=user)
     rows = Criterion.objects.filter(rubric=chat_set.rubric_id, key__in=keys)
     counted = Consensus.objects.filter(
-        chat__in=members.values("chat_id"), criterion__in=rows, state__in=("true", "false")
+        chat__in=scope.chat_ids, criterion__in=rows, state__in=("true", "false")
     )
     counts: dict[int, dict[str, int]] = defaultdict(dict)
     for criterion, state, n in (

@@ -92,18 +92,22 @@ def valid_ground_truth(against: str) -> bool:
 def requested_scope(
     chat_set: ChatSet | None, run: Run | None, query: Mapping[str, str], user: User | AnonymousUser
 ) -> Scope | None:
-    """The scope that `split` and `against` of a query string ask for; None when they make no sense.
-
-    Who may not read the holdout gets its figures in sum, and none where fewer than 10 of its chats are
-    labelled: those would come close to telling what is said of one.
-    """
+    """The scope that `split` and `against` of a query string ask for; None when they make no sense."""
     split, against = query.get("split", ""), query.get("against", "") or CONSENSUS
     if (split and split not in Split.values) or not valid_ground_truth(against):
         return None
-    scope = Scope(chat_set, run, split, against)
-    if not reads_holdout(user=user) and _few_held_out(scope):
-        return replace(scope, without_holdout=True)
-    return scope
+    return narrowed(Scope(chat_set, run, split, against), user=user)
+
+
+def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:
+    """The scope whose figures the user may be told.
+
+    Who may not read the holdout is told of it in sum, and nothing where fewer than 10 of its chats are
+    labelled: such figures would come close to telling what is said of one.
+    """
+    if reads_holdout(user=user) or not _few_held_out(scope):
+        return scope
+    return replace(scope, without_holdout=True)
 
 
 def _few_held_out(scope: Scope) -> bool:

@@ -9,19 +9,16 @@ from django.urls import reverse
 
 from alignment.core.suggestions import copied_findings
 from alignment.models.suggestions import Suggestion, SuggestionUse
-from evaluation.core.prompts import sections
-from evaluation.core.prompts.costar import HEADINGS, PREAMBLE
+from evaluation.core.prompts.changes import SectionChange, section_changes
 from evaluation.core.prompts.lint import Finding
 from evaluation.models.prompts import PromptDraft
 from evaluation.runner.units import core_chat
 from evaluation.selectors.criteria import prompt_findings
 from evaluation.selectors.drafts import draft_of
-from labeling.core.diff import word_diff
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import chats_shown
-from labeling.selectors.versions import TextChange
 
 LISTED = 20
 
@@ -49,7 +46,7 @@ class ShownSuggestion:
     row: Suggestion
     chats: tuple[ShownChat, ...]
     links: Mapping[int, str]
-    changes: tuple[TextChange, ...]
+    changes: tuple[SectionChange, ...]
     findings: tuple[Finding, ...]
     raw: str
     is_draft: bool
@@ -114,16 +111,6 @@ def newest_use(*, suggestion: Suggestion, by: User) -> SuggestionUse | None:
 def takes_back(use: SuggestionUse, draft: PromptDraft | None) -> bool:
     """Whether the draft is still as this use made it."""
     return use.undone_at is None and draft is not None and draft.revision == use.revision
-
-
-def section_changes(old: str, new: str) -> tuple[TextChange, ...]:
-    """The sections that differ, as word diffs, in the order of a prompt."""
-    before, after = sections(old), sections(new)
-    return tuple(
-        TextChange(name.capitalize() or "Before the first heading", word_diff(one, other))
-        for name in (PREAMBLE, *HEADINGS)
-        if (one := before.get(name, "")) != (other := after.get(name, ""))
-    )
 
 
 def _chat(number: int, told: Mapping[str, Any], chat: Chat, key: str) -> ShownChat:

@@ -7,25 +7,24 @@ from itertools import chain, zip_longest
 
 import numpy as np
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet
 
 from alignment.core.suggestions import Disagreement, Opinion
-from alignment.selectors.reveal import FINISHED, SHOWN
+from alignment.selectors.newest import judged
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import Verdict
 from evaluation.runner.units import core_chat
+from evaluation.selectors.leaks import MEASURED, measured_chats
 from evaluation.selectors.steps import final_rationales
 from labeling.core.safe_text import cited_turns
 from labeling.core.sampling import has_near
 from labeling.models.chats import Chat, ChatSetMember, Split
-from labeling.models.labels import Adjudication, Consensus, Label, RaterNote
+from labeling.models.labels import Adjudication, Label, RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import chats_shown
 from labeling.selectors.notes import notes_for
 
-# The judge is measured on these.
-MEASURED = (Split.DEV, Split.HOLDOUT)
 MOST_NOTES = 10
 
 
@@ -60,38 +59,18 @@ def train_chats(*, user: User | AnonymousUser) -> QuerySet[Chat]:
 def train_disagreements(
     *, criterion: Criterion, champion: PromptVersion | None, user: User | AnonymousUser
 ) -> list[Parted]:
-    """Where the champion's newest finished verdict is not the consensus, by chat; at most three queries.
-
-    Where the champion has judged no train chat, the newest verdict of whichever judge, imported ones too.
-    """
-    trained = train_chats(user=user).values("pk")
-    by_champion = Run.objects.filter(judge__prompts__prompt_version=champion).exclude(purpose=Run.Purpose.TRY)
-    every = Verdict.objects.filter(criterion=criterion, chat__in=trained, run__state__in=FINISHED)
-    verdicts = every.filter(run__in=by_champion.values("pk"))
-    if champion is None or not verdicts.exists():
-        verdicts = every.filter(run__purpose__in=SHOWN)
-    found = [Parted(row, not row.value) for row in _parted(verdicts, criterion)]
+    """Where the judge's newest finished verdict (`judged`) is not the consensus, by chat; three queries."""
+    rows = judged(criterion=criterion, champion=champion).parted
+    rows = rows.filter(chat__in=train_chats(user=user).values("pk")).order_by("chat_id")
+    found = [Parted(row, not row.value) for row in rows.select_related("chat__topic")]
     return _without_near_twins(found)
-
-
-def _parted(verdicts: QuerySet[Verdict], criterion: Criterion) -> QuerySet[Verdict]:
-    """The newest of each chat, where it is read and the consensus is the other answer."""
-    newest = verdicts.filter(chat=OuterRef("chat")).order_by("-run_id").values("pk")[:1]
-    said = Consensus.objects.filter(chat=OuterRef("chat"), criterion=criterion)
-    differs = Q(Exists(said.filter(state=Consensus.State.FALSE)), value=True) | Q(
-        Exists(said.filter(state=Consensus.State.TRUE)), value=False
-    )
-    rows = verdicts.filter(differs, pk=Subquery(newest), state=Verdict.State.READ)
-    return rows.select_related("chat__topic").order_by("chat_id")
 
 
 def _without_near_twins(found: list[Parted]) -> list[Parted]:
     """Without chats that are nearly one that judges are measured on."""
     if not any(one.verdict.chat.near_hash is not None for one in found):
         return found
-    measured = Chat.objects.filter(
-        Exists(ChatSetMember.objects.filter(chat=OuterRef("pk"), split__in=MEASURED)), near_hash__isnull=False
-    )
+    measured = measured_chats().filter(near_hash__isnull=False)
     others = np.fromiter(
         measured.values_list("near_hash", flat=True).iterator(chunk_size=10_000), dtype=np.int64
     )

@@ -50,7 +50,9 @@ def is_restorable(criterion: Criterion, row: VersionRow, rows: Sequence[VersionR
 
 
 def _usual(row: VersionRow, rows: Sequence[VersionRow]) -> int | None:
-    """What it is most likely compared with: the version that it was made from, else the one before."""
+    """What it is most likely compared with: what it was made from, else the one before or the champion."""
     if row.prompt.base is not None and row.prompt.base.number:
         return row.prompt.base.number
-    return next((one.number for one in rows if one.number < row.number), None)
+    before = next((one.number for one in rows if one.number < row.number), None)
+    champion = champion_of(rows)
+    return before or (champion.number if champion else None)

@@ -7,7 +7,7 @@ from alignment.selectors.example_picker import chats_of_lines
 from evaluation.core.examples import MOST_EXAMPLES
 from evaluation.core.prompts.costar import with_panes
 from evaluation.models.prompts import PromptDraft, PromptVersion
-from evaluation.selectors.drafts import working_prompt
+from evaluation.selectors.drafts import draft_of, working_prompt
 from evaluation.services.drafts import (
     SavedVersion,
     StaleDraft,
@@ -41,8 +41,14 @@ def draft_write(
     PromptRefused for an example that cannot.
     """
     stored = working_prompt(criterion=criterion, author=author, base=base)
-    if stored.revision == revision and panes is not None:
-        text = with_panes(stored.text, panes)
+    if panes is not None:
+        try:
+            text = with_panes(stored.text, panes)
+        except FieldProblem:
+            if stored.revision == revision:
+                raise
+            # Another text than the author has seen: it may have no place for these sections.
+            raise StaleDraft(draft_of(criterion=criterion, author=author)) from None
     if text is not None and len(text) > LONGEST_PROMPT:
         raise FieldProblem("text", f"is longer than {LONGEST_PROMPT:,} characters ({len(text):,})")
     if lines is not None and check:

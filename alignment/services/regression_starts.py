@@ -194,10 +194,13 @@ class Outlook:
     holdout: HoldoutUse | None
 
 
-def regression_outlook(wish: Wish, keys: Sequence[str]) -> Outlook:
-    """The labels on the test's chats for its criteria, and in a sentence what so many let the gate see."""
+def regression_outlook(wish: Wish, keys: Sequence[str], *, by: User) -> Outlook:
+    """The labels on the test's chats for its criteria, and in a sentence what so many let the gate see.
+
+    Labels of few holdout chats are not counted for who may not read them.
+    """
     choice = wish.choice
-    counts = labelled(chat_set=choice.chat_set, split=choice.split, keys=keys)
+    counts = labelled(chat_set=choice.chat_set, split=choice.split, keys=keys, user=by)
     blocking = [row for row in counts if row.blocks]
     sight = gate_sight(
         min((row.n for row in blocking), default=0),

@@ -15,13 +15,15 @@ from evaluation.services.restores import RestoreRefused, prompt_restore
 from labeling.access import permission_or_404
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.selectors.lineage import retired_criteria
 
 
 @permission_or_404("labeling.see_judge")
 @require_safe
 def criterion_list(request: HttpRequest) -> HttpResponse:
     """Every criterion by rubric, with what its champion was measured to be."""
-    return render(request, "alignment/criterion_list.html", {"rows": criteria_by_rubric()})
+    context = {"rows": criteria_by_rubric(), "retired": retired_criteria()}
+    return render(request, "alignment/criterion_list.html", context)
 
 
 @permission_or_404("labeling.see_judge")

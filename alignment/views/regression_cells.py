@@ -20,7 +20,7 @@ from alignment.selectors.regression_cells import (
     paired_criterion,
 )
 from alignment.selectors.regression_chat import regression_chat_page
-from alignment.selectors.regression_list import regression_rows
+from alignment.selectors.regression_page import regression_whole
 from alignment.selectors.regression_topics import topic_rows
 from evaluation.selectors.prompts import newest_versions
 from labeling.access import permission_or_404
@@ -81,7 +81,7 @@ def regression_chat(request: HttpRequest, test_id: int, key: str, chat_id: int) 
 @require_safe
 def regression_topics(request: HttpRequest, test_id: int) -> HttpResponse:
     """One criterion's counts by topic: a part of the test's page."""
-    test = get_object_or_404(regression_rows(), pk=test_id)
+    test = get_object_or_404(regression_whole(), pk=test_id)
     criterion = get_object_or_404(Criterion, key=request.GET.get("criterion", ""))
     rows = topic_rows(test, key=criterion.key, user=request.user)
     if rows is None:
@@ -99,8 +99,7 @@ def regression_topics(request: HttpRequest, test_id: int) -> HttpResponse:
 
 def _tested_or_404(request: HttpRequest, test_id: int, key: str) -> tuple[Criterion, PairedCriterion]:
     """The criterion as it was tested; 404 before the gate has decided."""
-    runs = regression_rows().select_related("confirm_run", "noise_run")
-    test = get_object_or_404(runs, pk=test_id)
+    test = get_object_or_404(regression_whole(), pk=test_id)
     criterion = get_object_or_404(Criterion.objects.select_related("dimension"), key=key)
     tested = paired_criterion(test, key=key, user=request.user)
     if tested is None:

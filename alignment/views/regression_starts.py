@@ -54,16 +54,16 @@ def regression_estimate_part(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"form": form}
     if form.is_valid():
         try:
-            context = _told(form.wish)
+            context = _told(form.wish, cast(User, request.user))
         except InputProblem as problem:
             context = {"problem": str(problem)}
     return render(request, "alignment/_regression_estimate.html", context)
 
 
-def _told(wish: Wish) -> dict[str, Any]:
+def _told(wish: Wish, user: User) -> dict[str, Any]:
     """Calls and cost of both sides, the labels there are, and what the gate can see with them."""
     estimate = regression_estimate(wish)
-    outlook = regression_outlook(wish, estimate.criteria)
+    outlook = regression_outlook(wish, estimate.criteria, by=user)
     policy = gate_policy(wish.choice.policy)
     return {
         "estimate": estimate,

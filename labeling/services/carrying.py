@@ -6,14 +6,17 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from django.db.models import QuerySet
+
 from labeling.core.importing import in_batches
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.selectors.redesign import Carrying, Tally, decisions_of, labels_to_carry
+from labeling.services.bulk import history_add, labels_copy
 from labeling.services.consensus import consensus_refresh
-from labeling.services.history import history_add
 
 CHATS_AT_ONCE = 1000
+FIXED = {"state": Label.State.SUBMITTED, "source": Label.Source.CARRIED}
 
 
 def answers_carry(*, olds: Sequence[Criterion], version: CriterionVersion) -> Carrying:
@@ -38,17 +41,32 @@ class _Carrier:
 
     def labels(self) -> Tally:
         """In a fixed number of statements for a thousand chats."""
-        rows, carried, conflicts = labels_to_carry(self.old_ids), 0, 0
+        rows, tallies = labels_to_carry(self.old_ids), []
         chats = rows.order_by("chat").values_list("chat", flat=True).distinct()
         for some in in_batches(list(chats), CHATS_AT_ONCE):
-            found = rows.filter(chat__in=some).order_by("chat", "rater", "criterion__position", "criterion")
-            cells = list(_cells(found, "chat_id", "rater_id"))
-            new = [self._label(cell) for cell in cells if _agree(cell)]
-            Label.objects.bulk_create(new)
-            history_add(label_ids=[label.pk for label in new], client_id=self.id)
-            self.chat_ids.update(label.chat_id for label in new)
-            carried, conflicts = carried + len(new), conflicts + len(cells) - len(new)
-        return Tally(carried, conflicts)
+            found = rows.filter(chat__in=some)
+            tallies.append(self._copied(found, some) if len(self.old_ids) == 1 else self._joined(found))
+        return Tally(sum(part.carried for part in tallies), sum(part.conflicts for part in tallies))
+
+    def _copied(self, found: QuerySet[Label], chats: Sequence[int]) -> Tally:
+        """Of one criterion no two labels can differ: they never leave the database."""
+        fixed = {"criterion": self.version.criterion_id, "version": self.version.pk, **FIXED}
+        labels_copy(labels=found, changed=fixed | {"post_reveal": False, "revision": 1, "active_ms": 0})
+        new = Label.objects.filter(criterion=self.version.criterion_id, chat__in=chats)
+        ids = list(new.values_list("pk", flat=True))
+        history_add(label_ids=ids, client_id=self.id)
+        self.chat_ids.update(chats)
+        return Tally(len(ids), 0)
+
+    def _joined(self, found: QuerySet[Label]) -> Tally:
+        """Of several, equal answers become one."""
+        ordered = found.order_by("chat", "rater", "criterion__position", "criterion")
+        cells = list(_cells(ordered, "chat_id", "rater_id"))
+        new = [self._label(cell) for cell in cells if _agree(cell)]
+        Label.objects.bulk_create(new)
+        history_add(label_ids=[label.pk for label in new], client_id=self.id)
+        self.chat_ids.update(label.chat_id for label in new)
+        return Tally(len(new), len(cells) - len(new))
 
     def _label(self, cell: Sequence[Label]) -> Label:
         """One answer out of a rater's equal ones; the time it took stays with the old ones."""
@@ -63,8 +81,7 @@ class _Carrier:
             value=cell[0].value,
             rationale="\n\n".join(dict.fromkeys(label.rationale for label in cell if label.rationale)),
             evidence=evidence,
-            state=Label.State.SUBMITTED,
-            source=Label.Source.CARRIED,
+            **FIXED,
             given_at=max(label.given_at for label in cell),
         )
 

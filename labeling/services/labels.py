@@ -28,8 +28,8 @@ from labeling.services.answers import (
     criteria_by_key,
     criterion_named,
 )
+from labeling.services.bulk import history_add
 from labeling.services.consensus import consensus_refresh
-from labeling.services.history import history_add
 
 LINES_AT_ONCE = 5000
 ROWS_AT_ONCE = 1000

@@ -310,13 +310,16 @@ def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
 
 
 @register.inclusion_tag("parts/_plot.html")
-def interval_plot(holder: Any, name: str, who: plots.Who = "judge", goal: bool = False) -> dict[str, Any]:
-    """One statistic as a dot on a line."""
+def interval_plot(
+    holder: Any, name: str, who: plots.Who = "judge", goal: bool = False, ceiling: float | None = None
+) -> dict[str, Any]:
+    """One statistic as a dot on a line, with the human ceiling as a tick."""
     lane = plots.Lane(
         STATISTICS.get(name, readable(name)),
         estimate(pick(holder, name)),
         who,
         big=name == "balanced_accuracy",
+        ceiling=ceiling,
     )
     return {"plot": plots.plot([lane], goal=goal)}
 

@@ -150,3 +150,21 @@ def suggesting(
 ) -> Iterator[StubEndpoint]:
     with answering(settings, answer or drafts(parted), prices=prices) as stub:
         yield stub
+
+
+def stored_suggestion(criterion: Criterion, chat: Chat, run: Run, *, by: User, text: str) -> Suggestion:
+    """A finished suggestion on one chat, whose every text begins with `text`."""
+    told = {"id": chat.pk, "run": run.pk, "people": False, "judge": True}
+    return Suggestion.objects.create(
+        criterion=criterion,
+        base=PromptVersion.objects.get(criterion=criterion, number=1),
+        base_text=f"{text}-prompt",
+        by=by,
+        model=f"{text}-model",
+        material={"question": "Is it so?", "chats": [told], "notes": 0},
+        question="0" * 64,
+        state="done",
+        text=f"# Objective\n{text}-suggested",
+        reasons=f"{text}-reasons in chat 1",
+        reason=f"{text}-why",
+    )

@@ -97,8 +97,8 @@ def test_a_version_is_measured_by_its_newest_finished_run_on_each_split(compared
     run_of(version, compared.chat_set, wrong=3, options={"limit": 5})
     (found,) = measured([polite()]).values()
     assert {one.run for one in found} == {newest}
-    assert [(one.split, one.table.n) for one in found] == [("train", 10), ("dev", 20), ("holdout", 10)]
-    dev = found[1]
+    assert [(one.split, one.table.n) for one in found] == [("dev", 20), ("train", 10), ("holdout", 10)]
+    dev = found[0]
     wrong = sum(SPLITS[n % 4] == "dev" and n % 10 == 0 for n in range(1, 41))
     assert (dev.table.fn + dev.table.fp, dev.silent, dev.ceiling is not None) == (wrong, 0, True)
 
@@ -253,14 +253,17 @@ def test_the_list_shows_what_each_champion_was_measured_to_be(compared: Compared
     run_of(champion, compared.chat_set)
     a_test(a_version(polite()), compared.run)
     shown = page(author, "/criteria/")
-    assert "v1" in shown and "on calibration, train" in shown
+    assert "v1" in shown and "on calibration, dev" in shown
     assert "v2 Running" in shown
 
 
-def test_retired_criteria_stand_last_in_the_list(compared: Compared, author: Client) -> None:
+def test_retired_criteria_are_folded_below_the_list(compared: Compared, author: Client) -> None:
+    assert "retired criteri" not in page(author, "/criteria/")
     Criterion.objects.filter(key="polite").update(state="retired")
-    rows = author.get("/criteria/").context["rows"]
-    assert [row.criterion.key for row in rows][-1] == "polite"
+    answer = author.get("/criteria/")
+    assert "polite" not in [row.criterion.key for row in answer.context["rows"]]
+    assert [row.criterion.key for row in answer.context["retired"]] == ["polite"]
+    assert "1 retired criterion" in page(author, "/criteria/")
 
 
 # ---------- numbers of queries ----------

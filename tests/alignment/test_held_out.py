@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from alignment.core.regression import junit_xml, markdown_summary
 from alignment.selectors.held_out import CONCEALED, tell
-from alignment.selectors.regression_list import regression_rows
+from alignment.selectors.regression_page import regression_whole
 from alignment.selectors.regressions import regression_answer, regression_title
 from labeling.models.chats import ChatSetMember
 from labeling.models.labels import Consensus
@@ -26,7 +26,7 @@ def tested(compared: Compared) -> DecidedTest:
 
 
 def told(tested: DecidedTest, user: User) -> Any:
-    row = regression_rows().get(pk=tested.test.pk)
+    row = regression_whole().get(pk=tested.test.pk)
     tell([row], user=user)
     return row
 
@@ -67,7 +67,7 @@ def test_where_none_is_held_out_few_chats_are_told_of(compared: Compared, author
 def test_what_is_stored_stays(tested: DecidedTest, author_user: User) -> None:
     hold_out(tested, chats=3)
     told(tested, author_user)
-    assert regression_rows().get(pk=tested.test.pk).body == tested.test.body
+    assert regression_whole().get(pk=tested.test.pk).body == tested.test.body
 
 
 def test_list_and_page_of_tests_follow(tested: DecidedTest, author: Client, lead: Client) -> None:

@@ -96,6 +96,21 @@ def test_examples_alone_leave_the_text_and_the_text_alone_the_examples(
     assert (body["text"], body["examples"]) == ("# Tone\nNew.", [line("t0")])
 
 
+@pytest.mark.parametrize("text", [TEXT, f"Hello.\n{TEXT}"])
+def test_sections_do_not_overwrite_what_another_tab_stored(
+    criterion: Criterion, author: Client, text: str
+) -> None:
+    put(author, text=text)
+    answer = put(author, sections=SECTIONS | {"tone": "Very calm."})
+    assert (answer.status_code, answer.json()["code"]) == (409, "stale")
+    assert PromptDraft.objects.get().text == text
+
+
+def test_sections_sent_again_after_a_lost_answer_are_saved_once(criterion: Criterion, author: Client) -> None:
+    for _ in range(2):
+        assert put(author, sections=SECTIONS).json()["revision"] == 1
+
+
 def test_another_tab_is_told_of_with_what_it_stored(criterion: Criterion, author: Client) -> None:
     put(author, text=TEXT)
     answer = put(author, text="# Tone\nFrom another tab.")

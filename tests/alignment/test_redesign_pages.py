@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.http import HttpResponse
-from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -18,7 +16,6 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Label, LabelingJob
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion, CriterionLineage
-from labeling.selectors.lineage import lineage_of
 from tests.alignment.compared import Compared, add_chats, text_of
 from tests.alignment.quality import polite
 from tests.alignment.test_regression_pages import make_test, words_of
@@ -144,7 +141,7 @@ def test_a_merge_first_asks_with_which_others(lead: Client, compared: Compared) 
     assert "Merge Polite and Welcome" in page
     question = asked(0, "kind", carries=["polite", "welcome"])
     seen = words_of(lead.post(PAGE + merged, form("preview", question)))
-    assert "differ and stay behind" in seen
+    assert "differ between the old questions and stay behind" in seen
     word = {"reason": "The same", "same_answers": "on"}
     done = lead.post(PAGE + merged, form("confirm", question, **word), follow=True)
     assert "Polite and Welcome are merged into Kind" in words_of(done)
@@ -329,13 +326,11 @@ def test_authors_read_where_a_criterion_comes_from(lead: Client, author: Client,
     assert (new["made_of"]["new"], new["made_of"]["reason"]) == (["kind"], "The same")
 
 
-def test_lineage_is_told_in_words(lead: Client, compared: Compared) -> None:
+def test_lineage_stands_on_the_criterions_pages_and_in_the_list(lead: Client, compared: Compared) -> None:
     into = [QUESTION | {"carries": ["polite"]}]
     call(lead, kind="merge", others=["welcome"], into=into, reason="Same", same_answers=True)
-    for key, said in (
-        ("polite", "by ines with Welcome into Kind : “Same”."),
-        ("kind", "“Same”. Labels of Polite carried over."),
-    ):
-        lineage = lineage_of(Criterion.objects.get(key=key))
-        page = render_to_string("alignment/_lineage.html", {"lineage": lineage})
-        assert said in words_of(HttpResponse(page))
+    old = words_of(lead.get("/criteria/polite/"))
+    assert "by ines with Welcome into Kind : “Same”." in old
+    assert "Bring back" in old
+    assert "“Same”. Labels of Polite carried over." in words_of(lead.get("/criteria/kind/"))
+    assert "Polite Test rubric Is polite so? Kind took its place" in words_of(lead.get("/criteria/"))

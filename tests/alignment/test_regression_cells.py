@@ -54,6 +54,7 @@ def test_a_cell_lists_its_chats_as_many_as_the_gate_counted(
     page = words(lead.get(tested.cell_url(cell)))
     assert f"{len(tested.of(cell))} chat" in page
     assert "have changed" not in page
+    assert "Sign out" in page
 
 
 def test_each_row_says_what_people_champion_and_candidate_answer(tested: DecidedTest, lead: Client) -> None:

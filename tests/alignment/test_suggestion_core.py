@@ -176,5 +176,5 @@ def test_words_copied_from_a_chat_are_found_unless_the_prompt_had_them_before() 
     said = chat("my dog ate the voucher for the blue bicycle")
     text = "# Style\nSay no when: My dog ATE the voucher, for the blue bicycle.\n"
     assert [one.section for one in copied_findings(text, before="", chats=[said])] == ["style"]
-    assert copied_findings(text, before=text, chats=[said]) == ()
-    assert copied_findings("# Style\nA dog ate the voucher.", before="", chats=[said]) == ()
+    assert not list(copied_findings(text, before=text, chats=[said]))
+    assert not list(copied_findings("# Style\nA dog ate the voucher.", before="", chats=[said]))

@@ -11,6 +11,7 @@ from evaluation.services.drafts import (
     draft_discard,
     version_save,
 )
+from evaluation.services.examples import PromptRefused
 from labeling.core.problems import FieldProblem
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
@@ -131,3 +132,9 @@ def test_versions_saved_meanwhile_are_told_until_they_are_confirmed(
         assert caught.value.versions == [other]
         assert caught.value.versions[0].author == lead_user
     assert save(criterion, author_user, confirmed=2).version.number == 3
+
+
+def test_a_retired_criterion_gets_no_new_version(criterion: Criterion, author_user: User) -> None:
+    Criterion.objects.update(state="retired")
+    with pytest.raises(PromptRefused, match="polite is retired"):
+        save(criterion, author_user)

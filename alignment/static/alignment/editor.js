@@ -193,7 +193,7 @@ const FIELD = "textarea, select, input, [contenteditable], dialog";
 
 document.addEventListener("keydown", (event) => {
   const key = keyOf(event);
-  if (event.isComposing || event.altKey || event.shiftKey !== (key === "?")) return;
+  if (event.isComposing || event.altKey || (event.shiftKey && key !== "?")) return;
   if (event.ctrlKey || event.metaKey) {
     if (key === "s") {
       event.preventDefault();

@@ -1,7 +1,8 @@
-"""Histories of labels that come in bulk."""
+"""Labels and their histories copied inside the database: a fraction of the time of rows that travel."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from django.db import connection, models
 
@@ -25,7 +26,7 @@ _HISTORY = {
 
 
 def history_add(*, label_ids: Sequence[int], client_id: uuid.UUID) -> None:
-    """Copy what these labels now hold into their histories, inside the database: saves half the time."""
+    """Copy what these labels now hold into their histories."""
     columns = {_column(LabelRevision, name): _column(Label, source) for name, source in _HISTORY.items()}
     client = models.UUIDField().get_db_prep_value(client_id, connection)
     for batch in in_batches(label_ids, ROWS_AT_ONCE):
@@ -37,6 +38,28 @@ def history_add(*, label_ids: Sequence[int], client_id: uuid.UUID) -> None:
         )
         with connection.cursor() as cursor:
             cursor.execute(sql, [client, *batch])
+
+
+def labels_copy(*, labels: models.QuerySet[Label], changed: Mapping[str, Any]) -> None:
+    """Insert these labels once more, with the fields in `changed` set to those values for all."""
+    own = ("chat", "rater", "value", "rationale", "evidence", "given_at")
+    columns = [_column(Label, name) for name in own if name not in changed]
+    wanted, parameters = labels.order_by().values("pk").query.sql_with_params()
+    values = [_value(Label, name, value) for name, value in changed.items()]
+    sql = (
+        f"INSERT INTO {Label._meta.db_table}"  # noqa: S608  names come from our models, the rest is bound
+        f" ({', '.join([*columns, *(_column(Label, name) for name in changed)])})"
+        f" SELECT {', '.join([*columns, *['%s'] * len(values)])}"
+        f" FROM {Label._meta.db_table} WHERE id IN ({wanted})"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*values, *parameters])
+
+
+def _value(model: type[models.Model], name: str, value: Any) -> Any:
+    """As the database stores the field."""
+    field = model._meta.get_field(name)
+    return field.get_db_prep_value(value, connection) if isinstance(field, models.Field) else value
 
 
 def _column(model: type[models.Model], name: str) -> str:

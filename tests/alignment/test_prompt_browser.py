@@ -1,0 +1,322 @@
+"""The prompt editor in a real browser: it saves by itself, notices another tab, makes versions."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import reverse
+from playwright.sync_api import BrowserContext, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from evaluation.models.prompts import PromptDraft, PromptVersion
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+from tests.alignment.prompting import TEXT, champion_of, decided, draft_of_text, line, make_prompted, saved
+from tests.labeling.screen import sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+EDIT = reverse("alignment:prompt_edit", args=["polite"])
+SAVED = re.compile(r"^Saved \d\d:\d\d$")
+
+
+@pytest.fixture
+def criterion(transactional_db: None) -> Criterion:
+    return make_prompted()
+
+
+@pytest.fixture
+def said() -> list[str]:
+    """What the console complained of."""
+    return []
+
+
+@pytest.fixture
+def editor(
+    page: Page,
+    context: BrowserContext,
+    live_server: LiveServer,
+    criterion: Criterion,
+    author_user: User,
+    said: list[str],
+) -> Iterator[Page]:
+    """The page of an author; afterwards the console must be clean: no CSP violation, no script error."""
+    watch(page, said)
+    sign_in(context, live_server, author_user)
+    yield page
+    assert said == []
+
+
+def watch(page: Page, said: list[str]) -> None:
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+
+
+def opened(page: Page, live_server: LiveServer, query: str = "") -> None:
+    page.goto(f"{live_server.url}{EDIT}{query}")
+    expect(page.locator("#findings")).not_to_contain_text("Looking.")
+
+
+def write(page: Page, section: str, words: str) -> None:
+    page.get_by_label(section, exact=True).fill(words)
+
+
+def status(page: Page) -> Any:
+    return page.locator("#save")
+
+
+def stored() -> str:
+    return PromptDraft.objects.get().text
+
+
+def test_what_is_written_saves_itself_and_is_there_after_a_reload(
+    editor: Page, live_server: LiveServer, criterion: Criterion
+) -> None:
+    opened(editor, live_server)
+    expect(status(editor)).to_have_text("Nothing changed")
+    write(editor, "Tone", "Calm, and be strict.")
+    expect(status(editor)).to_have_text(SAVED)
+    assert stored() == champion_of(criterion).text.replace(
+        "Impartial towards bot and customer, neither lenient nor harsh.", "Calm, and be strict."
+    )
+    expect(editor.locator("#findings")).to_contain_text("“be strict”")
+    editor.locator("#findings").get_by_role("link", name="Tone").click()
+    expect(editor.get_by_label("Tone", exact=True)).to_be_focused()
+    editor.reload()
+    expect(editor.get_by_label("Tone", exact=True)).to_have_value("Calm, and be strict.")
+
+
+def test_sections_and_the_whole_text_are_two_views_of_one_draft(
+    editor: Page, live_server: LiveServer
+) -> None:
+    opened(editor, live_server)
+    write(editor, "Tone", "Calm.")
+    editor.get_by_role("link", name="Whole Markdown").click()
+    whole = editor.get_by_label("Whole prompt, Markdown")
+    expect(whole).to_have_value(re.compile(r"# Tone\nCalm\.\n"))
+    whole.fill(f"Before.\n{TEXT}")
+    expect(status(editor)).to_have_text(SAVED)
+    editor.goto(live_server.url + EDIT)
+    expect(whole).to_have_value(f"Before.\n{TEXT}")
+    expect(editor.get_by_label("Tone", exact=True)).to_have_count(0)
+
+
+def test_a_preview_follows_the_typing(editor: Page, live_server: LiveServer) -> None:
+    opened(editor, live_server)
+    editor.get_by_text("Preview of Tone").click()
+    pane = editor.locator(".pane", has=editor.get_by_label("Tone", exact=True))
+    expect(pane.locator(".md")).to_contain_text("Impartial")
+    write(editor, "Tone", "**Calm** <img src=x onerror=alert(1)>")
+    expect(pane.locator("strong")).to_have_text("Calm")
+    expect(pane.locator(".md")).to_contain_text("<img src=x onerror=alert(1)>")
+
+
+def test_a_section_that_cannot_be_kept_says_why_and_is_kept_once_it_can(
+    editor: Page, live_server: LiveServer, said: list[str]
+) -> None:
+    opened(editor, live_server)
+    write(editor, "Context", "A shop.\n# Tone\nCalm.")
+    wrong = editor.locator("#wrong-context")
+    expect(wrong).to_have_text("“# Tone” begins a section of its own")
+    expect(status(editor)).to_contain_text("Not saved:")
+    assert not PromptDraft.objects.exists()
+    write(editor, "Context", "A shop.")
+    expect(status(editor)).to_have_text(SAVED)
+    expect(wrong).to_be_hidden()
+    forgive(said, "400")
+
+
+def forgive(said: list[str], cause: str) -> None:
+    """A failed request that the test asked for is no problem."""
+    said[:] = [text for text in said if cause not in text]
+
+
+# ---------- two tabs, no network ----------
+
+
+def in_two_tabs(
+    editor: Page, context: BrowserContext, live_server: LiveServer, said: list[str]
+) -> tuple[Page, Page]:
+    """Both show the champion; the other tab has saved something since."""
+    other = context.new_page()
+    for tab in (editor, other):
+        opened(tab, live_server)
+    write(other, "Tone", "The other tab's.")
+    expect(status(other)).to_have_text(SAVED)
+    write(editor, "Tone", "This tab's.")
+    expect(editor.locator("#conflict")).to_be_visible()
+    expect(editor.locator("#conflict ins")).to_contain_text("This")
+    expect(editor.locator("#conflict del")).to_contain_text("The other")
+    assert "The other tab's." in stored()
+    forgive(said, "409")
+    return editor, other
+
+
+def test_a_clash_is_shown_and_mine_can_be_kept(
+    editor: Page, context: BrowserContext, live_server: LiveServer, said: list[str]
+) -> None:
+    mine, _ = in_two_tabs(editor, context, live_server, said)
+    mine.get_by_role("button", name="Keep mine").click()
+    expect(status(mine)).to_have_text(re.compile("^Saved"))
+    expect(mine.locator("#conflict")).to_be_hidden()
+    expect(mine.get_by_label("Tone", exact=True)).to_have_value("This tab's.")
+    assert "This tab's." in stored()
+
+
+def test_or_the_others_taken(
+    editor: Page, context: BrowserContext, live_server: LiveServer, said: list[str]
+) -> None:
+    mine, _ = in_two_tabs(editor, context, live_server, said)
+    mine.get_by_role("button", name="Take the other").click()
+    expect(mine.get_by_label("Tone", exact=True)).to_have_value("The other tab's.")
+    assert "The other tab's." in stored()
+
+
+def test_without_a_network_it_says_so_and_goes_on_by_itself(
+    editor: Page, context: BrowserContext, live_server: LiveServer, said: list[str]
+) -> None:
+    opened(editor, live_server)
+    context.set_offline(True)
+    write(editor, "Tone", "Calm.")
+    expect(status(editor)).to_have_text("Not saved: offline, retrying")
+    context.set_offline(False)
+    expect(status(editor)).to_have_text(SAVED)
+    assert "Calm." in stored()
+    forgive(said, "ERR_INTERNET_DISCONNECTED")
+
+
+def test_what_the_server_never_got_is_in_the_page_again_after_a_reload(
+    editor: Page, context: BrowserContext, live_server: LiveServer, said: list[str]
+) -> None:
+    opened(editor, live_server)
+    editor.route("**/api/criteria/*/draft/", lambda route: route.abort())
+    editor.on("dialog", lambda dialog: dialog.accept())  # leaving with unsaved words warns
+    write(editor, "Tone", "Nearly lost.")
+    expect(status(editor)).to_contain_text("retrying")
+    editor.unroute("**/api/criteria/*/draft/")
+    editor.reload()
+    expect(editor.get_by_label("Tone", exact=True)).to_have_value("Nearly lost.")
+    expect(status(editor)).to_have_text(SAVED)
+    assert "Nearly lost." in stored()
+    forgive(said, "ERR_FAILED")
+
+
+# ---------- examples ----------
+
+
+def test_an_example_is_picked_with_what_people_said(
+    editor: Page, live_server: LiveServer, criterion: Criterion
+) -> None:
+    decided(criterion, "t0", value=False)
+    decided(criterion, "t1")
+    opened(editor, live_server)
+    write(editor, "Tone", "Calm.")
+    editor.get_by_role("button", name="Add an example…").click()
+    picker = editor.get_by_role("dialog", name="Add a worked example")
+    picker.get_by_label("Id or text").fill("t0 is told")
+    expect(picker.get_by_role("button", name=re.compile("t1"))).to_have_count(0)
+    picker.get_by_role("button", name=re.compile("t0")).click()
+    expect(picker.get_by_label("False", exact=True)).to_be_checked()
+    picker.get_by_label("Last turn").fill("2")
+    expect(picker.locator("li.in")).to_have_count(2)
+    picker.get_by_role("button", name="Use this reason").last.click()
+    why = picker.get_by_label("Why").input_value()
+    picker.get_by_role("button", name="Add this example").click()
+    expect(picker).to_be_hidden()
+    expect(editor.locator("#chosen")).to_contain_text("turns 1–2")
+    draft = PromptDraft.objects.get()
+    assert draft.examples == [line("t0", value=False, rationale=why)]
+    assert "Calm." in draft.text
+    editor.get_by_role("button", name="Remove example 1").click()
+    expect(editor.locator("#chosen")).to_contain_text("None.")
+    write(editor, "Tone", "Calmer.")
+    expect(status(editor)).to_have_text(SAVED)
+
+
+# ---------- versions and keys ----------
+
+
+def test_a_version_is_saved_by_keyboard_alone(
+    editor: Page, live_server: LiveServer, criterion: Criterion, author_user: User, said: list[str]
+) -> None:
+    opened(editor, live_server)
+    editor.get_by_label("Tone", exact=True).focus()
+    editor.keyboard.press("Control+a")
+    editor.keyboard.type("Calm? Yes, s.")  # keys inside a field are letters
+    expect(editor.locator("dialog[open]")).to_have_count(0)
+    editor.keyboard.press("Control+s")
+    expect(status(editor)).to_have_text(SAVED)
+    editor.keyboard.type(" More.")
+    editor.keyboard.press("Control+Enter")
+    expect(editor.get_by_role("dialog", name="Save version 2")).to_be_visible()
+    editor.keyboard.type("Calmer tone")
+    editor.keyboard.press("Control+Enter")
+    editor.wait_for_url("**/criteria/polite/versions/2/")
+    version = PromptVersion.objects.get(criterion=criterion, number=2)
+    assert (version.reason, version.author) == ("Calmer tone", author_user)
+    assert "Calm? Yes, s. More." in version.text
+    assert not PromptDraft.objects.exists()
+    forgive(said, "404")
+
+
+def test_errors_open_the_dialog_again_with_their_names(editor: Page, live_server: LiveServer) -> None:
+    opened(editor, live_server)
+    write(editor, "Objective", "")
+    editor.get_by_role("button", name=re.compile("Save as version 2")).click()
+    dialog = editor.get_by_role("dialog", name="Save version 2")
+    dialog.get_by_label("What is new, and why").fill("Shorter")
+    dialog.get_by_role("button", name="Save version 2").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("# Objective: is missing or empty")
+    dialog.get_by_role("button", name="Cancel").click()
+    editor.locator("h1").click()
+    editor.keyboard.press("?")
+    expect(editor.get_by_role("dialog", name="Keys")).to_be_visible()
+
+
+def test_the_draft_can_be_discarded(
+    editor: Page, live_server: LiveServer, criterion: Criterion, author_user: User
+) -> None:
+    draft_of_text(criterion, author_user)
+    opened(editor, live_server)
+    editor.get_by_role("button", name="Discard…").click()
+    editor.get_by_role("dialog").get_by_role("button", name="Discard").click()
+    expect(editor.get_by_role("status").first).to_contain_text("The draft is gone")
+    assert not PromptDraft.objects.exists()
+
+
+@pytest.mark.parametrize("appearance", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_nothing_serious_for_axe_and_no_sideways_scrolling(
+    editor: Page,
+    live_server: LiveServer,
+    criterion: Criterion,
+    author_user: User,
+    width: int,
+    appearance: str,
+) -> None:
+    editor.set_viewport_size({"width": width, "height": 900})
+    editor.emulate_media(color_scheme="dark" if appearance == "dark" else "light")
+    chat = decided(criterion, "t0")
+    draft_of_text(criterion, author_user, f"{TEXT}Be strict.", examples=[line(chat)])
+    saved(criterion)
+    decided(criterion, "t1", value=False)
+
+    def fine() -> None:
+        found = Axe().run(editor).response["violations"]
+        assert [rule["id"] for rule in found if rule["impact"] in {"serious", "critical"}] == []
+        assert editor.evaluate("document.documentElement.scrollWidth") <= width
+
+    for query in ("", "?as=markdown", "?base=2"):
+        opened(editor, live_server, query)
+        fine()
+    editor.keyboard.press("Control+Enter")
+    fine()
+    editor.keyboard.press("Escape")
+    editor.get_by_role("button", name="Add an example…").click()
+    editor.get_by_role("button", name=re.compile("t1")).wait_for()
+    fine()
+    editor.get_by_role("button", name=re.compile("t1")).click()
+    editor.get_by_role("button", name="Add this example").wait_for()
+    fine()
