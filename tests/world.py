@@ -116,16 +116,23 @@ def make_world() -> World:
         "foreign_assignment": foreign.pk,
         "run_id": run.pk,
         "paused_run": paused.pk,
-        "test_id": _regression(desk, run, lead),
-        "try_id": _try(desk),
-        "suggestion_id": stored_suggestion(desk.criteria[0], desk.chats[1], run, by=lead, text=CANARY).pk,
-        "running_test": _going(desk, run, lead),
+        **_prompt_work(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
         "train_chat": _training(desk),
         **states,
         **_rows(desk, users),
     }
     return World(desk, users, args)
+
+
+def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
+    """The ids of tests, a try and a suggestion."""
+    return {
+        "test_id": _regression(desk, run, lead),
+        "try_id": _try(desk),
+        "suggestion_id": stored_suggestion(desk.criteria[0], desk.chats[1], run, by=lead, text=CANARY).pk,
+        "running_test": _going(desk, run, lead),
+    }
 
 
 def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
