@@ -118,7 +118,6 @@ def make_world() -> World:
         "paused_run": paused.pk,
         "test_id": _regression(desk, run, lead),
         "try_id": _try(desk),
-        "suggestion_id": stored_suggestion(desk.criteria[0], desk.chats[1], run, by=lead, text=CANARY).pk,
         "running_test": _going(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
         "train_chat": _training(desk),
@@ -132,7 +131,9 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
     """The ids of what stands at the desk, and of what `other` and the lead have."""
     other, chat = desk.raters[1], desk.chats[1]
     notes = RaterNote.objects.filter(rater=other)
+    run, lead = Run.objects.earliest("id"), users["lead"]
     return {
+        "suggestion_id": stored_suggestion(desk.criteria[0], chat, run, by=lead, text=CANARY).pk,
         "job_id": desk.job.pk,
         "foreign_job": _foreign_job(desk).pk,
         "set_id": desk.chat_set.pk,
