@@ -13,7 +13,7 @@ from django.urls import reverse
 from labeling.models.people import Role
 from labeling.services.roles import PERMISSIONS
 from labeling.services.tokens import token_create
-from tests.cases import ADMIN, METHODS, PEOPLE, RATERS, UNSAFE, Case
+from tests.cases import ADMIN, METHODS, NAMED, PEOPLE, RATERS, UNSAFE, Case
 from tests.routes import ROUTES, address, in_world, is_admin, own_routes, route_names, send, url_of
 from tests.world import World, make_world, rolled_back
 
@@ -41,17 +41,17 @@ def test_every_route_has_a_row_and_every_row_a_route() -> None:
     assert not stale, f"tests/routes.py has rows of routes that are gone: {', '.join(stale)}"
 
 
-def test_who_may_gets_it_and_for_all_others_it_does_not_exist(world: World) -> None:
-    wrong, clients = [], {person: world.client(person) for person in PEOPLE}
+@pytest.mark.parametrize("person", PEOPLE)
+def test_who_may_gets_it_and_for_all_others_it_does_not_exist(world: World, person: str) -> None:
+    wrong, signed_in = [], world.client(person)
     for name, case in ALL:
         url = address(name, case, world.args)
-        for person in PEOPLE:
-            with rolled_back():
-                client = world.client(person) if name == "logout" else clients[person]
-                answer = call(client, url, case, world)
-            if not as_it_should(answer, name, case, person):
-                allowed = "may" if case.allows(person) else "may not"
-                wrong.append(f"{case.method} {url} ({name}) as {person}, who {allowed}: {answer.status_code}")
+        with rolled_back():
+            client = world.client(person) if name == "logout" else signed_in
+            answer = call(client, url, case, world)
+        if not as_it_should(answer, name, case, person):
+            allowed = "may" if case.allows(person) else "may not"
+            wrong.append(f"{case.method} {url} ({name}), who {allowed}: {answer.status_code}")
     assert not wrong, "\n".join(wrong)
 
 
@@ -78,16 +78,18 @@ def is_sign_in(answer: Any) -> bool:
     return answer.status_code == 302 and str(answer["Location"]).startswith(reverse("login"))
 
 
-def test_what_there_is_not_is_a_404_for_everybody(world: World) -> None:
-    found = []
+@pytest.mark.parametrize("person", NAMED)
+def test_what_there_is_not_is_a_404_for_everybody(world: World, person: str) -> None:
+    found, client, routes = [], world.client(person), own_routes()
     for name, case in ALL:
-        for arg in own_routes().get(name, ()):
+        if person not in case.may:
+            continue
+        for arg in routes.get(name, ()):
             unknown = UNKNOWN_TEXT if isinstance(world.args.get(arg, ""), str) else UNKNOWN_ID
             url = url_of(name, world.args, {**case.args, arg: unknown})
-            for person in case.may:
-                answer = call(world.client(person), url, case, world)
-                if answer.status_code != 404:
-                    found.append(f"{case.method} {url} ({name}) as {person}: {answer.status_code}")
+            answer = call(client, url, case, world)
+            if answer.status_code != 404:
+                found.append(f"{case.method} {url} ({name}): {answer.status_code}")
     assert not found, "\n".join(found)
 
 
