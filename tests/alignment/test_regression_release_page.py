@@ -226,6 +226,7 @@ def test_authors_have_no_way_from_a_holdout_test_to_its_chats(
     assert cell in text_of(page(lead, test))
     assert cell not in text_of(page(author, test))
     assert "2 broken" in words_of(page(author, test))
+    assert text_of(page(lead, test)).count('?criterion=polite"') == 1  # by topic
 
 
 def test_a_subjective_criterion_is_reported_and_marked(compared: Compared, lead: Client) -> None:
