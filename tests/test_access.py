@@ -13,22 +13,8 @@ from django.urls import reverse
 from labeling.models.people import Role
 from labeling.services.roles import PERMISSIONS
 from labeling.services.tokens import token_create
-from tests.routes import (
-    ADMIN,
-    METHODS,
-    PEOPLE,
-    RATERS,
-    ROUTES,
-    UNSAFE,
-    Case,
-    address,
-    in_world,
-    is_admin,
-    own_routes,
-    route_names,
-    send,
-    url_of,
-)
+from tests.cases import ADMIN, METHODS, PEOPLE, RATERS, UNSAFE, Case
+from tests.routes import ROUTES, address, in_world, is_admin, own_routes, route_names, send, url_of
 from tests.world import World, make_world, rolled_back
 
 pytestmark = pytest.mark.django_db

@@ -116,10 +116,7 @@ def make_world() -> World:
         "foreign_assignment": foreign.pk,
         "run_id": run.pk,
         "paused_run": paused.pk,
-        "test_id": _regression(desk, run, lead),
-        "try_id": _try(desk),
-        "suggestion_id": stored_suggestion(desk.criteria[0], desk.chats[1], run, by=lead, text=CANARY).pk,
-        "running_test": _going(desk, run, lead),
+        **_prompt_work(desk, run, lead),
         "holdout_chat": _holdout(desk, run),
         "train_chat": _training(desk),
         **states,
@@ -128,11 +125,22 @@ def make_world() -> World:
     return World(desk, users, args)
 
 
+def _prompt_work(desk: Desk, run: Run, lead: User) -> dict[str, int]:
+    """The ids of tests and a try."""
+    return {
+        "test_id": _regression(desk, run, lead),
+        "try_id": _try(desk),
+        "running_test": _going(desk, run, lead),
+    }
+
+
 def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
     """The ids of what stands at the desk, and of what `other` and the lead have."""
     other, chat = desk.raters[1], desk.chats[1]
     notes = RaterNote.objects.filter(rater=other)
+    run, lead = Run.objects.earliest("id"), users["lead"]
     return {
+        "suggestion_id": stored_suggestion(desk.criteria[0], chat, run, by=lead, text=CANARY).pk,
         "job_id": desk.job.pk,
         "foreign_job": _foreign_job(desk).pk,
         "set_id": desk.chat_set.pk,

@@ -98,14 +98,13 @@ def newest_drafts(criteria: Collection[Criterion]) -> list[PromptVersion]:
 
 
 def set_to_offer(criterion: Criterion | None) -> ChatSet | None:
-    """The set of the criterion's newest test; else the only one that there is."""
+    """The set of the criterion's newest test; else the largest one that its rubric, or any, has."""
     if criterion is not None:
         tests = RegressionTest.objects.filter(candidate__criterion=criterion)
         if (newest := tests.select_related("chat_set").order_by("-id").first()) is not None:
             return newest.chat_set
     sets = ChatSet.objects.filter(rubric=criterion.rubric_id) if criterion else ChatSet.objects.all()
-    first = list(sets[:2])
-    return first[0] if len(first) == 1 else None
+    return sets.annotate(chats=Count("members")).order_by("-chats", "pk").first()
 
 
 def finished_runs(*, most: int | None = 100) -> list[Run]:

@@ -206,7 +206,7 @@ def test_a_retired_criterion_can_be_read_and_not_edited(compared: Compared, auth
     a_version(polite())
     Criterion.objects.filter(key="polite").update(state="retired")
     shown = page(author)
-    assert "Retired" in shown
+    assert "Nothing new is asked of it." in shown
     assert "Edit the prompt" not in shown and "waits for a test" not in shown
     assert page(author, "/criteria/polite/versions/2/")
 

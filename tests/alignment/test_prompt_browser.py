@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
@@ -50,7 +50,13 @@ def editor(
 
 
 def watch(page: Page, said: list[str]) -> None:
-    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    """NB: of a request that a newer one replaced htmx tells the console, too."""
+
+    def heard(message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith(("htmx:sendAbort", "htmx:afterRequest")):
+            said.append(message.text)
+
+    page.on("console", heard)
     page.on("pageerror", lambda error: said.append(str(error)))
 
 

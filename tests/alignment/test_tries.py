@@ -9,20 +9,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from alignment.selectors.exports import runs_to_export
 from alignment.selectors.newest import judged
 from alignment.selectors.tries import TRIED, Tried, last_try, tried
 from alignment.services.tries import TryRefused, try_cancel, try_estimate, try_start
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
 from evaluation.models.runs import Attempt, Run, Unit, Verdict
-from evaluation.runner.plan import current_endpoint
 from evaluation.selectors.prompts import next_number
-from evaluation.selectors.runs import RunFilter, run_list
 from evaluation.services.examples import PromptRefused, prompt_version_add
-from evaluation.services.runs import RunChoice, RunRefused, chosen_members, run_start
 from labeling.core.problems import InputProblem
-from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.alignment.trying import (
     ANSWER,
@@ -42,7 +38,7 @@ from tests.alignment.trying import (
     polite,
     profile,
 )
-from tests.evaluation.running import answering, command, point_at
+from tests.evaluation.running import answering, point_at
 from tests.evaluation.working import ended, workers_with
 from tests.files import run as command_run
 from tests.files import verdict, write_jsonl
@@ -231,53 +227,6 @@ def test_examples_are_tried_with_the_text(golden: ChatSet, stub: StubEndpoint, a
     assert FewShotExample.objects.filter(prompt_version__number=None).count() == 2
 
 
-# ---------- the holdout ----------
-
-
-def test_the_holdout_is_never_tried_whoever_asks(golden: ChatSet, author_user: User, lead_user: User) -> None:
-    for person in (author_user, lead_user):
-        with pytest.raises(TryRefused, match="no such chat"):
-            try_start(criterion=polite(), author=person, choice=on_chat(HOLDOUT[0]))
-        run = try_start(criterion=polite(), author=person, choice=on_disagreements(50))
-        assert not set(HOLDOUT) & set(cases(result(run, person)))
-
-
-def test_nor_is_a_chat_that_is_holdout_in_another_set(golden: ChatSet, lead_user: User) -> None:
-    other = ChatSet.objects.create(name="other", rubric=golden.rubric)
-    chat = golden.members.get(chat__external_id="c-02").chat
-    ChatSetMember.objects.create(chat_set=other, chat=chat, split="holdout", position=1)
-    with pytest.raises(TryRefused, match="no such chat"):
-        try_start(criterion=polite(), author=lead_user, choice=on_chat("c-02"))
-
-
-def test_a_run_that_is_a_try_refuses_the_holdout_itself(golden: ChatSet, stub: StubEndpoint) -> None:
-    held = list(golden.members.filter(split="holdout").values_list("chat_id", flat=True))
-    for choice in (RunChoice(chats=held), RunChoice(split="holdout"), RunChoice()):
-        with pytest.raises(RunRefused, match="no chat of the holdout"):
-            run_start(
-                chat_set=golden,
-                judge=JudgeChoice("direct"),
-                run=RunChoice(chats=choice.chats, split=choice.split, purpose=Run.Purpose.TRY),
-                endpoint=current_endpoint(),
-            )
-
-
-def test_named_chats_have_to_be_in_the_set(golden: ChatSet) -> None:
-    some = list(golden.members.values_list("chat_id", flat=True)[2:4])
-    assert list(chosen_members(golden, RunChoice(chats=some)).values_list("chat_id", flat=True)) == some
-    with pytest.raises(RunRefused, match="is not in the set"):
-        chosen_members(golden, RunChoice(chats=[*some, 987_654]))
-
-
-def test_a_chat_that_becomes_holdout_later_is_shown_no_more(golden: ChatSet, author_user: User) -> None:
-    drafted(author_user)
-    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
-    ChatSetMember.objects.filter(chat__external_id="c-00").update(split="holdout")
-    found = result(run, author_user)
-    assert "c-00" not in cases(found)
-    assert (found.hidden, found.tally.of) == (1, 6)
-
-
 # ---------- on the workers ----------
 
 
@@ -334,38 +283,6 @@ def test_another_profile_asks_otherwise(golden: ChatSet, author_user: User) -> N
         try_start(criterion=polite(), author=author_user, choice=on_chat("c-02", profile=careful))
     )
     assert (run.judge.engine, run.calls, run.judge.profile) == ("debate", 3, None)
-
-
-# ---------- lists and newest verdicts leave tries out ----------
-
-
-def test_tries_are_in_no_list_unless_asked_for(golden: ChatSet, author_user: User) -> None:
-    drafted(author_user)
-    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
-    assert run not in run_list()
-    assert list(run_list(RunFilter(purpose="try"))) == [run]
-    exported, older = runs_to_export(golden)
-    assert run not in [one.run for one in exported] + older
-
-
-def test_a_try_is_nobodys_newest_verdict(golden: ChatSet, author_user: User) -> None:
-    """The champion tried on a chat answers as before: its verdict stays the run's."""
-    run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
-    assert run.judge.prompts.get(criterion=polite()).prompt_version == champion()
-    standing = judged(criterion=polite(), champion=champion())
-    assert set(standing.verdicts.values_list("run", flat=True)) == {Run.objects.get(purpose="evaluation").pk}
-
-
-def test_the_newest_verdict_of_each_chat_stands(golden: ChatSet, stub: StubEndpoint) -> None:
-    stub.answer = lambda body: StubReply("Yes.\n\nVERDICTS\npolite: TRUE\nexact: TRUE")
-    command("evaluate", "--set", "golden", "--engine", "direct", "--limit", "2", "--replicate", "1")
-    newest = Run.objects.latest("pk")
-    standing = judged(criterion=polite(), champion=champion())
-    by_case = dict(standing.verdicts.values_list("chat__external_id", "run"))
-    assert {case for case, run in by_case.items() if run == newest.pk} == {"c-00", "c-01"}
-    assert set(by_case) == set(CASES)
-    parted = set(standing.parted.values_list("chat__external_id", flat=True))
-    assert parted == (WRONG - {"c-00"}) | {"c-01"}
 
 
 # ---------- reading ----------

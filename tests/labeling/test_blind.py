@@ -20,10 +20,11 @@ from labeling.models.labels import Adjudication, Assignment, Consensus, Label, L
 from labeling.models.people import Role, Workspace
 from labeling.services.leases import assignment_next
 from labeling.services.submitting import assignment_submit
+from tests.cases import ANSWER, METHODS, NOBODY, get
 from tests.factories import make_user
 from tests.labeling.calls import label_url, signed_in
 from tests.labeling.desk import Desk, answer_all, make_desk, user_of
-from tests.routes import ANSWER, METHODS, NOBODY, ROUTES, address, get, in_world, own_routes, send, url_of
+from tests.routes import ROUTES, address, in_world, own_routes, send, url_of
 from tests.world import CANARY, World, give_away_judge, give_away_people, make_world, rolled_back
 
 pytestmark = pytest.mark.django_db

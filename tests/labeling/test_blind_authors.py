@@ -18,8 +18,9 @@ from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
 from labeling.models.chats import Chat, ChatSetMember, Topic
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.services.audit import audit
+from tests.cases import METHODS
 from tests.labeling.test_blind import as_text, ask, calls, without_tokens
-from tests.routes import METHODS, ROUTES
+from tests.routes import ROUTES
 from tests.world import World, make_world, rolled_back
 
 pytestmark = pytest.mark.django_db

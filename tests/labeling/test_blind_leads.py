@@ -19,12 +19,12 @@ from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
 from labeling.services.tokens import token_create
+from tests.cases import METHODS
 from tests.factories import make_rater, make_user
 from tests.labeling.calls import label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, make_desk, user_of
 from tests.labeling.judged import judge_desk
 from tests.labeling.test_blind import as_text, ask, calls
-from tests.routes import METHODS
 from tests.world import World, make_world, rolled_back
 
 pytestmark = pytest.mark.django_db

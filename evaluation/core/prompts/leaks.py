@@ -1,9 +1,7 @@
 """Passages of a prompt that stand word for word in chats that judges are measured on."""
 
 import re
-import zlib
 from collections.abc import Iterable
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +18,8 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 def shingles_of(texts: Iterable[str]) -> Shingles:
     """Return one number for every run of eight words inside one of the texts, sorted.
 
-    Case and punctuation do not count, and no run goes from one text into the next.
+    Case and punctuation do not count, and no run goes from one text into the next. The numbers hold for this
+    process: Python hashes words anew in each.
 
     >>> len(shingles_of(["One two three four five six seven eight nine", "eight nine ten"]))
     2
@@ -29,10 +28,10 @@ def shingles_of(texts: Iterable[str]) -> Shingles:
     places: list[int] = []
     for number, text in enumerate(texts):
         words = _WORD.findall(text.casefold())
-        codes.extend(map(_code, words))
+        codes.extend(map(hash, words))
         places.extend([number] * len(words))
     inside = np.array(places, np.int32)
-    runs = _runs(np.array(codes, np.uint64))
+    runs = _runs(np.array(codes, np.int64).view(np.uint64))
     return np.sort(runs[inside[: len(runs)] == inside[SHINGLE - 1 :]])
 
 
@@ -44,8 +43,8 @@ def leaked_passages(text: str, *, known: Shingles) -> tuple[str, ...]:
     ('My parcel never came and nobody told me',)
     """
     words = list(_WORD.finditer(text))
-    codes = np.array([_code(word[0].casefold()) for word in words], np.uint64)
-    hits = np.flatnonzero(_among(_runs(codes), known))
+    codes = np.array([hash(word[0].casefold()) for word in words], np.int64)
+    hits = np.flatnonzero(_among(_runs(codes.view(np.uint64)), known))
     passages: list[tuple[int, int]] = []
     for first in hits.tolist():
         last = first + SHINGLE - 1
@@ -61,11 +60,6 @@ def shortened(passage: str) -> str:
     line = " ".join(passage.split())
     half = LONGEST_SHOWN // 2
     return line if len(line) <= LONGEST_SHOWN else f"{line[:half].rstrip()} … {line[-half:].lstrip()}"
-
-
-@lru_cache(maxsize=1 << 16)
-def _code(word: str) -> int:
-    return zlib.crc32(word.encode(errors="replace"))
 
 
 def _runs(codes: Shingles) -> Shingles:
