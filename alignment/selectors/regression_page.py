@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max, QuerySet
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from alignment.core.estimates import Estimate
 from alignment.core.intervals import proportion
-from alignment.models.regressions import HoldoutOpening, RegressionTest
+from alignment.models.regressions import RegressionTest
+from alignment.selectors.openings import Opened, holdout_openings
 from alignment.selectors.regressions import gate_policy
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
@@ -81,8 +82,7 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "criteria": _shown(test, criteria, linked=_sees_chats(test, user)),
         "pooled": body.get("pooled") if len(criteria) > 1 else None,
         "more_labels": body.get("more_labels"),
-        "openings": holdout_openings(test),
-        "often": gate_policy(test.policy).openings_warning,
+        "openings": _openings(test),
     }
     return context | regression_progress(test)
 
@@ -109,12 +109,10 @@ def regression_progress(test: RegressionTest) -> dict[str, Any]:
     }
 
 
-def holdout_openings(test: RegressionTest) -> dict[str, Any] | None:
-    """How often this set's holdout was opened for the criterion it was opened for most; None: it was not."""
-    opened = test.openings.values("criterion")
-    counts = HoldoutOpening.objects.filter(chat_set=test.chat_set, criterion__in=opened)
-    most = counts.values("criterion__key").annotate(n=Count("pk"), last=Max("at")).order_by("-n").first()
-    return {"times": most["n"], "criterion": most["criterion__key"], "last": most["last"]} if most else None
+def _openings(test: RegressionTest) -> list[Opened]:
+    """How often the holdout that the test looks at was opened, by criterion, most first; none for another."""
+    criteria = Criterion.objects.filter(pk__in=test.openings.values("criterion"))
+    return holdout_openings(criteria=criteria, chat_set=test.chat_set, policy=gate_policy(test.policy))
 
 
 def regression_name(test: RegressionTest) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Max
+from django.db.models import Count
 
-from alignment.models.regressions import HoldoutOpening, RegressionTest
+from alignment.models.regressions import RegressionTest
+from alignment.selectors.openings import holdout_openings
 from alignment.selectors.scope import Scope, narrowed
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
@@ -70,12 +71,10 @@ def holdout_use(*, chat_set: ChatSet, split: str, keys: Collection[str]) -> Hold
     """How often the holdout was opened that a test of these criteria would open; None where it opens none."""
     if split not in ("", Split.HOLDOUT) or not chat_set.members.filter(split=Split.HOLDOUT).exists():
         return None
-    rows = HoldoutOpening.objects.filter(chat_set=chat_set, criterion__key__in=keys)
-    counted = rows.values("criterion__key").annotate(n=Count("pk"), last=Max("at")).order_by("-n")
-    most = counted.first()
-    if most is None:
+    opened = holdout_openings(criteria=Criterion.objects.filter(key__in=keys), chat_set=chat_set)
+    if not opened:
         return HoldoutUse("", 0, None)
-    return HoldoutUse(most["criterion__key"], most["n"], most["last"])
+    return HoldoutUse(opened[0].criterion, opened[0].times, opened[0].last)
 
 
 def candidates(criterion: Criterion) -> list[PromptVersion]:
