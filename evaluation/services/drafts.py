@@ -92,7 +92,8 @@ def example_choices(lines: Sequence[dict[str, Any]], *, chats: Sequence[Chat]) -
     found = {chat.external_id: chat for chat in chats}
     for index, line in enumerate(lines):
         if line["chat"] not in found:
-            raise PromptRefused("chat", f"there is no chat {line['chat']!r} for you", index=index)
+            # NB: without its id: a chat of the base may have become one that its author must not know of.
+            raise PromptRefused("chat", "you cannot read this example's chat", index=index)
     return tuple(_choice(line, found[line["chat"]]) for line in lines)
 
 
