@@ -16,6 +16,7 @@ from alignment.services.regression_starts import (
     regression_outlook,
     regression_start,
 )
+from evaluation.runner.plan import current_endpoint
 from labeling.access import permission_or_404
 from labeling.core.problems import InputProblem
 from labeling.models.people import User
@@ -70,6 +71,7 @@ def _told(wish: Wish, user: User) -> dict[str, Any]:
         "outlook": outlook,
         "confirms": policy.confirm and any(row.blocks for row in outlook.labelled),
         "often": policy.openings_warning,
+        "embedded": current_endpoint().embedded,
     }
 
 

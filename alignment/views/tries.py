@@ -13,6 +13,7 @@ from alignment.services.tries import prompt_preview as preview_of
 from alignment.services.tries import try_cancel, try_estimate, try_start
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
+from evaluation.runner.plan import current_endpoint
 from evaluation.selectors import run_page
 from evaluation.selectors.drafts import draft_of
 from evaluation.selectors.progress import run_progress
@@ -41,6 +42,7 @@ def prompt_preview(request: HttpRequest, key: str) -> HttpResponse:
         except InputProblem as problem:
             context["problem"] = str(problem)
         else:
+            context["embedded"] = current_endpoint().embedded
             context["others"] = _others(criterion, context["preview"].criteria)
             context["chat"] = chats_shown(user=author).get(pk=choice.chat_id or 0)
     return render(request, "alignment/_preview.html", context)

@@ -130,6 +130,13 @@ def test_it_says_on_how_many_labels_and_what_so_many_show(golden: ChatSet, lead:
     assert "20 labelled chats are too few to pass: 100 are needed." in few
 
 
+def test_the_embedded_model_is_called_what_it_is(golden: ChatSet, lead: Client, settings: Settings) -> None:
+    assert "weak judge" not in words_of(lead.get(ESTIMATE, choose(golden)))
+    settings.OPENAI_BASE_URL = settings.OPENAI_API_KEY = ""
+    told = words_of(lead.get(ESTIMATE, choose(golden)))
+    assert "weak judge, and of a prompt it reads the Objective down to its first blank line only" in told
+
+
 def test_the_holdout_is_opened_knowingly_and_on_record(
     golden: ChatSet, stub: StubEndpoint, author: Client, author_user: User
 ) -> None:
