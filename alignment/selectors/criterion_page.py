@@ -10,6 +10,7 @@ from django.db.models import F
 
 from alignment.core.version_line import VersionLine, VersionPoint, version_line
 from alignment.selectors.measured import Measured
+from alignment.selectors.openings import holdout_openings
 from alignment.selectors.partings import notices_of, partings_of
 from alignment.selectors.prompt_parts import examples_for, sections_of
 from alignment.selectors.report_page import policy_note
@@ -64,6 +65,7 @@ def criterion_page(
         "notices": notices_of(partings),
         "policy_note": policy_note(),
         "releases": releases_of(rows),
+        "openings": holdout_openings(criteria=[criterion]),
         "articles": articles_of([criterion])[criterion.pk],
         **_line(rows, place),
         **_prompt(champion, user),

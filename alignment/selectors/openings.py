@@ -7,7 +7,8 @@ from datetime import datetime
 from django.db.models import Count, Max
 
 from alignment.core.regression import GatePolicy
-from alignment.models.regressions import HoldoutOpening, Policy
+from alignment.models.regressions import HoldoutOpening
+from alignment.selectors.policies import policy_chosen
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 
@@ -34,13 +35,11 @@ def holdout_openings(
     if chat_set is not None:
         rows = rows.filter(chat_set=chat_set)
     counted = rows.values_list("chat_set__name", "criterion__key").annotate(n=Count("pk"), last=Max("at"))
-    limit = (policy or _policy_in_force()).openings_warning
+    if policy is None:
+        chosen = policy_chosen()
+        policy = GatePolicy.from_json(chosen.parameters) if chosen else GatePolicy()
+    limit = policy.openings_warning
     return [
         Opened(chat_set=name, criterion=key, times=n, last=last, often=n >= limit)
         for name, key, n, last in counted.order_by("-n", "chat_set__name", "criterion__key")
     ]
-
-
-def _policy_in_force() -> GatePolicy:
-    newest = Policy.objects.filter(kind=Policy.Kind.GATE).order_by("-id").first()
-    return GatePolicy.from_json(newest.parameters) if newest else GatePolicy()

@@ -2,11 +2,13 @@
 
 import pytest
 from django.template.loader import render_to_string
+from django.test import Client
 
 from alignment.core.regression import GatePolicy
 from alignment.models.regressions import HoldoutOpening
 from alignment.selectors.openings import holdout_openings
-from alignment.services.policies import policy_ensure
+from alignment.services.policies import policy_revise
+from labeling.models.people import User
 from tests.alignment.compared import Compared
 from tests.alignment.quality import polite
 from tests.alignment.tested import DecidedTest, make_tested
@@ -49,8 +51,8 @@ def test_from_the_fifth_on_the_pages_warn(tested: DecidedTest) -> None:
     assert "The holdout of calibration has been opened 5 times for polite" in shown()
 
 
-def test_the_policy_says_from_when_on(tested: DecidedTest) -> None:
-    policy_ensure(GatePolicy(name="strict", openings_warning=2))
+def test_the_policy_says_from_when_on(tested: DecidedTest, lead_user: User) -> None:
+    policy_revise(changes={"openings_warning": 2}, reason="Ours is small", by=lead_user)
     opened(tested, times=2)
     assert "opened 2 times" in shown()
     (found,) = holdout_openings(criteria=[polite()], policy=GatePolicy(openings_warning=9))
@@ -62,3 +64,9 @@ def test_it_takes_two_queries_however_often(tested: DecidedTest, django_assert_n
     criteria = tested.compared.criteria
     with django_assert_num_queries(2):
         holdout_openings(criteria=criteria)
+
+
+def test_the_page_of_the_criterion_and_of_the_test_warn(tested: DecidedTest, lead: Client) -> None:
+    opened(tested, times=5)
+    for page in ("/criteria/polite/", f"/regressions/{tested.test.pk}/"):
+        assert "has been opened 5 times for polite" in lead.get(page).content.decode()
