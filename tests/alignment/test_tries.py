@@ -205,8 +205,8 @@ def test_examples_are_checked_as_for_a_version(golden: ChatSet, author_user: Use
     example = {"turns": [1, 2], "value": True, "rationale": "Because."}
     for chat, reason in (
         ("c-03", "is dev in a set"),
-        (HOLDOUT[0], "there is no chat"),
-        ("no", "there is no chat"),
+        (HOLDOUT[0], "you cannot read this example's chat"),
+        ("no", "you cannot read this example's chat"),
     ):
         drafted(
             author_user, examples=[example | {"chat": chat}, example | {"chat": TRAIN[0], "value": False}]
