@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.alignment.prompting import TEXT, champion_of, decided, draft_of_text, line, make_prompted, saved
+from tests.browsing import watch
 from tests.labeling.screen import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -47,17 +48,6 @@ def editor(
     sign_in(context, live_server, author_user)
     yield page
     assert said == []
-
-
-def watch(page: Page, said: list[str]) -> None:
-    """NB: of a request that a newer one replaced htmx tells the console, too."""
-
-    def heard(message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.text.startswith(("htmx:sendAbort", "htmx:afterRequest")):
-            said.append(message.text)
-
-    page.on("console", heard)
-    page.on("pageerror", lambda error: said.append(str(error)))
 
 
 def opened(page: Page, live_server: LiveServer, query: str = "") -> None:
@@ -207,6 +197,18 @@ def test_what_the_server_never_got_is_in_the_page_again_after_a_reload(
     expect(status(editor)).to_have_text(SAVED)
     assert "Nearly lost." in stored()
     forgive(said, "ERR_FAILED")
+
+
+def test_looking_at_another_version_makes_no_draft(
+    editor: Page, live_server: LiveServer, criterion: Criterion
+) -> None:
+    decided(criterion, "t0")
+    saved(criterion)
+    opened(editor, live_server, "?base=2")
+    expect(editor.locator("#try-estimate")).to_contain_text("1 chat,")
+    editor.locator("#exact").scroll_into_view_if_needed()
+    editor.wait_for_load_state("networkidle")
+    assert not PromptDraft.objects.exists()
 
 
 # ---------- examples ----------

@@ -121,7 +121,7 @@ document.body.addEventListener("htmx:responseError", ({ detail }) => {
 
 document.body.addEventListener("htmx:confirm", async (event) => {
   const { elt, issueRequest, question } = event.detail;
-  if (!elt.closest("[data-needs-saved]") || !draft.dirty) return;
+  if (!elt.matches("[data-needs-saved]") || !draft.dirty) return;
   event.preventDefault();
   if (await draft.flush()) issueRequest(!question);
 });
