@@ -116,11 +116,13 @@ def test_a_section_that_cannot_be_kept_says_why_and_is_kept_once_it_can(
     write(editor, "Context", "A shop.\n# Tone\nCalm.")
     wrong = editor.locator("#wrong-context")
     expect(wrong).to_have_text("“# Tone” begins a section of its own")
+    expect(editor.get_by_label("Context", exact=True)).to_have_attribute("aria-invalid", "true")
     expect(status(editor)).to_contain_text("Not saved:")
     assert not PromptDraft.objects.exists()
     write(editor, "Context", "A shop.")
     expect(status(editor)).to_have_text(SAVED)
     expect(wrong).to_be_hidden()
+    expect(editor.get_by_label("Context", exact=True)).not_to_have_attribute("aria-invalid", "true")
     forgive(said, "400")
 
 

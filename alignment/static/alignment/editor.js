@@ -51,7 +51,7 @@ function refused(problem) {
     const why = problem[`sections.${name}`] ?? problem[name];
     line.textContent = why ? why.join(" ") : "";
     line.hidden = !why;
-    $(`#text-${name}`).toggleAttribute("aria-invalid", Boolean(why));
+    $(`#text-${name}`).ariaInvalid = why ? "true" : null;
   }
 }
 
