@@ -271,6 +271,19 @@ def test_a_version_is_saved_by_keyboard_alone(
     forgive(said, "404")
 
 
+def test_a_double_press_saves_one_version(editor: Page, live_server: LiveServer) -> None:
+    opened(editor, live_server)
+    write(editor, "Tone", "Calm.")
+    editor.get_by_role("button", name=re.compile("Save as version 2")).click()
+    dialog = editor.get_by_role("dialog", name="Save version 2")
+    dialog.get_by_label("What is new, and why").fill("Calmer")
+    with editor.expect_request(lambda request: request.url.endswith(EDIT) and request.method == "POST"):
+        editor.keyboard.press("Control+Enter")
+    editor.keyboard.press("Control+Enter")
+    editor.wait_for_url("**/criteria/polite/versions/2/")
+    expect(editor.get_by_role("status").first).to_contain_text("Version 2 is saved.")
+
+
 def test_errors_open_the_dialog_again_with_their_names(editor: Page, live_server: LiveServer) -> None:
     opened(editor, live_server)
     write(editor, "Objective", "")
@@ -294,6 +307,24 @@ def test_the_draft_can_be_discarded(
     editor.get_by_role("dialog").get_by_role("button", name="Discard").click()
     expect(editor.get_by_role("status").first).to_contain_text("The draft is gone")
     assert not PromptDraft.objects.exists()
+
+
+def test_words_that_only_this_browser_has_go_with_the_discarded_draft(
+    editor: Page, live_server: LiveServer, criterion: Criterion, author_user: User, said: list[str]
+) -> None:
+    draft_of_text(criterion, author_user)
+    opened(editor, live_server)
+    editor.on("dialog", lambda dialog: dialog.accept())
+    editor.route("**/api/criteria/*/draft/", lambda route: route.abort())
+    write(editor, "Tone", "Not wanted.")
+    expect(status(editor)).to_contain_text("retrying")
+    editor.get_by_role("button", name="Discard…").click()
+    editor.get_by_role("dialog").get_by_role("button", name="Discard").click()
+    expect(editor.get_by_role("status").first).to_contain_text("The draft is gone")
+    editor.wait_for_load_state("networkidle")
+    expect(status(editor)).to_have_text("Nothing changed")
+    expect(editor.get_by_label("Tone", exact=True)).to_have_value(re.compile("Impartial"))
+    forgive(said, "ERR_FAILED")
 
 
 @pytest.mark.parametrize("appearance", ["light", "dark"])

@@ -1,4 +1,4 @@
-"""An author in the editor, in a real browser: the exact messages, a try by keyboard that streams in; axe, CSP."""
+"""An author in the editor, in a real browser: the exact messages, a try by keyboard that streams in; axe."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

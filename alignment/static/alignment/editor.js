@@ -133,10 +133,16 @@ document.addEventListener("click", async (event) => {
 });
 $("#publish form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const ready = await draft.flush();
-  if (!ready) return $("#publish").close();
+  if (leaving) return; // pressed twice
   leaving = true;
-  event.target.submit();
+  if (await draft.flush()) return event.target.submit();
+  leaving = false;
+  $("#publish").close();
+});
+document.addEventListener("submit", ({ target }) => {
+  if (!target.matches("[data-discard]")) return;
+  draft.drop();
+  leaving = true;
 });
 
 // ---------- previews ----------

@@ -154,6 +154,7 @@ export class Draft {
   }
 
   drop() {
+    clearTimeout(this.#timer);
     this.#sent = this.#edits;
     this.forget();
   }
