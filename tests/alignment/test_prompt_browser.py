@@ -213,6 +213,28 @@ def test_looking_at_another_version_makes_no_draft(
     assert not PromptDraft.objects.exists()
 
 
+def test_sections_kept_here_while_another_tab_wrote_a_text_without_them_clash_with_it(
+    editor: Page,
+    live_server: LiveServer,
+    criterion: Criterion,
+    author_user: User,
+    said: list[str],
+) -> None:
+    opened(editor, live_server)
+    editor.route("**/api/criteria/*/draft/", lambda route: route.abort())
+    editor.on("dialog", lambda dialog: dialog.accept())
+    write(editor, "Tone", "Nearly lost.")
+    expect(status(editor)).to_contain_text("retrying")
+    draft_of_text(criterion, author_user, f"Before.\n{TEXT}")
+    editor.unroute("**/api/criteria/*/draft/")
+    editor.reload()
+    expect(editor.locator("#conflict")).to_be_visible()
+    expect(editor.get_by_label("Whole prompt, Markdown")).to_have_value(re.compile("# Tone\nNearly lost."))
+    assert "Nearly lost." not in stored()
+    forgive(said, "ERR_FAILED")
+    forgive(said, "409")
+
+
 # ---------- examples ----------
 
 

@@ -2,7 +2,7 @@
 
 import { token } from "../labeling/rate_api.js";
 import { keyOf } from "../labeling/rate_keys.js";
-import { Draft } from "./editor_draft.js";
+import { Draft, joined } from "./editor_draft.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -67,13 +67,12 @@ addEventListener("beforeunload", (event) => {
 function resume() {
   const kept = draft.kept();
   if (!kept) return;
-  const texts = kept.content.sections ?? kept.content;
-  const same = panes.length === Object.keys(texts).length && panes.every(({ name }) => name in texts);
-  if (!same) {
-    // It was written in the other view: sections, or the whole text.
-    location.replace("text" in texts ? "?as=markdown" : location.pathname);
-    return;
-  }
+  const { sections } = kept.content;
+  const whole = panes.some(({ name }) => name === "text");
+  // It may have been written in the other view: sections, or the whole text.
+  if (!sections && !whole) return location.replace("?as=markdown");
+  if (sections && whole && $("#as-sections")) return location.replace(location.pathname);
+  const texts = whole ? { text: sections ? joined(sections) : kept.content.text } : sections;
   if (panes.every(({ name, value }) => value === texts[name])) return draft.forget();
   for (const pane of panes) pane.value = texts[pane.name];
   draft.resume(kept);

@@ -160,7 +160,7 @@ export class Draft {
   }
 }
 
-function joined(sections) {
+export function joined(sections) {
   const written = Object.entries(sections).filter(([, text]) => text.trim());
   return written.map(([name, text]) => `# ${name[0].toUpperCase()}${name.slice(1)}\n${text.trim()}\n`).join("\n");
 }
