@@ -109,6 +109,18 @@ def test_a_preview_follows_the_typing(editor: Page, live_server: LiveServer) -> 
     expect(pane.locator(".md")).to_contain_text("<img src=x onerror=alert(1)>")
 
 
+def test_what_changed_since_the_version_unfolds_and_follows_the_saves(
+    editor: Page, live_server: LiveServer
+) -> None:
+    opened(editor, live_server)
+    since = editor.locator("#since")
+    since.get_by_text("What changed since version 1").click()
+    expect(since).to_contain_text("No word of it differs.")
+    write(editor, "Tone", "Calm.")
+    expect(since.locator("h3")).to_have_text("Tone")
+    expect(since.locator("ins")).to_contain_text("Calm")
+
+
 def test_a_section_that_cannot_be_kept_says_why_and_is_kept_once_it_can(
     editor: Page, live_server: LiveServer, said: list[str]
 ) -> None:

@@ -42,6 +42,7 @@ function stored({ revision }) {
   for (const input of inputs("revision")) input.value = revision;
   $("[data-open=discard]").hidden = false;
   document.body.dispatchEvent(new CustomEvent("draft-saved"));
+  changed();
 }
 
 // problem: {field: ["why"]}, {} where all is well
@@ -155,6 +156,13 @@ function look(pane, after = 0) {
   waits.set(seen, setTimeout(() => globalThis.htmx.trigger($("[hx-post]", seen), "look"), after));
 }
 for (const pane of $$(".pane")) $(".seen", pane).addEventListener("toggle", () => look(pane));
+
+// What the stored draft changes of its version.
+function changed() {
+  const since = $("#since");
+  if (since.open) globalThis.htmx.trigger($("[hx-get]", since), "look");
+}
+$("#since").addEventListener("toggle", changed);
 
 // ---------- dialogs ----------
 
