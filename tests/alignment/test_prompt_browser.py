@@ -279,6 +279,29 @@ def test_an_example_is_picked_with_what_people_said(
     expect(status(editor)).to_have_text(SAVED)
 
 
+def test_the_keyboard_keeps_its_place_in_the_examples(
+    editor: Page, live_server: LiveServer, criterion: Criterion, author_user: User
+) -> None:
+    chats = [decided(criterion, name) for name in ("t0", "t1", "t2")]
+    draft_of_text(criterion, author_user, examples=[line(chat) for chat in chats])
+    opened(editor, live_server)
+    editor.get_by_role("button", name="Move example 2 up").press("Enter")
+    expect(editor.locator(".examples .mono").first).to_have_text("t1")
+    expect(editor.get_by_role("button", name="Move example 2 up")).to_be_focused()
+    for left in (2, 1):
+        editor.get_by_role("button", name="Remove example 1").press("Enter")
+        expect(editor.locator("ol.examples > li")).to_have_count(left)
+        expect(editor.get_by_role("button", name="Remove example 1")).to_be_focused()
+    editor.keyboard.press("Enter")
+    add = editor.get_by_role("button", name="Add an example…")
+    expect(add).to_be_focused()
+    editor.keyboard.press("Enter")
+    picker = editor.get_by_role("dialog", name="Add a worked example")
+    expect(picker.get_by_label("People say")).to_be_focused()
+    picker.get_by_role("button", name=re.compile("t1")).press("Enter")
+    expect(picker.get_by_role("heading", name=re.compile("t1"))).to_be_focused()
+
+
 # ---------- versions and keys ----------
 
 

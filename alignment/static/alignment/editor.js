@@ -117,6 +117,11 @@ document.body.addEventListener("htmx:responseError", ({ detail }) => {
   }
 });
 
+// The last example's buttons are gone with it.
+$("#chosen").addEventListener("htmx:afterSettle", () => {
+  if (document.activeElement === document.body) $("#example-add").focus();
+});
+
 // ---------- what acts on the stored draft waits for it ----------
 
 document.body.addEventListener("htmx:confirm", async (event) => {
