@@ -247,6 +247,21 @@ def test_sections_kept_here_while_another_tab_wrote_a_text_without_them_clash_wi
     forgive(said, "409")
 
 
+@pytest.mark.parametrize("broken", ["no answer", "an error"])
+def test_a_part_that_does_not_come_is_said(
+    editor: Page, live_server: LiveServer, said: list[str], broken: str
+) -> None:
+    opened(editor, live_server)
+    editor.route(
+        "**/prompt/since/*",
+        lambda route: route.abort() if broken == "no answer" else route.fulfill(status=500),
+    )
+    editor.get_by_text("What changed since version 1").click()
+    expect(status(editor)).to_have_text("The server did not answer as it should. Try again.")
+    for cause in ("ERR_FAILED", "500", "htmx:"):
+        forgive(said, cause)
+
+
 # ---------- examples ----------
 
 

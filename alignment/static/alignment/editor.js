@@ -114,8 +114,16 @@ document.body.addEventListener("htmx:responseError", ({ detail }) => {
     $("#pick").close();
     draft.dirty = true;
     draft.save();
+  } else {
+    failed();
   }
 });
+document.body.addEventListener("htmx:sendError", failed);
+
+// Of a draft that is not saved the line says so already.
+function failed() {
+  if (!draft.unsaved) say("The server did not answer as it should. Try again.", "off");
+}
 
 // The last example's buttons are gone with it.
 $("#chosen").addEventListener("htmx:afterSettle", () => {
