@@ -30,6 +30,7 @@ urlpatterns = [
     path("criteria/<str:key>/prompt/findings/", prompts.prompt_findings, name="prompt_findings"),
     path("criteria/<str:key>/prompt/markdown/", prompts.prompt_markdown, name="prompt_markdown"),
     path("criteria/<str:key>/prompt/changes/", prompts.prompt_changes, name="prompt_changes"),
+    path("criteria/<str:key>/prompt/since/", prompts.prompt_since, name="prompt_since"),
     path("criteria/<str:key>/prompt/examples/", prompt_examples.prompt_examples, name="prompt_examples"),
     path(
         "criteria/<str:key>/prompt/examples/<int:chat_id>/",

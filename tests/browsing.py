@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import ConsoleMessage, Page, expect
 
 from labeling.models.people import Role
 from tests.factories import make_user
@@ -11,12 +11,22 @@ from tests.factories import make_user
 PASSWORD = "correct horse battery"  # of the accounts that `make_user` makes
 
 
+def watch(page: Page, said: list[str]) -> None:
+    """What the console complains of. NB: htmx tells it of a request that a newer one replaced, too."""
+
+    def heard(message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith(("htmx:sendAbort", "htmx:afterRequest")):
+            said.append(message.text)
+
+    page.on("console", heard)
+    page.on("pageerror", lambda error: said.append(str(error)))
+
+
 @contextmanager
 def lead_signed_in(page: Page, url: str) -> Iterator[Page]:
     """Signed in through the form; afterwards the console must be clean: no CSP violation, no script error."""
     problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
+    watch(page, problems)
     make_user("ines", Role.LEAD)
     page.goto(url)
     page.get_by_label("Username").fill("ines")

@@ -181,6 +181,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:prompt_findings": LOOK,
     "alignment:prompt_markdown": (post(AUTHORS, {"text": "*So*"}, says=200),),
     "alignment:prompt_changes": (post(AUTHORS, {"text": "*So*"}, says=200),),
+    "alignment:prompt_since": LOOK,
     "alignment:prompt_examples": LOOK,
     "alignment:prompt_example": (
         get(NOBODY),  # dev

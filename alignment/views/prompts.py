@@ -16,7 +16,7 @@ from evaluation.core.prompts.changes import section_changes
 from evaluation.core.prompts.costar import COSTAR
 from evaluation.core.prompts.lint import Finding, Level
 from evaluation.models.prompts import PromptVersion
-from evaluation.selectors.drafts import draft_of, working_prompt
+from evaluation.selectors.drafts import draft_of, examples_as_lines, working_prompt
 from evaluation.services.drafts import FaultyPrompt, NewerVersions, SavedVersion, StaleDraft, draft_discard
 from evaluation.services.examples import PromptRefused
 from evaluation.services.linting import EXAMPLES, prompt_lint
@@ -198,6 +198,20 @@ def prompt_changes(request: HttpRequest, key: str) -> HttpResponse:
     if draft is not None:
         context["changes"] = section_changes(draft.text, _mine(request))
     return render(request, "alignment/_prompt_changes.html", context)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_safe
+def prompt_since(request: HttpRequest, key: str) -> HttpResponse:
+    """What the stored draft changes of the version that it started from."""
+    criterion = criterion_or_404(key)
+    base = base_or_404(criterion, request.GET.get("base", ""))
+    prompt = working_prompt(criterion=criterion, author=cast(User, request.user), base=base)
+    context = {
+        "changes": section_changes(prompt.base.text, prompt.text),
+        "examples": prompt.examples != examples_as_lines(prompt.base),
+    }
+    return render(request, "alignment/_prompt_since.html", context)
 
 
 def _mine(request: HttpRequest) -> str:

@@ -33,7 +33,11 @@ BACK = "Your draft is as it was before the suggestion."
 @permission_or_404("labeling.edit_prompts")
 @require_http_methods(["GET", "POST"])
 def prompt_suggest(request: HttpRequest, key: str) -> HttpResponse:
-    """The panel's contents; a post asks for a suggestion."""
+    """
+    The panel's contents; a post asks for a suggestion.
+
+    The panel asks again with what it has `seen` of the open one: there is no answer while that stands.
+    """
     criterion = get_object_or_404(Criterion, key=key)
     if request.method != "POST":
         return _panel(request, criterion)
@@ -117,17 +121,22 @@ def _panel(
     """All suggestions on the criterion, the opened or else the newest one in full."""
     user = cast(User, request.user)
     rows = suggestions_shown(user=user, criterion=criterion)
+    waiting = next((row for row in rows if row.is_open), None)
+    seen = f"{waiting.pk} {waiting.state} {waiting.error}" if waiting else ""
+    if seen and request.GET.get("seen") == seen:
+        return HttpResponse(status=204)
     first = opened or next((row for row in rows if row.dismissed_at is None), None)
     form = SuggestForm(request.GET if "chats" in request.GET else None)
     context: dict[str, Any] = {
         "criterion": criterion,
         "form": form,
         "problem": problem,
-        "waiting": next((row for row in rows if row.is_open), None),
+        "waiting": waiting,
+        "seen": seen,
         "shown": suggestion_in_full(first, user=user) if first and not first.is_open else None,
         "rows": rows,
     }
-    if context["waiting"] is None:
+    if waiting is None:
         context |= _offer(criterion, form, user)
     return render(request, "alignment/_suggestions.html", context)
 

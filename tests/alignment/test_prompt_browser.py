@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.alignment.prompting import TEXT, champion_of, decided, draft_of_text, line, make_prompted, saved
+from tests.browsing import watch
 from tests.labeling.screen import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -47,17 +48,6 @@ def editor(
     sign_in(context, live_server, author_user)
     yield page
     assert said == []
-
-
-def watch(page: Page, said: list[str]) -> None:
-    """NB: of a request that a newer one replaced htmx tells the console, too."""
-
-    def heard(message: ConsoleMessage) -> None:
-        if message.type == "error" and not message.text.startswith(("htmx:sendAbort", "htmx:afterRequest")):
-            said.append(message.text)
-
-    page.on("console", heard)
-    page.on("pageerror", lambda error: said.append(str(error)))
 
 
 def opened(page: Page, live_server: LiveServer, query: str = "") -> None:
@@ -119,6 +109,18 @@ def test_a_preview_follows_the_typing(editor: Page, live_server: LiveServer) -> 
     expect(pane.locator(".md")).to_contain_text("<img src=x onerror=alert(1)>")
 
 
+def test_what_changed_since_the_version_unfolds_and_follows_the_saves(
+    editor: Page, live_server: LiveServer
+) -> None:
+    opened(editor, live_server)
+    since = editor.locator("#since")
+    since.get_by_text("What changed since version 1").click()
+    expect(since).to_contain_text("No word of it differs.")
+    write(editor, "Tone", "Calm.")
+    expect(since.locator("h3")).to_have_text("Tone")
+    expect(since.locator("ins")).to_contain_text("Calm")
+
+
 def test_a_section_that_cannot_be_kept_says_why_and_is_kept_once_it_can(
     editor: Page, live_server: LiveServer, said: list[str]
 ) -> None:
@@ -126,11 +128,13 @@ def test_a_section_that_cannot_be_kept_says_why_and_is_kept_once_it_can(
     write(editor, "Context", "A shop.\n# Tone\nCalm.")
     wrong = editor.locator("#wrong-context")
     expect(wrong).to_have_text("“# Tone” begins a section of its own")
+    expect(editor.get_by_label("Context", exact=True)).to_have_attribute("aria-invalid", "true")
     expect(status(editor)).to_contain_text("Not saved:")
     assert not PromptDraft.objects.exists()
     write(editor, "Context", "A shop.")
     expect(status(editor)).to_have_text(SAVED)
     expect(wrong).to_be_hidden()
+    expect(editor.get_by_label("Context", exact=True)).not_to_have_attribute("aria-invalid", "true")
     forgive(said, "400")
 
 
@@ -209,6 +213,55 @@ def test_what_the_server_never_got_is_in_the_page_again_after_a_reload(
     forgive(said, "ERR_FAILED")
 
 
+def test_looking_at_another_version_makes_no_draft(
+    editor: Page, live_server: LiveServer, criterion: Criterion
+) -> None:
+    decided(criterion, "t0")
+    saved(criterion)
+    opened(editor, live_server, "?base=2")
+    expect(editor.locator("#try-estimate")).to_contain_text("1 chat,")
+    editor.locator("#exact").scroll_into_view_if_needed()
+    editor.wait_for_load_state("networkidle")
+    assert not PromptDraft.objects.exists()
+
+
+def test_sections_kept_here_while_another_tab_wrote_a_text_without_them_clash_with_it(
+    editor: Page,
+    live_server: LiveServer,
+    criterion: Criterion,
+    author_user: User,
+    said: list[str],
+) -> None:
+    opened(editor, live_server)
+    editor.route("**/api/criteria/*/draft/", lambda route: route.abort())
+    editor.on("dialog", lambda dialog: dialog.accept())
+    write(editor, "Tone", "Nearly lost.")
+    expect(status(editor)).to_contain_text("retrying")
+    draft_of_text(criterion, author_user, f"Before.\n{TEXT}")
+    editor.unroute("**/api/criteria/*/draft/")
+    editor.reload()
+    expect(editor.locator("#conflict")).to_be_visible()
+    expect(editor.get_by_label("Whole prompt, Markdown")).to_have_value(re.compile("# Tone\nNearly lost."))
+    assert "Nearly lost." not in stored()
+    forgive(said, "ERR_FAILED")
+    forgive(said, "409")
+
+
+@pytest.mark.parametrize("broken", ["no answer", "an error"])
+def test_a_part_that_does_not_come_is_said(
+    editor: Page, live_server: LiveServer, said: list[str], broken: str
+) -> None:
+    opened(editor, live_server)
+    editor.route(
+        "**/prompt/since/*",
+        lambda route: route.abort() if broken == "no answer" else route.fulfill(status=500),
+    )
+    editor.get_by_text("What changed since version 1").click()
+    expect(status(editor)).to_have_text("The server did not answer as it should. Try again.")
+    for cause in ("ERR_FAILED", "500", "htmx:"):
+        forgive(said, cause)
+
+
 # ---------- examples ----------
 
 
@@ -241,6 +294,29 @@ def test_an_example_is_picked_with_what_people_said(
     expect(status(editor)).to_have_text(SAVED)
 
 
+def test_the_keyboard_keeps_its_place_in_the_examples(
+    editor: Page, live_server: LiveServer, criterion: Criterion, author_user: User
+) -> None:
+    chats = [decided(criterion, name) for name in ("t0", "t1", "t2")]
+    draft_of_text(criterion, author_user, examples=[line(chat) for chat in chats])
+    opened(editor, live_server)
+    editor.get_by_role("button", name="Move example 2 up").press("Enter")
+    expect(editor.locator(".examples .mono").first).to_have_text("t1")
+    expect(editor.get_by_role("button", name="Move example 2 up")).to_be_focused()
+    for left in (2, 1):
+        editor.get_by_role("button", name="Remove example 1").press("Enter")
+        expect(editor.locator("ol.examples > li")).to_have_count(left)
+        expect(editor.get_by_role("button", name="Remove example 1")).to_be_focused()
+    editor.keyboard.press("Enter")
+    add = editor.get_by_role("button", name="Add an example…")
+    expect(add).to_be_focused()
+    editor.keyboard.press("Enter")
+    picker = editor.get_by_role("dialog", name="Add a worked example")
+    expect(picker.get_by_label("People say")).to_be_focused()
+    picker.get_by_role("button", name=re.compile("t1")).press("Enter")
+    expect(picker.get_by_role("heading", name=re.compile("t1"))).to_be_focused()
+
+
 # ---------- versions and keys ----------
 
 
@@ -267,6 +343,19 @@ def test_a_version_is_saved_by_keyboard_alone(
     forgive(said, "404")
 
 
+def test_a_double_press_saves_one_version(editor: Page, live_server: LiveServer) -> None:
+    opened(editor, live_server)
+    write(editor, "Tone", "Calm.")
+    editor.get_by_role("button", name=re.compile("Save as version 2")).click()
+    dialog = editor.get_by_role("dialog", name="Save version 2")
+    dialog.get_by_label("What is new, and why").fill("Calmer")
+    with editor.expect_request(lambda request: request.url.endswith(EDIT) and request.method == "POST"):
+        editor.keyboard.press("Control+Enter")
+    editor.keyboard.press("Control+Enter")
+    editor.wait_for_url("**/criteria/polite/versions/2/")
+    expect(editor.get_by_role("status").first).to_contain_text("Version 2 is saved.")
+
+
 def test_errors_open_the_dialog_again_with_their_names(editor: Page, live_server: LiveServer) -> None:
     opened(editor, live_server)
     write(editor, "Objective", "")
@@ -290,6 +379,24 @@ def test_the_draft_can_be_discarded(
     editor.get_by_role("dialog").get_by_role("button", name="Discard").click()
     expect(editor.get_by_role("status").first).to_contain_text("The draft is gone")
     assert not PromptDraft.objects.exists()
+
+
+def test_words_that_only_this_browser_has_go_with_the_discarded_draft(
+    editor: Page, live_server: LiveServer, criterion: Criterion, author_user: User, said: list[str]
+) -> None:
+    draft_of_text(criterion, author_user)
+    opened(editor, live_server)
+    editor.on("dialog", lambda dialog: dialog.accept())
+    editor.route("**/api/criteria/*/draft/", lambda route: route.abort())
+    write(editor, "Tone", "Not wanted.")
+    expect(status(editor)).to_contain_text("retrying")
+    editor.get_by_role("button", name="Discard…").click()
+    editor.get_by_role("dialog").get_by_role("button", name="Discard").click()
+    expect(editor.get_by_role("status").first).to_contain_text("The draft is gone")
+    editor.wait_for_load_state("networkidle")
+    expect(status(editor)).to_have_text("Nothing changed")
+    expect(editor.get_by_label("Tone", exact=True)).to_have_value(re.compile("Impartial"))
+    forgive(said, "ERR_FAILED")
 
 
 @pytest.mark.parametrize("appearance", ["light", "dark"])

@@ -219,10 +219,22 @@ def test_a_conflict_shows_what_this_page_would_change_of_the_stored_draft(
     assert "Style" not in words_of(answer)
 
 
+def test_what_the_stored_draft_changes_of_its_version_can_be_read(
+    criterion: Criterion, author: Client, author_user: User
+) -> None:
+    assert "No word of it differs." in words_of(part(author, "prompt_since"))
+    decided(criterion, "t0")
+    text = champion_of(criterion).text
+    draft_of_text(criterion, author_user, text, examples=[line("t0")])
+    words = words_of(part(author, "prompt_since"))
+    assert "The worked examples differ." in words
+    assert "No word" not in words
+
+
 # ---------- queries ----------
 
 
-@pytest.mark.parametrize("name", ["prompt_edit", "prompt_findings", "prompt_examples"])
+@pytest.mark.parametrize("name", ["prompt_edit", "prompt_findings", "prompt_since", "prompt_examples"])
 def test_the_number_of_queries_does_not_grow(
     criterion: Criterion, author: Client, author_user: User, name: str
 ) -> None:

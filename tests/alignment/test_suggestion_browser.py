@@ -71,6 +71,24 @@ def test_what_was_just_typed_is_in_the_draft_that_is_revised(
     assert "Typed this moment." in Suggestion.objects.get().base_text
 
 
+def test_while_one_is_asked_for_the_panel_stays_as_the_reader_left_it(
+    lead: Page, live_server: LiveServer, parted: Parted
+) -> None:
+    asked(parted, User.objects.get(username="ines"))
+    asked(parted, User.objects.get(username="ines"), anew=True)
+    open_panel(lead, live_server)
+    lead.get_by_role("button", name="Ask anew").click()
+    expect(lead.locator("#suggestions")).to_contain_text("Waiting for a worker")
+    lead.get_by_text("Earlier suggestions").click()
+    with lead.expect_response(lambda answer: "seen=" in answer.url) as again:
+        lead.get_by_role("button", name="Cancel").focus()
+    assert again.value.status == 204
+    expect(lead.locator(".earlier")).to_have_attribute("open", "")
+    expect(lead.get_by_role("button", name="Cancel")).to_be_focused()
+    lead.keyboard.press("Enter")
+    expect(lead.locator(".asking")).to_have_count(0)
+
+
 def test_dismissed_it_goes_and_is_opened_again_from_the_list(
     lead: Page, live_server: LiveServer, parted: Parted
 ) -> None:

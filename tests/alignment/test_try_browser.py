@@ -1,4 +1,4 @@
-"""An author in a real browser: the exact messages, a try by keyboard that streams in; axe and CSP."""
+"""An author in the editor, in a real browser: the exact messages, a try by keyboard that streams in; axe."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +15,7 @@ from pytest_django.live_server_helper import LiveServer
 from evaluation.models.runs import Run
 from labeling.models.people import Role, User
 from tests.alignment.trying import ANSWER, MARK, carried_out, drafted, labelled
+from tests.browsing import watch
 from tests.evaluation.running import answering
 from tests.factories import make_user
 from tests.labeling.screen import sign_in
@@ -25,7 +26,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def stub(settings: Settings) -> Iterator[StubEndpoint]:
-    settings.ROOT_URLCONF = "tests.alignment.panel"
     with answering(settings, ANSWER) as endpoint:
         yield endpoint
 
@@ -41,10 +41,9 @@ def otto(stub: StubEndpoint, tmp_path: Path) -> User:
 @pytest.fixture
 def panel(context: BrowserContext, page: Page, live_server: LiveServer, otto: User) -> Iterator[Page]:
     problems: list[str] = []
-    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: problems.append(str(error)))
+    watch(page, problems)
     sign_in(context, live_server, otto)
-    page.goto(f"{live_server.url}/panel/polite/")
+    page.goto(f"{live_server.url}/criteria/polite/prompt/")
     expect(page.locator("#try-form")).to_be_visible()
     yield page
     assert problems == []
@@ -64,6 +63,7 @@ def apart(do: Callable[..., Any], *args: Any) -> None:
 
 
 def test_the_exact_messages_unfold_by_keyboard_and_stay_so(panel: Page) -> None:
+    panel.locator("#exact").scroll_into_view_if_needed()
     fold = panel.locator("#role-of-direct-0")
     fold.focus()
     panel.keyboard.press("Enter")

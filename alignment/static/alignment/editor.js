@@ -2,7 +2,7 @@
 
 import { token } from "../labeling/rate_api.js";
 import { keyOf } from "../labeling/rate_keys.js";
-import { Draft } from "./editor_draft.js";
+import { Draft, joined } from "./editor_draft.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -42,6 +42,7 @@ function stored({ revision }) {
   for (const input of inputs("revision")) input.value = revision;
   $("[data-open=discard]").hidden = false;
   document.body.dispatchEvent(new CustomEvent("draft-saved"));
+  changed();
 }
 
 // problem: {field: ["why"]}, {} where all is well
@@ -51,7 +52,7 @@ function refused(problem) {
     const why = problem[`sections.${name}`] ?? problem[name];
     line.textContent = why ? why.join(" ") : "";
     line.hidden = !why;
-    $(`#text-${name}`).toggleAttribute("aria-invalid", Boolean(why));
+    $(`#text-${name}`).ariaInvalid = why ? "true" : null;
   }
 }
 
@@ -67,13 +68,12 @@ addEventListener("beforeunload", (event) => {
 function resume() {
   const kept = draft.kept();
   if (!kept) return;
-  const texts = kept.content.sections ?? kept.content;
-  const same = panes.length === Object.keys(texts).length && panes.every(({ name }) => name in texts);
-  if (!same) {
-    // It was written in the other view: sections, or the whole text.
-    location.replace("text" in texts ? "?as=markdown" : location.pathname);
-    return;
-  }
+  const { sections } = kept.content;
+  const whole = panes.some(({ name }) => name === "text");
+  // It may have been written in the other view: sections, or the whole text.
+  if (!sections && !whole) return location.replace("?as=markdown");
+  if (sections && whole && $("#as-sections")) return location.replace(location.pathname);
+  const texts = whole ? { text: sections ? joined(sections) : kept.content.text } : sections;
   if (panes.every(({ name, value }) => value === texts[name])) return draft.forget();
   for (const pane of panes) pane.value = texts[pane.name];
   draft.resume(kept);
@@ -114,14 +114,27 @@ document.body.addEventListener("htmx:responseError", ({ detail }) => {
     $("#pick").close();
     draft.dirty = true;
     draft.save();
+  } else {
+    failed();
   }
+});
+document.body.addEventListener("htmx:sendError", failed);
+
+// Of a draft that is not saved the line says so already.
+function failed() {
+  if (!draft.unsaved) say("The server did not answer as it should. Try again.", "off");
+}
+
+// The last example's buttons are gone with it.
+$("#chosen").addEventListener("htmx:afterSettle", () => {
+  if (document.activeElement === document.body) $("#example-add").focus();
 });
 
 // ---------- what acts on the stored draft waits for it ----------
 
 document.body.addEventListener("htmx:confirm", async (event) => {
   const { elt, issueRequest, question } = event.detail;
-  if (!elt.closest("[data-needs-saved]") || !draft.dirty) return;
+  if (!elt.matches("[data-needs-saved]") || !draft.dirty) return;
   event.preventDefault();
   if (await draft.flush()) issueRequest(!question);
 });
@@ -133,10 +146,16 @@ document.addEventListener("click", async (event) => {
 });
 $("#publish form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const ready = await draft.flush();
-  if (!ready) return $("#publish").close();
+  if (leaving) return; // pressed twice
   leaving = true;
-  event.target.submit();
+  if (await draft.flush()) return event.target.submit();
+  leaving = false;
+  $("#publish").close();
+});
+document.addEventListener("submit", ({ target }) => {
+  if (!target.matches("[data-discard]")) return;
+  draft.drop();
+  leaving = true;
 });
 
 // ---------- previews ----------
@@ -150,6 +169,13 @@ function look(pane, after = 0) {
   waits.set(seen, setTimeout(() => globalThis.htmx.trigger($("[hx-post]", seen), "look"), after));
 }
 for (const pane of $$(".pane")) $(".seen", pane).addEventListener("toggle", () => look(pane));
+
+// What the stored draft changes of its version.
+function changed() {
+  const since = $("#since");
+  if (since.open) globalThis.htmx.trigger($("[hx-get]", since), "look");
+}
+$("#since").addEventListener("toggle", changed);
 
 // ---------- dialogs ----------
 

@@ -154,12 +154,13 @@ export class Draft {
   }
 
   drop() {
+    clearTimeout(this.#timer);
     this.#sent = this.#edits;
     this.forget();
   }
 }
 
-function joined(sections) {
+export function joined(sections) {
   const written = Object.entries(sections).filter(([, text]) => text.trim());
   return written.map(([name, text]) => `# ${name[0].toUpperCase()}${name.slice(1)}\n${text.trim()}\n`).join("\n");
 }
