@@ -40,7 +40,7 @@ class RegressionInput(StrictInput):
 
     set = serializers.CharField(max_length=120)
     split = serializers.ChoiceField(
-        SPLITS, default=Split.DEV.value, allow_blank=True, help_text="'' is every split."
+        SPLITS, default=Split.DEV.value, allow_blank=True, help_text="'' is all splits."
     )
     criterion = serializers.CharField(max_length=64, required=False)
     version = serializers.IntegerField(

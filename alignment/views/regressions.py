@@ -19,7 +19,6 @@ from alignment.selectors.regression_page import (
     regression_progress,
     regression_whole,
 )
-from alignment.selectors.regressions import gate_policy
 from alignment.services.regression_control import regression_pause, regression_resume
 from alignment.services.regressions import regression_cancel
 from alignment.services.releases import may_release, release, release_problem
@@ -139,5 +138,4 @@ def _can(test: RegressionTest, user: User) -> dict[str, Any]:
         "resume": None if budget is None else ResumeForm(initial={"budget_usd": budget}),
         "problem": release_problem(test) if over else "",
         "may_release": may_release(test=test, user=user),
-        "authors_release": gate_policy(test.policy).authors_release,
     }
