@@ -87,9 +87,9 @@ class SectionChangeOutput(serializers.Serializer[Any]):
 
 
 class ExampleOutput(serializers.Serializer[Any]):
-    """A worked example, as a line of an examples file; `value` null is not applicable."""
+    """A worked example, as drafts have it; `value` null is not applicable."""
 
-    chat_id = serializers.CharField()
+    chat = serializers.CharField()
     turns = serializers.ListField(child=serializers.IntegerField())
     value = serializers.BooleanField(allow_null=True)
     rationale = serializers.CharField()

@@ -40,7 +40,7 @@ class RegressionInput(StrictInput):
 
     set = serializers.CharField(max_length=120)
     split = serializers.ChoiceField(
-        SPLITS, default=Split.DEV.value, allow_blank=True, help_text="'' is every split."
+        SPLITS, default=Split.DEV.value, allow_blank=True, help_text="'' is all splits."
     )
     criterion = serializers.CharField(max_length=64, required=False)
     version = serializers.IntegerField(
@@ -172,12 +172,13 @@ class LabelledOutput(serializers.Serializer[Any]):
     blocks = serializers.BooleanField()
 
 
-class HoldoutOutput(serializers.Serializer[Any]):
+class OpenedOutput(serializers.Serializer[Any]):
     """How often the holdout was opened for the criterion it was opened for most."""
 
-    criterion = serializers.CharField(allow_blank=True)
+    criterion = serializers.CharField()
     times = serializers.IntegerField()
-    last = serializers.DateTimeField(allow_null=True)
+    last = serializers.DateTimeField()
+    often = serializers.BooleanField(help_text="Whether it was opened so often that pages warn.")
 
 
 class EstimateOutput(serializers.Serializer[Any]):
@@ -191,7 +192,8 @@ class EstimateOutput(serializers.Serializer[Any]):
     runs = serializers.DictField(child=serializers.DictField())
     labelled = LabelledOutput(many=True)
     sight = serializers.CharField()
-    holdout = HoldoutOutput(allow_null=True, help_text="Null where no holdout is opened.")
+    opens_holdout = serializers.BooleanField()
+    opened = OpenedOutput(allow_null=True, help_text="Null where it was never opened for these criteria.")
 
 
 def regression_row(test: RegressionTest) -> dict[str, Any]:

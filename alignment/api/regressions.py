@@ -137,7 +137,8 @@ class RegressionEstimate(APIView):
                         for row in outlook.labelled
                     ],
                     "sight": outlook.sight,
-                    "holdout": outlook.holdout,
+                    "opens_holdout": outlook.opens_holdout,
+                    "opened": outlook.opened,
                 }
             ).data
         )

@@ -43,7 +43,7 @@ class QuestionForm(forms.Form):
     )
     dimension = forms.ChoiceField(label="Dimension")
     tier = forms.ChoiceField(label="Tier", choices=Tier.choices)
-    passes_when = forms.ChoiceField(label="Good for the bot", choices=ANSWERS)
+    passes_when = forms.ChoiceField(label="Passes when", choices=ANSWERS)
     allow_na = forms.BooleanField(label="May be answered “not applicable”", required=False)
     critical = forms.BooleanField(label="Critical: failing it fails the chat", required=False)
     carries = forms.MultipleChoiceField(

@@ -13,7 +13,6 @@ from alignment.selectors.measured import Measured
 from alignment.selectors.openings import holdout_openings
 from alignment.selectors.partings import notices_of, partings_of
 from alignment.selectors.prompt_parts import examples_for, sections_of
-from alignment.selectors.report_page import policy_note
 from alignment.selectors.versions import (
     VersionRow,
     VersionState,
@@ -57,13 +56,11 @@ def criterion_page(
         "lineage": lineage_of(criterion),
         "champion": champion,
         "page_obj": _page(rows, page),
-        "many": len(rows) > 1,
         "waiting": waiting_of(rows),
         "draft": _draft(criterion, user),
         "partings": partings,
         "worst": max(partings, key=lambda one: one.differ, default=None),
         "notices": notices_of(partings),
-        "policy_note": policy_note(),
         "releases": releases_of(rows),
         "openings": holdout_openings(criteria=[criterion]),
         "articles": articles_of([criterion])[criterion.pk],

@@ -1,4 +1,4 @@
-"""How much figures over held-out chats tell those who must not read them (docs/gate.md)."""
+"""How much figures over held-out chats tell those who must not read them (docs/prompts.md)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

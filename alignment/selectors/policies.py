@@ -51,7 +51,9 @@ LIMITS = (
         "Every test",
         (
             Limit("bound_alpha", "Losses are ruled out with this chance of error", "level"),
-            Limit("class_alpha", "Worse where people say True, or False: a person looks, at", "level"),
+            Limit(
+                "class_alpha", "A person looks where chats of one answer get worse, at this level", "level"
+            ),
             Limit("class_minimum", "Chats of that answer which this needs", "chats"),
             Limit("floor", "Least TPR and TNR of the candidate", "share"),
             Limit("ceiling_gap", "Balanced accuracy may lie under the human ceiling by", "points"),

@@ -27,10 +27,17 @@ class ShownExample:
     rationale: str
     messages: tuple[Mapping[str, Any], ...]
 
+    @property
+    def turns(self) -> str:
+        """`turn 3`, `turns 3 to 5`."""
+        if self.first_turn == self.last_turn:
+            return f"turn {self.first_turn}"
+        return f"turns {self.first_turn} to {self.last_turn}"
+
     def as_line(self) -> dict[str, Any]:
-        """As a line of an examples file (docs/files.md)."""
+        """As drafts and the API write it."""
         return {
-            "chat_id": self.chat_id,
+            "chat": self.chat_id,
             "turns": [self.first_turn, self.last_turn],
             "value": self.value,
             "rationale": self.rationale,

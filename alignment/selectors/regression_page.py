@@ -52,11 +52,6 @@ class RunRow:
         """A run that was there before the test: it stands for the champion."""
         return self.run.purpose not in (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 
-    @property
-    def share(self) -> float:
-        """Units done or failed, as a part of all."""
-        return self.progress.percent / 100
-
 
 def regression_whole() -> QuerySet[RegressionTest]:
     """Tests with all that their page names."""

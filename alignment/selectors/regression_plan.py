@@ -3,12 +3,10 @@
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db.models import Count
 
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.openings import holdout_openings
 from alignment.selectors.scope import Scope, narrowed
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
@@ -38,15 +36,6 @@ class Labelled:
         return self.criterion.tier != Tier.SUBJECTIVE
 
 
-@dataclass(frozen=True, slots=True)
-class HoldoutUse:
-    """How often a set's holdout was opened for one criterion, the one it was opened for most; `last` when."""
-
-    criterion: str
-    times: int
-    last: datetime | None
-
-
 def labelled(*, chat_set: ChatSet, split: str, keys: Collection[str], user: User) -> list[Labelled]:
     """Chats of the split ('' = all) with a human True or False, by criterion in the order of `keys`.
 
@@ -67,14 +56,9 @@ def labelled(*, chat_set: ChatSet, split: str, keys: Collection[str], user: User
     return [Labelled(row, n.get("true", 0), n.get("false", 0)) for row, n in found]
 
 
-def holdout_use(*, chat_set: ChatSet, split: str, keys: Collection[str]) -> HoldoutUse | None:
-    """How often the holdout was opened that a test of these criteria would open; None where it opens none."""
-    if split not in ("", Split.HOLDOUT) or not chat_set.members.filter(split=Split.HOLDOUT).exists():
-        return None
-    opened = holdout_openings(criteria=Criterion.objects.filter(key__in=keys), chat_set=chat_set)
-    if not opened:
-        return HoldoutUse("", 0, None)
-    return HoldoutUse(opened[0].criterion, opened[0].times, opened[0].last)
+def opens_holdout(*, chat_set: ChatSet, split: str) -> bool:
+    """Whether a test on this split ('' = all) looks at held-out chats."""
+    return split in ("", Split.HOLDOUT) and chat_set.members.filter(split=Split.HOLDOUT).exists()
 
 
 def candidates(criterion: Criterion) -> list[PromptVersion]:

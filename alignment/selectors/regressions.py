@@ -34,7 +34,7 @@ def regression_answer(test: RegressionTest) -> dict[str, Any]:
 
 def regression_title(test: RegressionTest) -> str:
     """What was tested, in a line."""
-    where = f"{test.chat_set.name}, {test.split or 'every split'}"
+    where = f"{test.chat_set.name}, {test.split or 'all splits'}"
     if test.candidate is None:
         return f"judge {test.candidate_run.judge.name} on {where}"
     return f"{test.candidate.criterion.key} version {test.candidate.number} on {where}"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 
 from alignment.core.tried import Change, Tally, change, tally
 from alignment.selectors.cells import excerpt
@@ -16,7 +16,7 @@ from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown
+from labeling.selectors.blind import chats_shown, held_out
 
 LOOKED_AT = (Split.TRAIN, Split.DEV)
 # The key of a run's options under which a try says what it tried.
@@ -31,9 +31,8 @@ def members_to_try(*, criterion: Criterion, user: User) -> QuerySet[ChatSetMembe
     A chat that is holdout in any set is left out, for leads as well: what was looked at while a prompt was
     written cannot test it.
     """
-    held_out = ChatSetMember.objects.filter(chat=OuterRef("chat"), split=Split.HOLDOUT)
     members = ChatSetMember.objects.filter(chat_set__rubric=criterion.rubric_id, split__in=LOOKED_AT)
-    return members.filter(~Exists(held_out), chat__in=chats_shown(user=user))
+    return members.filter(chat__in=chats_shown(user=user)).exclude(chat__in=held_out())
 
 
 def last_try(*, criterion: Criterion, author: User) -> Run | None:

@@ -26,7 +26,6 @@ def version_page(
         "version": criterion.versions.latest("number"),
         "row": row,
         "rows": rows,
-        "champion": champion_of(rows),
         "sections": sections_of(row.prompt),
         "examples": examples_for(row.prompt, user=user),
         "other": other,

@@ -10,7 +10,8 @@ from django.db import IntegrityError, transaction
 
 from alignment.core.regression import gate_sight
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.regression_plan import HoldoutUse, Labelled, holdout_use, labelled
+from alignment.selectors.openings import Opened, holdout_openings
+from alignment.selectors.regression_plan import Labelled, labelled, opens_holdout
 from alignment.selectors.regressions import gate_policy
 from alignment.services.regressions import (
     RegressionChoice,
@@ -187,11 +188,15 @@ def regression_estimate(wish: Wish) -> RegressionEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a test could show: the labels there are, what the gate sees with them, the holdout it opens."""
+    """What a test could show: the labels there are, what the gate sees with them, the holdout it opens.
+
+    `opened` is that of the criterion it was opened for most; None where it was never opened, or is not now.
+    """
 
     labelled: list[Labelled]
     sight: str
-    holdout: HoldoutUse | None
+    opens_holdout: bool
+    opened: Opened | None
 
 
 def regression_outlook(wish: Wish, keys: Sequence[str], *, by: User) -> Outlook:
@@ -201,13 +206,17 @@ def regression_outlook(wish: Wish, keys: Sequence[str], *, by: User) -> Outlook:
     """
     choice = wish.choice
     counts = labelled(chat_set=choice.chat_set, split=choice.split, keys=keys, user=by)
+    policy = gate_policy(choice.policy)
+    opens = opens_holdout(chat_set=choice.chat_set, split=choice.split)
+    criteria = [row.criterion for row in counts]
+    opened = holdout_openings(criteria=criteria, chat_set=choice.chat_set, policy=policy) if opens else []
     blocking = [row for row in counts if row.blocks]
     sight = gate_sight(
         min((row.n for row in blocking), default=0),
         criteria=len(blocking),
-        policy=gate_policy(choice.policy),
+        policy=policy,
     )
-    return Outlook(counts, sight, holdout_use(chat_set=choice.chat_set, split=choice.split, keys=keys))
+    return Outlook(counts, sight, opens, next(iter(opened), None))
 
 
 def regression_start(wish: Wish, *, by: User) -> Started:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from django import template
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import get_text_list
 
 from alignment.models.suggestions import Suggestion
 from labeling.core import safe_text
@@ -19,10 +20,10 @@ def chat_links(text: str, links: Mapping[int, str]) -> SafeString:
 
 @register.filter
 def fate(row: Suggestion) -> str:
-    """What became of it, in a few words; the name in it is foreign text."""
+    """What became of it, in a few words; the names in it are foreign text."""
     if row.state != Suggestion.State.DONE:
         return row.get_state_display()
-    uses = [use for use in row.uses.all() if use.undone_at is None]
-    if uses:
-        return f"Used by {uses[0].by}"
+    users = dict.fromkeys(str(use.by) for use in row.uses.all() if use.undone_at is None)
+    if users:
+        return f"Used by {get_text_list(list(users), 'and')}"
     return "Dismissed" if row.dismissed_at else "Not used"

@@ -20,7 +20,8 @@ from alignment.selectors.example_picker import (
     picked,
 )
 from alignment.services.editing import draft_write, example_choices_for
-from alignment.views.prompts import base_or_404, criterion_or_404
+from alignment.views.criteria import criterion_or_404
+from alignment.views.prompts import base_or_404
 from evaluation.core.examples import MOST_EXAMPLES, MOST_TURNS
 from evaluation.models.prompts import PromptDraft
 from evaluation.selectors.drafts import WorkingPrompt, working_prompt
@@ -57,7 +58,6 @@ def prompt_examples(request: HttpRequest, key: str) -> HttpResponse:
         "wanted": wanted,
         "labels": _labels(criterion),
         "topics": pick_topics(every),
-        "most": MOST_EXAMPLES,
     }
     return render(request, "alignment/_prompt_pick_list.html", context)
 
@@ -177,7 +177,6 @@ def _picked(request: HttpRequest, criterion: Criterion, draft: PromptDraft) -> H
     context = {
         "criterion": criterion,
         "examples": chosen_examples(user=cast(User, request.user), lines=draft.examples),
-        "most": MOST_EXAMPLES,
     }
     answer = render(request, "alignment/_prompt_chosen.html", context)
     answer["HX-Retarget"] = "#chosen"

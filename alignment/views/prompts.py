@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from alignment.forms.prompts import SaveForm
 from alignment.selectors.editor import editor_of, start_of
 from alignment.services.editing import draft_publish, example_choices_for
+from alignment.views.criteria import criterion_or_404
 from evaluation.core.prompts.changes import section_changes
 from evaluation.core.prompts.costar import COSTAR
 from evaluation.core.prompts.lint import Finding, Level
@@ -28,11 +29,6 @@ from labeling.models.rubric import Criterion
 
 MARKDOWN = "markdown"  # ?as=markdown: one pane with the whole text
 STALE = "This draft was changed in another tab or on another device. Look at what is below, then save again."
-
-
-def criterion_or_404(key: str) -> Criterion:
-    """The criterion of an address."""
-    return get_object_or_404(Criterion.objects.select_related("dimension", "rubric"), key=key)
 
 
 def base_or_404(criterion: Criterion, number: str) -> PromptVersion:
@@ -165,7 +161,6 @@ def prompt_findings(request: HttpRequest, key: str) -> HttpResponse:
     context = {
         "findings": [(finding, _place(finding.section, whole=whole)) for finding in findings],
         "errors": sum(finding.level == Level.ERROR for finding in findings),
-        "stored": prompt.revision > 0,
     }
     return render(request, "alignment/_prompt_findings.html", context)
 

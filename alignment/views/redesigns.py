@@ -7,6 +7,7 @@ from typing import Any, cast
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.defaultfilters import pluralize
 from django.views.decorators.http import require_http_methods
 
 from alignment.forms.redesigns import Questions, WordForm
@@ -127,7 +128,7 @@ def _said(wanted: Redesign, done: Redesigned) -> str:
     olds = " and ".join(row.name for row in done.olds)
     new = " and ".join(row.name for row in done.new)
     carried = sum(found.labels.carried for found in done.carried)
-    told = f" {carried:,} labels carried over." if done.carried else ""
+    told = f" {carried:,} label{pluralize(carried)} carried over." if done.carried else ""
     return f"{olds} {DONE[wanted.kind]} {new}".strip() + f".{told} Labels and history stay."
 
 

@@ -70,7 +70,6 @@ def _told(wish: Wish, user: User) -> dict[str, Any]:
         "estimate": estimate,
         "outlook": outlook,
         "confirms": policy.confirm and any(row.blocks for row in outlook.labelled),
-        "often": policy.openings_warning,
         "embedded": current_endpoint().embedded,
     }
 

@@ -19,7 +19,6 @@ from alignment.selectors.regression_page import (
     regression_progress,
     regression_whole,
 )
-from alignment.selectors.regressions import gate_policy
 from alignment.services.regression_control import regression_pause, regression_resume
 from alignment.services.regressions import regression_cancel
 from alignment.services.releases import may_release, release, release_problem
@@ -65,8 +64,7 @@ def regression_detail(request: HttpRequest, test_id: int) -> HttpResponse:
     again = bool(request.headers.get("HX-Request"))
     if again and request.GET.get("seen") == (progress := regression_progress(test))["seen"]:
         return render(request, "alignment/_regression_progress.html", progress)
-    context = regression_page(test, user) | _can(test, user) | {"name": regression_name(test)}
-    response = render(request, "alignment/regression_detail.html", context)
+    response = _page(request, test, OverrideForm())
     if again:
         for header, value in (("Retarget", "#main"), ("Reselect", "#main"), ("Reswap", "outerHTML")):
             response[f"HX-{header}"] = value
@@ -93,7 +91,10 @@ def regression_act(request: HttpRequest, test_id: int, act: str) -> HttpResponse
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
-    """Put the candidate in the champion's place; against the gate's answer only with a reason."""
+    """Put the candidate in the champion's place; against the gate's answer only with a reason.
+
+    Refused, the page says why and keeps the reason.
+    """
     test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
     if not may_release(test=test, user=user):
         raise Http404
@@ -106,9 +107,17 @@ def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
         release(test=test, by=user, reason=reason, override=override)
     except InputProblem as refused:
         messages.error(request, f"Not released: {refused}.")
-    else:
-        messages.success(request, "Released. Judges ask it in every new run; older runs keep theirs.")
+        tell([test], user=user)
+        return _page(request, test, form if override else OverrideForm())
+    messages.success(request, "Released. Judges ask it in every new run; older runs keep theirs.")
     return redirect("alignment:regression_detail", test.pk)
+
+
+def _page(request: HttpRequest, test: RegressionTest, override: OverrideForm) -> HttpResponse:
+    user = cast(User, request.user)
+    more = {"name": regression_name(test), "override": override}
+    context = regression_page(test, user) | _can(test, user) | more
+    return render(request, "alignment/regression_detail.html", context)
 
 
 def _budget(request: HttpRequest) -> dict[str, Any]:
@@ -129,6 +138,4 @@ def _can(test: RegressionTest, user: User) -> dict[str, Any]:
         "resume": None if budget is None else ResumeForm(initial={"budget_usd": budget}),
         "problem": release_problem(test) if over else "",
         "may_release": may_release(test=test, user=user),
-        "authors_release": gate_policy(test.policy).authors_release,
-        "override": OverrideForm(),
     }

@@ -9,8 +9,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from alignment.forms.tries import TryForm
 from alignment.selectors.judged import how_judged
 from alignment.selectors.tries import TRIED, Tried, asked_otherwise, last_try, tried
+from alignment.services.tries import MOST_CHATS, USUAL_CHATS, try_cancel, try_estimate, try_start
 from alignment.services.tries import prompt_preview as preview_of
-from alignment.services.tries import try_cancel, try_estimate, try_start
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from evaluation.runner.plan import current_endpoint
@@ -133,7 +133,13 @@ def _shown(criterion: Criterion, author: User, form: TryForm) -> dict[str, Any]:
     blank.initial["base"] = form["base"].value()
     offered = blank.offer()
     last = last_try(criterion=criterion, author=author)
-    context = {"criterion": criterion, "form": blank, "offered": offered}
+    context = {
+        "criterion": criterion,
+        "form": blank,
+        "offered": offered,
+        "usual_chats": USUAL_CHATS,
+        "most_chats": MOST_CHATS,
+    }
     return context | (_tried(criterion, last, author, seen=frozenset()) if last else {})
 
 

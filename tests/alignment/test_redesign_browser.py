@@ -75,7 +75,7 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     quiet.get_by_role("button", name="See what it does").click()
     look("refused")
     quiet.get_by_label("Key").fill("kind_and_so_on_" * 4)
-    quiet.get_by_label("Good for the bot").select_option("False")
+    quiet.get_by_label("Passes when").select_option("False")
     quiet.get_by_label("Polite").check()
     quiet.get_by_role("button", name="See what it does").click()
     expect(quiet.get_by_text("nothing is inverted")).to_be_visible()

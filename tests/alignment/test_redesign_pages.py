@@ -60,7 +60,7 @@ def test_a_split_is_filled_in_looked_at_and_carried_out(
     page = text_of(lead.get(PAGE, {"kind": "split"}))
     assert page.count('<fieldset class="question">') == 2
     seen = words_of(lead.post(PAGE + "?kind=split", form("preview", *SPLIT)))
-    assert "120 labels and 0 decisions carry over." in seen
+    assert "120 labels and 0 adjudications carry over." in seen
     assert "No labels carry over: raters answer it afresh." in seen
     assert "when the first run asks it" in seen
     assert set(active()) == {"polite", "wrong_fact", "welcome"}
@@ -163,7 +163,7 @@ def test_retiring_says_at_once_what_it_does_and_is_undone_on_the_same_page(
     job = LabelingJob.objects.create(chat_set=compared.chat_set, name="October")
     job.criteria.add(polite())
     page = words_of(lead.get(PAGE, {"kind": "retire"}))
-    assert "120 labels and 0 decisions stay" in page
+    assert "120 labels and 0 adjudications stay" in page
     assert "October has nothing left to ask: close it." in page
     lead.post(PAGE + "?kind=retire", {"step": "confirm", "reason": "Unused"})
     assert polite().state == "retired"

@@ -78,7 +78,7 @@ def test_the_estimate_names_both_sides_and_keeps_nothing(golden: ChatSet, author
     assert (found["calls"], found["reused"], found["confirming_calls"]) == (3 * CHATS, 0, CHATS)
     assert [run["calls"] for run in found["runs"].values()] == [CHATS] * 3
     assert found["labelled"] == [{"criterion": "polite", "true": 55, "false": 55, "blocks": True}]
-    assert (found["cost_usd"], found["holdout"]) == (None, None)
+    assert (found["cost_usd"], found["opens_holdout"], found["opened"]) == (None, False, None)
     assert "With 110 labelled chats" in found["sight"]
     assert not Run.objects.exists()
 
@@ -114,11 +114,13 @@ def test_the_same_client_id_starts_no_second_test(golden: ChatSet, author: Clien
 
 def test_a_holdout_is_opened_on_record(golden: ChatSet, author: Client) -> None:
     ChatSetMember.objects.filter(position__lte=20).update(split="holdout")
+    body = {"set": "golden", "criterion": "polite", "split": "holdout"}
+    first = post(author, "api_regression_estimate", body).json()
+    assert (first["opens_holdout"], first["opened"]) == (True, None)
     start(author, split="holdout")
     assert HoldoutOpening.objects.count() == 1
-    body = {"set": "golden", "criterion": "polite", "split": "holdout"}
-    told = post(author, "api_regression_estimate", body).json()["holdout"]
-    assert (told["criterion"], told["times"]) == ("polite", 1)
+    told = post(author, "api_regression_estimate", body).json()["opened"]
+    assert (told["criterion"], told["times"], told["often"]) == ("polite", 1, False)
 
 
 def test_a_whole_judge_is_tested_with_named_prompts(golden: ChatSet, lead: Client) -> None:

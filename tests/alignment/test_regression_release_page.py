@@ -169,6 +169,10 @@ def test_what_failed_is_released_against_the_gate_with_a_reason_that_stays(
     assert "only a lead can release, with a reason" in words_of(page(author, test))
     assert release(author, test, reason="I like it").status_code == 404
     assert "Not released: An override needs a reason." in words_of(release(lead, test))
+    long = "The law says so. " * 200
+    kept = release(lead, test, reason=long)
+    assert kept.context["override"]["reason"].value() == long
+    assert '<details class="override" open>' in kept.content.decode()
     assert champion_of().number == 1
     shown = words_of(release(lead, test, reason="The <b>law</b> says so"))
     assert "Released by override" in shown

@@ -6,14 +6,20 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from alignment.models.suggestions import SuggestionUse
-from alignment.selectors.suggestions import suggestion_in_full, suggestion_shown, suggestions_shown
+from alignment.models.suggestions import Suggestion, SuggestionUse
+from alignment.selectors.suggestions import (
+    LISTED,
+    suggestion_in_full,
+    suggestion_shown,
+    suggestions_shown,
+)
 from alignment.services.suggestions import (
     SuggestionRefused,
     suggestion_dismiss,
     suggestion_take_back,
     suggestion_use,
 )
+from alignment.templatetags.suggestions import fate
 from evaluation.models.prompts import Promotion
 from evaluation.models.runs import Run
 from evaluation.selectors.drafts import draft_of
@@ -106,6 +112,7 @@ def test_another_author_may_use_it_too_and_each_has_their_own_undo(
     row = asked(parted, author_user)
     for person in (author_user, lead_user):
         suggestion_use(suggestion=row, by=person)
+    assert fate(row) == f"Used by {lead_user} and {author_user}"
     suggestion_take_back(suggestion=row, by=author_user)
     assert draft_of(criterion=parted.criterion, author=lead_user) is not None
     assert SuggestionUse.objects.filter(undone_at=None).get().by == lead_user
@@ -132,6 +139,25 @@ def test_a_suggestion_about_a_chat_that_became_holdout_is_gone_for_authors(
     assert suggestion_shown(suggestion_id=row.pk, user=author_user) is None
     assert suggestions_shown(user=author_user, criterion=parted.criterion) == []
     assert suggestion_shown(suggestion_id=row.pk, user=lead_user) == row
+
+
+def test_those_that_are_not_shown_take_no_place_in_the_list(
+    reviser: StubEndpoint, parted: Parted, author_user: User
+) -> None:
+    readable = asked(parted, author_user)
+    held = parted.chat("Held out", split="holdout")
+    material = {**readable.material, "chats": [{**readable.material["chats"][0], "id": held.pk}]}
+    for _ in range(LISTED):
+        Suggestion.objects.create(
+            criterion=parted.criterion,
+            base=readable.base,
+            base_text=readable.base_text,
+            model=readable.model,
+            material=material,
+            question=readable.question,
+            state="failed",
+        )
+    assert suggestions_shown(user=author_user, criterion=parted.criterion) == [readable]
 
 
 def test_dismissed_it_stays_in_the_list(reviser: StubEndpoint, parted: Parted, author_user: User) -> None:
