@@ -68,8 +68,15 @@ def _decide(test: RegressionTest) -> None:
 
 def _second_run(first: Run) -> Run:
     """The candidate once more; the workers are rung for it where they did the first."""
-    second = run_repeat(first, purpose=Run.Purpose.CONFIRM, by=first.started_by)
-    if second.options.get(ON_WORKER):
+    on_worker = bool(first.options.get(ON_WORKER))
+    second = run_repeat(
+        first,
+        purpose=Run.Purpose.CONFIRM,
+        budget_usd=first.budget_usd,
+        on_worker=on_worker,
+        by=first.started_by,
+    )
+    if on_worker:
         run_ring(second)
     return second
 

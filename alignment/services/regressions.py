@@ -230,6 +230,20 @@ def _run(
     return planned
 
 
+def _noise_run(choice: RegressionChoice, baseline: Run, by: User | None) -> Run:
+    """The baseline's judge once more, under the test's own terms: the baseline may be an old run."""
+    noise = run_repeat(
+        baseline,
+        purpose=Run.Purpose.NOISE,
+        budget_usd=choice.budget_usd,
+        on_worker=choice.on_worker,
+        by=by,
+    )
+    if choice.on_worker:
+        run_ring(noise)
+    return noise
+
+
 def _test(
     choice: RegressionChoice,
     kind: RegressionTest.Kind,
@@ -239,9 +253,7 @@ def _test(
     by: User | None,
     candidate: PromptVersion | None = None,
 ) -> RegressionTest:
-    noise = run_repeat(baseline, purpose=Run.Purpose.NOISE, by=by) if choice.noise else None
-    if noise is not None and choice.on_worker:
-        run_ring(noise)
+    noise = _noise_run(choice, baseline, by) if choice.noise else None
     test = RegressionTest.objects.create(
         kind=kind,
         chat_set=choice.chat_set,
