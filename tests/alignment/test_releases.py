@@ -20,11 +20,14 @@ from alignment.services.regressions import (
 from alignment.services.releases import ReleaseRefused, may_release, release
 from alignment.tasks import gate
 from evaluation.core.choice import JudgeChoice
+from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import Run
 from evaluation.runner.execute import run_execute
+from evaluation.selectors.profiles import default_profile
 from evaluation.selectors.prompts import champions
 from evaluation.services.examples import prompt_version_add
+from evaluation.services.profiles import profile_make_default, profile_save, profiles_ensure
 from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.people import AuditEvent, User
@@ -56,6 +59,12 @@ def choice(golden: ChatSet, **changes: object) -> RegressionChoice:
 
 def version_of(key: str = "polite", text: str = "# Objective\nIs polite so?") -> PromptVersion:
     return prompt_version_add(criterion=Criterion.objects.get(key=key), text=text)
+
+
+def recipe_choice(golden: ChatSet, profile: JudgeProfile, recipe: JudgeChoice) -> RegressionChoice:
+    """A profile's recipe against another one, which gets a profile of its own."""
+    other = profile_save(name=f"{recipe.samples} samples", choice=recipe)
+    return choice(golden, profile=profile, candidate_profile=other)
 
 
 def champion_of(key: str = "polite") -> PromptVersion:
@@ -166,6 +175,29 @@ def test_another_recipe_is_tested_on_every_criterion(golden: ChatSet, settings: 
     assert [found["key"] for found in (test.body or {})["criteria"]] == ["polite", "exact"]
     with pytest.raises(RegressionRefused, match="there is nothing to test"):
         judge_test_start(judge=JudgeChoice("direct"), choice=choice(golden))
+
+
+def test_a_recipe_that_was_tested_against_an_older_default_replaces_no_newer_one(
+    golden: ChatSet, settings: Settings, lead_user: User
+) -> None:
+    profiles_ensure()
+    first = default_profile()
+    assert first is not None
+    recipes = [JudgeChoice("direct", samples=samples) for samples in (2, 3)]
+    with answering(settings, always(True)):
+        tests = [
+            carried_out(judge_test_start(judge=recipe, choice=recipe_choice(golden, first, recipe)))
+            for recipe in recipes
+        ]
+    release(test=tests[0], by=lead_user)
+    with pytest.raises(ReleaseRefused, match="the default recipe is 2 samples by now: test again"):
+        release(test=tests[1], by=lead_user)
+    assert default_profile() == tests[0].candidate_profile
+    JudgeProfile.objects.filter(is_default=True).update(is_default=False)
+    profile_make_default(profile=first)
+    profile_save(name="slower", choice=JudgeChoice("reflection"), profile=first)
+    with pytest.raises(ReleaseRefused, match="the profile slower was changed after it was tested"):
+        release(test=tests[1], by=lead_user)
 
 
 def test_a_finished_run_is_a_baseline_on_its_own_chats_only(golden: ChatSet, settings: Settings) -> None:
