@@ -14,6 +14,7 @@ from evaluation.runner.execute import ON_WORKER
 from evaluation.services.control import run_ring
 from evaluation.services.runs import run_repeat
 
+OWN = (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)
 
 
@@ -43,6 +44,11 @@ def runs_of(test: RegressionTest) -> list[Run]:
     """The test's runs so far: champion, candidate, the second run, the champion asked again."""
     runs = (test.baseline_run, test.candidate_run, test.confirm_run, test.noise_run)
     return [run for run in runs if run is not None]
+
+
+def own_runs(test: RegressionTest) -> list[Run]:
+    """Those that were planned for a test: a finished run that stands as its baseline is somebody else's."""
+    return [run for run in runs_of(test) if run.purpose in OWN]
 
 
 def regressions_waiting() -> list[int]:

@@ -10,6 +10,7 @@ from alignment.core.regression import GatePolicy
 from alignment.models.regressions import RegressionTest
 from alignment.runner.regressions import regression_advance, runs_of
 from alignment.services.policies import policy_ensure, policy_in_force, policy_revise
+from alignment.services.regression_control import regression_pause, regression_resume
 from alignment.services.regressions import (
     RegressionChoice,
     RegressionRefused,
@@ -221,6 +222,22 @@ def test_a_test_that_is_cancelled_ends_with_its_runs(golden: ChatSet, lead_user:
     with pytest.raises(RegressionRefused, match="is over"):
         regression_cancel(test=test, by=lead_user)
     assert regression_advance(test.pk).state == "cancelled"
+
+
+def test_a_run_that_only_stands_as_the_baseline_is_not_cancelled_with_the_test(
+    golden: ChatSet, settings: Settings, lead_user: User
+) -> None:
+    with answering(settings, always(True)):
+        whole = run("evaluate", "--set", "golden", "--engine", "direct").document["run"]
+    baseline = Run.objects.get(pk=whole)
+    test = judge_test_start(judge=JudgeChoice("reflection"), choice=choice(golden), baseline=baseline)
+    Run.objects.filter(pk=whole).update(state=Run.State.RUNNING)  # its failed units are asked again
+    regression_pause(test=test, by=lead_user)
+    regression_resume(test=test, by=lead_user)
+    regression_cancel(test=test, by=lead_user)
+    baseline.refresh_from_db()
+    test.candidate_run.refresh_from_db()
+    assert (baseline.state, test.candidate_run.state) == (Run.State.RUNNING, Run.State.CANCELLED)
 
 
 def test_a_policy_keeps_its_limits_under_its_name_and_version(db: None, lead_user: User) -> None:
