@@ -67,7 +67,7 @@ def prompt_promote(
     """
     if not reason.strip():
         raise InputProblem("a promotion needs a reason")
-    criterion = Criterion.objects.select_for_update().get(pk=version.criterion_id)
+    criterion = Criterion.objects.select_for_update(no_key=True).get(pk=version.criterion_id)
     newest = Promotion.objects.filter(criterion=criterion).order_by("-id").first()
     if newest is not None and newest.version_id == version.pk:
         return newest
