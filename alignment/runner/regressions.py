@@ -14,6 +14,7 @@ from evaluation.runner.execute import ON_WORKER
 from evaluation.services.control import run_ring
 from evaluation.services.runs import run_repeat
 
+OWN = (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)
 
 
@@ -45,6 +46,11 @@ def runs_of(test: RegressionTest) -> list[Run]:
     return [run for run in runs if run is not None]
 
 
+def own_runs(test: RegressionTest) -> list[Run]:
+    """Those that were planned for a test: a finished run that stands as its baseline is somebody else's."""
+    return [run for run in runs_of(test) if run.purpose in OWN]
+
+
 def regressions_waiting() -> list[int]:
     """Open tests whose first two runs are over, or one of whose runs was cancelled."""
     over = Q(baseline_run__finished_at__isnull=False, candidate_run__finished_at__isnull=False)
@@ -68,8 +74,15 @@ def _decide(test: RegressionTest) -> None:
 
 def _second_run(first: Run) -> Run:
     """The candidate once more; the workers are rung for it where they did the first."""
-    second = run_repeat(first, purpose=Run.Purpose.CONFIRM, by=first.started_by)
-    if second.options.get(ON_WORKER):
+    on_worker = bool(first.options.get(ON_WORKER))
+    second = run_repeat(
+        first,
+        purpose=Run.Purpose.CONFIRM,
+        budget_usd=first.budget_usd,
+        on_worker=on_worker,
+        by=first.started_by,
+    )
+    if on_worker:
         run_ring(second)
     return second
 

@@ -48,7 +48,7 @@ def policy_revise(*, changes: dict[str, Any], reason: str, by: User, base: Polic
     newest = policy_in_force()
     if newest.pk != (base or current).pk:
         raise InputProblem(f"the policy was changed meanwhile: {newest} is in force")
-    version = 1 + max(current.version, _newest_version(changes.get("name")))
+    version = 1 + max(current.version, _newest_version(changes.get("name", current.name)))
     changed = GatePolicy.from_json(current.parameters | changes | {"version": version})
     if changed.as_json() == current.parameters | {"version": changed.version}:
         raise InputProblem("no limit differs from those in force")

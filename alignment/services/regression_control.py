@@ -5,7 +5,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from alignment.models.regressions import RegressionTest
-from alignment.runner.regressions import runs_of
+from alignment.runner.regressions import own_runs
 from alignment.services.regressions import RegressionRefused
 from evaluation.models.runs import Run
 from evaluation.services.control import run_pause, run_resume
@@ -48,7 +48,7 @@ def _locked(test: RegressionTest) -> RegressionTest:
 
 
 def _runs_in(test: RegressionTest, state: Run.State) -> list[Run]:
-    return [run for run in runs_of(test) if run.state == state]
+    return [run for run in own_runs(test) if run.state == state]
 
 
 def _fresh(test: RegressionTest) -> RegressionTest:

@@ -167,7 +167,7 @@ def regression_estimate(wish: Wish) -> RegressionEstimate:
         prompts=[wish.candidate] if wish.candidate else wish.prompts,
     )
     champion = (
-        planned_as(wish.baseline)
+        planned_as(wish.baseline, budget_usd=wish.choice.budget_usd)
         if wish.baseline
         else planned_for(chat_set=wish.choice.chat_set, judge=wish.choice.judge, run=run, endpoint=endpoint)
     )

@@ -7,7 +7,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
-from alignment.runner.regressions import OPEN, runs_of
+from alignment.runner.regressions import OPEN, own_runs
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
@@ -122,14 +122,14 @@ def judge_test_start(
 
 @transaction.atomic
 def regression_cancel(*, test: RegressionTest, by: User | None) -> None:
-    """End a test and its runs for good; what they answered stays.
+    """End a test and the runs planned for it for good; what they answered stays.
 
     Raises RegressionRefused once the test is over.
     """
     test = RegressionTest.objects.select_for_update(of=("self",)).get(pk=test.pk)
     if not test.is_open:
         raise RegressionRefused(f"regression test {test.pk} is over: it cannot be cancelled")
-    for run in runs_of(test):
+    for run in own_runs(test):
         if run.state in CANCELLABLE:
             run_cancel(run=run, by=by)
     test.state = RegressionTest.State.CANCELLED
@@ -230,6 +230,20 @@ def _run(
     return planned
 
 
+def _noise_run(choice: RegressionChoice, baseline: Run, by: User | None) -> Run:
+    """The baseline's judge once more, under the test's own terms: the baseline may be an old run."""
+    noise = run_repeat(
+        baseline,
+        purpose=Run.Purpose.NOISE,
+        budget_usd=choice.budget_usd,
+        on_worker=choice.on_worker,
+        by=by,
+    )
+    if choice.on_worker:
+        run_ring(noise)
+    return noise
+
+
 def _test(
     choice: RegressionChoice,
     kind: RegressionTest.Kind,
@@ -239,9 +253,7 @@ def _test(
     by: User | None,
     candidate: PromptVersion | None = None,
 ) -> RegressionTest:
-    noise = run_repeat(baseline, purpose=Run.Purpose.NOISE, by=by) if choice.noise else None
-    if noise is not None and choice.on_worker:
-        run_ring(noise)
+    noise = _noise_run(choice, baseline, by) if choice.noise else None
     test = RegressionTest.objects.create(
         kind=kind,
         chat_set=choice.chat_set,

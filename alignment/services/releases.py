@@ -7,8 +7,9 @@ from alignment.models.regressions import RegressionTest
 from alignment.selectors.regressions import gate_policy
 from evaluation.models.judges import JudgeProfile, JudgePrompt
 from evaluation.models.prompts import PromptVersion
+from evaluation.selectors.profiles import default_profile
 from evaluation.selectors.prompts import champions
-from evaluation.services.profiles import profile_make_default
+from evaluation.services.profiles import profile_make_default, profiles_lock
 from evaluation.services.prompts import prompt_promote
 from labeling.core.problems import InputProblem
 from labeling.models.people import User
@@ -32,6 +33,8 @@ def release(*, test: RegressionTest, by: User, reason: str = "", override: bool 
     # Two releases for one criterion come one after the other: the second sees the first one's champion.
     tested = JudgePrompt.objects.filter(judge=test.candidate_run.judge_id).values("criterion")
     list(Criterion.objects.select_for_update(no_key=True).filter(pk__in=tested).order_by("pk"))
+    if test.candidate_profile_id is not None:
+        profiles_lock()  # in the same way for the default recipe
     _check(test, reason=reason, override=override)
     versions = changed_prompts(test)
     passed = test.result == RegressionTest.Result.PASS
@@ -70,7 +73,8 @@ def changed_prompts(test: RegressionTest) -> list[PromptVersion]:
 def release_problem(test: RegressionTest) -> str:
     """What stands against releasing the candidate now, whoever asks; '' where nothing does.
 
-    A test says nothing against a champion that it was not run against, nor of a profile changed since.
+    A test says nothing against a champion or a default recipe that it was not run against, nor of a profile
+    changed since.
     """
     if test.state != RegressionTest.State.DONE:
         return f"regression test {test.pk} is not over"
@@ -81,9 +85,7 @@ def release_problem(test: RegressionTest) -> str:
     profile = _new_profile(test)
     if not moved and (profile is None or profile.is_default):
         return "there is nothing to release: new runs ask what was tested already"
-    if profile is not None and profile.updated_at > test.created_at:
-        return f"the profile {profile.name} was changed after it was tested: test again"
-    return _other_champion(test, current)
+    return _other_recipe(test, profile) or _other_champion(test, current)
 
 
 def _check(test: RegressionTest, *, reason: str, override: bool) -> None:
@@ -110,6 +112,19 @@ def _other_champion(test: RegressionTest, current: dict[int, PromptVersion]) -> 
     for version in current.values():
         if (version.criterion_id, version.content_hash) not in asked:
             return f"the champion of {version.criterion.key} is version {version.number} by now: test again"
+    return ""
+
+
+def _other_recipe(test: RegressionTest, profile: JudgeProfile | None) -> str:
+    """A recipe that was changed since the test, or a default that neither side of it has asked with."""
+    if profile is None:
+        return ""
+    for row in (test.profile, profile):
+        if row is not None and row.updated_at > test.created_at:
+            return f"the profile {row.name} was changed after it was tested: test again"
+    default = default_profile()
+    if default is not None and default.pk not in (test.profile_id, profile.pk):
+        return f"the default recipe is {default.name} by now: test again"
     return ""
 
 

@@ -75,16 +75,15 @@ def planned_for(
     return planned
 
 
-def planned_as(run: Run) -> Planned:
-    """What a run that is there was planned as; `again()` is what run_repeat would plan."""
+def planned_as(run: Run, *, budget_usd: Decimal | None) -> Planned:
+    """What a run that is there asked; with this cap `again()` is what run_repeat would plan."""
     audit = float(run.options.get("audit") or 0)
     return Planned(
         fingerprint=run.judge.fingerprint,
         asking=asking_of(run.judge, replicate=run.replicate, audit=audit),
         chat_ids=list(run.run_chats.values_list("chat_id", flat=True)),
         next_replicate=next_replicate(judge=run.judge, chat_set=run.chat_set),
-        mode=Run.Mode(run.mode),
-        budget_usd=run.budget_usd,
+        budget_usd=budget_usd,
     )
 
 

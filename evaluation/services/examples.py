@@ -67,7 +67,7 @@ def prompt_version_add(
     """
     # A draft must not become version 1: that one is the shipped or generated champion.
     champions_ensure(criteria=[criterion])
-    Criterion.objects.select_for_update().get(pk=criterion.pk)
+    Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     prompt_check(criterion=criterion, text=text, examples=examples)
     versions = PromptVersion.objects.filter(criterion=criterion)
     digest = prompt_hash(text=text, examples=examples)

@@ -62,10 +62,14 @@ def profile_duplicate(*, profile: JudgeProfile) -> JudgeProfile:
 @transaction.atomic
 def profile_make_default(*, profile: JudgeProfile) -> None:
     """Let this profile be the one that runs and regression tests take when none is named."""
-    # Locked in one order, so that two leads who choose at the same time do not both succeed.
-    list(JudgeProfile.objects.select_for_update().order_by("pk"))
+    profiles_lock()
     JudgeProfile.objects.filter(is_default=True).exclude(pk=profile.pk).update(is_default=False)
     JudgeProfile.objects.filter(pk=profile.pk).update(is_default=True)
+
+
+def profiles_lock() -> None:
+    """Hold all profiles, in one order: two leads who choose the default come one after the other."""
+    list(JudgeProfile.objects.select_for_update(no_key=True).order_by("pk"))
 
 
 @transaction.atomic

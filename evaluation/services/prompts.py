@@ -48,12 +48,10 @@ def champions_ensure(*, criteria: Collection[Criterion]) -> dict[int, PromptVers
     for criterion in criteria:
         champion, version = found.get(criterion.pk), versions[criterion.pk]
         if champion is None:
-            found[criterion.pk] = _version_add(criterion, version, number=1, reason="First version")
+            found[criterion.pk] = _version_add(criterion, version, champion, reason="First version")
         elif not _serves(champion, criterion, version):
             reason = f"Version {version.number} of the criterion's text"
-            found[criterion.pk] = _version_add(
-                criterion, version, number=next_number(criterion), reason=reason
-            )
+            found[criterion.pk] = _version_add(criterion, version, champion, reason=reason)
     return found
 
 
@@ -67,7 +65,7 @@ def prompt_promote(
     """
     if not reason.strip():
         raise InputProblem("a promotion needs a reason")
-    criterion = Criterion.objects.select_for_update().get(pk=version.criterion_id)
+    criterion = Criterion.objects.select_for_update(no_key=True).get(pk=version.criterion_id)
     newest = Promotion.objects.filter(criterion=criterion).order_by("-id").first()
     if newest is not None and newest.version_id == version.pk:
         return newest
@@ -82,18 +80,25 @@ def _serves(prompt: PromptVersion, criterion: Criterion, version: CriterionVersi
     return prompt.origin != PromptVersion.Origin.SHIPPED or _asks(prompt.text, version.question)
 
 
+@transaction.atomic
 def _version_add(
-    criterion: Criterion, version: CriterionVersion, *, number: int, reason: str
+    criterion: Criterion, version: CriterionVersion, before: PromptVersion | None, *, reason: str
 ) -> PromptVersion:
+    """Add and promote the rubric's own text, unless the champion is another than `before` by now."""
+    Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
+    now = champions(criteria=[criterion]).get(criterion.pk)
+    if now is not None and now != before:
+        return now
     shipped = SHIPPED / f"{criterion.key}.md"
     text = shipped.read_text(encoding="utf-8") if shipped.is_file() else ""
     if text and _asks(text, version.question):
         origin = PromptVersion.Origin.SHIPPED
     else:
         origin, text = PromptVersion.Origin.GENERATED, generated_prompt(criterion, version)
+    # NB: under the lock the next number is free: a version that somebody saved meanwhile is not promoted.
     prompt, _ = PromptVersion.objects.get_or_create(
         criterion=criterion,
-        number=number,
+        number=1 if before is None else next_number(criterion),
         defaults={
             "text": text,
             "content_hash": text_hash(text),

@@ -25,7 +25,7 @@ def prompt_restore(*, version: PromptVersion, reason: str, by: User | None = Non
     """
     if not reason.strip():
         raise RestoreRefused("restoring a version needs a reason")
-    criterion = Criterion.objects.select_for_update().get(pk=version.criterion_id)
+    criterion = Criterion.objects.select_for_update(no_key=True).get(pk=version.criterion_id)
     _check(version, criterion)
     try:
         return prompt_version_add(

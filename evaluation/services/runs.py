@@ -15,6 +15,7 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, RunChat, Unit
+from evaluation.runner.execute import ON_WORKER
 from evaluation.runner.plan import current_prices
 from evaluation.services.judges import groups_of, judge_ensure
 from labeling.core.problems import InputProblem
@@ -99,16 +100,23 @@ def run_start(
 
 
 @transaction.atomic
-def run_repeat(run: Run, *, purpose: Run.Purpose, by: User | None = None) -> Run:
-    """Plan the same judge over the same chats under the next free replicate: everything is asked anew."""
+def run_repeat(
+    run: Run, *, purpose: Run.Purpose, budget_usd: Decimal | None, on_worker: bool, by: User | None = None
+) -> Run:
+    """Plan the same judge over the same chats under the next free replicate: everything is asked anew.
+
+    It is asked one call at a time, however the first one was; cap and carrier are the caller's choice. Raises
+    InputProblem for a budget that cannot be kept without a price.
+    """
+    _budget_check(run.judge, budget_usd)
     repeated = Run.objects.create(
         judge=run.judge,
         chat_set=run.chat_set,
         replicate=next_replicate(judge=run.judge, chat_set=run.chat_set),
-        mode=run.mode,
+        mode=Run.Mode.LIVE,
         purpose=purpose,
-        budget_usd=run.budget_usd,
-        options=run.options,
+        budget_usd=budget_usd,
+        options=run.options | {ON_WORKER: on_worker},
         units_total=run.units_total,
         started_by=by,
     )

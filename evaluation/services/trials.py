@@ -26,7 +26,7 @@ def trial_ensure(
         return prompt.base
     # The first version is the shipped or generated one, whatever is tried.
     champions_ensure(criteria=[criterion])
-    Criterion.objects.select_for_update().get(pk=criterion.pk)
+    Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     prompt_check(criterion=criterion, text=prompt.text, examples=examples)
     digest = prompt_hash(text=prompt.text, examples=examples)
     saved = PromptVersion.objects.filter(criterion=criterion, content_hash=digest).first()

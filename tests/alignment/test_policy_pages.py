@@ -99,6 +99,15 @@ def test_what_a_file_brought_along_for_one_test_is_not_in_force(lead_user: User)
     assert policy_in_force() == mine
 
 
+def test_a_revision_takes_the_number_after_one_that_a_file_has_brought_along(lead_user: User) -> None:
+    current = policy_in_force()
+    brought = policy_ensure(GatePolicy(version=current.version + 1, floor=0.9))
+
+    revised = policy_revise(changes={"floor": 0.75}, reason="Chosen", by=lead_user)
+
+    assert (revised.name, revised.version) == (brought.name, brought.version + 1)
+
+
 def test_a_revision_without_a_change_is_refused(lead_user: User) -> None:
     with pytest.raises(InputProblem, match="no limit differs"):
         policy_revise(changes={"floor": 0.7}, reason="For the sake of it", by=lead_user)

@@ -273,6 +273,18 @@ def test_todays_knowledge_stands_against_a_finished_run(
     assert "There is nothing to release: new runs ask what was tested already." in page
 
 
+def test_the_champion_asked_again_keeps_to_the_terms_of_the_test_not_of_an_old_baseline(
+    golden: ChatSet, lead: Client
+) -> None:
+    older = carried_out(started(lead, of_judge(golden))).baseline_run
+    Run.objects.filter(pk=older.pk).update(mode="batch", budget_usd=None, options={"on_worker": False})
+    given = of_judge(golden, baseline_run=older.pk, noise="on", budget_usd="2.50", form_token="another")
+    assert lead.get(ESTIMATE, given).context["estimate"].noise.budget_usd == 2.5
+    noise = started(lead, given).noise_run
+    assert noise is not None
+    assert (noise.mode, noise.budget_usd, noise.options["on_worker"]) == ("live", 2.5, True)
+
+
 @pytest.mark.parametrize("field", ["criterion", "version", "set", "split", "policy", "profile", "budget_usd"])
 def test_what_cannot_be_chosen_is_said_at_its_field(golden: ChatSet, lead: Client, field: str) -> None:
     answer = lead.post(NEW, choose(golden) | {field: "-7"})

@@ -10,6 +10,7 @@ from alignment.core.regression import GatePolicy
 from alignment.models.regressions import RegressionTest
 from alignment.runner.regressions import regression_advance, runs_of
 from alignment.services.policies import policy_ensure, policy_in_force, policy_revise
+from alignment.services.regression_control import regression_pause, regression_resume
 from alignment.services.regressions import (
     RegressionChoice,
     RegressionRefused,
@@ -20,11 +21,14 @@ from alignment.services.regressions import (
 from alignment.services.releases import ReleaseRefused, may_release, release
 from alignment.tasks import gate
 from evaluation.core.choice import JudgeChoice
+from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import Run
 from evaluation.runner.execute import run_execute
+from evaluation.selectors.profiles import default_profile
 from evaluation.selectors.prompts import champions
 from evaluation.services.examples import prompt_version_add
+from evaluation.services.profiles import profile_make_default, profile_save, profiles_ensure
 from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.people import AuditEvent, User
@@ -56,6 +60,12 @@ def choice(golden: ChatSet, **changes: object) -> RegressionChoice:
 
 def version_of(key: str = "polite", text: str = "# Objective\nIs polite so?") -> PromptVersion:
     return prompt_version_add(criterion=Criterion.objects.get(key=key), text=text)
+
+
+def recipe_choice(golden: ChatSet, profile: JudgeProfile, recipe: JudgeChoice) -> RegressionChoice:
+    """A profile's recipe against another one, which gets a profile of its own."""
+    other = profile_save(name=f"{recipe.samples} samples", choice=recipe)
+    return choice(golden, profile=profile, candidate_profile=other)
 
 
 def champion_of(key: str = "polite") -> PromptVersion:
@@ -168,6 +178,29 @@ def test_another_recipe_is_tested_on_every_criterion(golden: ChatSet, settings: 
         judge_test_start(judge=JudgeChoice("direct"), choice=choice(golden))
 
 
+def test_a_recipe_that_was_tested_against_an_older_default_replaces_no_newer_one(
+    golden: ChatSet, settings: Settings, lead_user: User
+) -> None:
+    profiles_ensure()
+    first = default_profile()
+    assert first is not None
+    recipes = [JudgeChoice("direct", samples=samples) for samples in (2, 3)]
+    with answering(settings, always(True)):
+        tests = [
+            carried_out(judge_test_start(judge=recipe, choice=recipe_choice(golden, first, recipe)))
+            for recipe in recipes
+        ]
+    release(test=tests[0], by=lead_user)
+    with pytest.raises(ReleaseRefused, match="the default recipe is 2 samples by now: test again"):
+        release(test=tests[1], by=lead_user)
+    assert default_profile() == tests[0].candidate_profile
+    JudgeProfile.objects.filter(is_default=True).update(is_default=False)
+    profile_make_default(profile=first)
+    profile_save(name="slower", choice=JudgeChoice("reflection"), profile=first)
+    with pytest.raises(ReleaseRefused, match="the profile slower was changed after it was tested"):
+        release(test=tests[1], by=lead_user)
+
+
 def test_a_finished_run_is_a_baseline_on_its_own_chats_only(golden: ChatSet, settings: Settings) -> None:
     with answering(settings, always(True)):
         whole = run("evaluate", "--set", "golden", "--engine", "direct").document["run"]
@@ -189,6 +222,22 @@ def test_a_test_that_is_cancelled_ends_with_its_runs(golden: ChatSet, lead_user:
     with pytest.raises(RegressionRefused, match="is over"):
         regression_cancel(test=test, by=lead_user)
     assert regression_advance(test.pk).state == "cancelled"
+
+
+def test_a_run_that_only_stands_as_the_baseline_is_not_cancelled_with_the_test(
+    golden: ChatSet, settings: Settings, lead_user: User
+) -> None:
+    with answering(settings, always(True)):
+        whole = run("evaluate", "--set", "golden", "--engine", "direct").document["run"]
+    baseline = Run.objects.get(pk=whole)
+    test = judge_test_start(judge=JudgeChoice("reflection"), choice=choice(golden), baseline=baseline)
+    Run.objects.filter(pk=whole).update(state=Run.State.RUNNING)  # its failed units are asked again
+    regression_pause(test=test, by=lead_user)
+    regression_resume(test=test, by=lead_user)
+    regression_cancel(test=test, by=lead_user)
+    baseline.refresh_from_db()
+    test.candidate_run.refresh_from_db()
+    assert (baseline.state, test.candidate_run.state) == (Run.State.RUNNING, Run.State.CANCELLED)
 
 
 def test_a_policy_keeps_its_limits_under_its_name_and_version(db: None, lead_user: User) -> None:
