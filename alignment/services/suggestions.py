@@ -162,13 +162,17 @@ def suggestion_dismiss(*, suggestion: Suggestion, by: User) -> Suggestion:
 def suggestion_use(*, suggestion: Suggestion, by: User) -> SuggestionUse:
     """Make its text the author's draft, over whatever that says now; the examples stay as they are.
 
-    What it takes the place of is kept with the use. Raises SuggestionRefused, StaleDraft.
+    What it takes the place of is kept with the use. Where the draft is just this already, nothing changes.
+    Raises SuggestionRefused, StaleDraft.
     """
     criterion = Criterion.objects.select_for_update(no_key=True).get(pk=suggestion.criterion_id)
     row = Suggestion.objects.select_related("base").get(pk=suggestion.pk)
     if row.state != Suggestion.State.DONE:
         raise SuggestionRefused("there is no revised prompt to use")
     draft = draft_of(criterion=criterion, author=by)
+    earlier = newest_use(suggestion=row, by=by)
+    if earlier is not None and takes_back(earlier, draft):
+        return earlier
     saved = draft_save(
         criterion=criterion,
         author=by,

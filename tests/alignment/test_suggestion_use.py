@@ -78,6 +78,20 @@ def test_the_draft_it_took_the_place_of_can_be_taken_back_once(
         suggestion_take_back(suggestion=row, by=author_user)
 
 
+def test_used_twice_it_is_used_once_and_gives_back_what_was_there_before(
+    reviser: StubEndpoint, parted: Parted, author_user: User
+) -> None:
+    write_draft(parted, author_user, "My first words.")
+    row = asked(parted, author_user)
+    first = suggestion_use(suggestion=row, by=author_user)
+    assert suggestion_use(suggestion=row, by=author_user) == first
+    suggestion_take_back(suggestion=row, by=author_user)
+    draft = draft_of(criterion=parted.criterion, author=author_user)
+    assert draft is not None
+    assert draft.text == "My first words."
+    assert suggestion_use(suggestion=row, by=author_user) != first
+
+
 def test_without_a_draft_before_taking_back_leaves_none(
     reviser: StubEndpoint, parted: Parted, author_user: User
 ) -> None:
