@@ -17,7 +17,7 @@ from alignment.services.suggestions import (
 from evaluation.models.prompts import Promotion
 from evaluation.models.runs import Run
 from evaluation.selectors.drafts import draft_of
-from evaluation.services.drafts import draft_save
+from evaluation.services.drafts import draft_discard, draft_save
 from labeling.models.chats import ChatSetMember
 from labeling.models.people import User
 from tests.alignment.suggesting import (
@@ -90,6 +90,17 @@ def test_used_twice_it_is_used_once_and_gives_back_what_was_there_before(
     assert draft is not None
     assert draft.text == "My first words."
     assert suggestion_use(suggestion=row, by=author_user) != first
+
+
+def test_a_draft_made_anew_is_not_taken_back_for_one_that_was_discarded(
+    reviser: StubEndpoint, parted: Parted, author_user: User
+) -> None:
+    row = asked(parted, author_user)
+    suggestion_use(suggestion=row, by=author_user)
+    draft_discard(criterion=parted.criterion, author=author_user)
+    write_draft(parted, author_user, "Written anew.")
+    with pytest.raises(SuggestionRefused, match="changed since"):
+        suggestion_take_back(suggestion=row, by=author_user)
 
 
 def test_without_a_draft_before_taking_back_leaves_none(
