@@ -65,6 +65,7 @@ class Prepared:
     found: tuple[Parted, ...]
     shown: tuple[Parted, ...]
     notes: int
+    note_chats: tuple[int, ...]
 
 
 def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: User) -> Prepared:
@@ -92,9 +93,15 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
         disagreements=disagreements_in_full(shown, criterion=criterion),
         notes=tuple(note.text for note in notes),
     )
-    request = _request(material, endpoint, choice.profile or default_profile())
     return Prepared(
-        request, version.question, working.base, working.text, tuple(found), tuple(shown), len(notes)
+        request=_request(material, endpoint, choice.profile or default_profile()),
+        question=version.question,
+        base=working.base,
+        base_text=working.text,
+        found=tuple(found),
+        shown=tuple(shown),
+        notes=len(notes),
+        note_chats=tuple(sorted({note.chat_id for note in notes})),
     )
 
 
@@ -256,7 +263,12 @@ def _material(prepared: Prepared) -> dict[str, Any]:
         }
         for one in prepared.shown
     ]
-    return {"question": prepared.question, "chats": chats, "notes": prepared.notes}
+    return {
+        "question": prepared.question,
+        "chats": chats,
+        "notes": prepared.notes,
+        "note_chats": list(prepared.note_chats),
+    }
 
 
 def _frozen(request: Request) -> dict[str, Any]:

@@ -159,6 +159,18 @@ def test_a_suggestion_about_a_chat_that_became_holdout_is_gone_for_authors(
     assert suggestion_shown(suggestion_id=row.pk, user=lead_user) == row
 
 
+def test_a_suggestion_from_a_note_on_a_chat_that_became_holdout_is_gone_for_authors(
+    reviser: StubEndpoint, parted: Parted, author_user: User, lead_user: User
+) -> None:
+    noted = parted.chat("I agree with everybody", people=True)
+    parted.noted(noted, "What of thanks?")
+    row = asked(parted, author_user)
+    assert (noted.pk in row.chat_ids, row.material["note_chats"]) == (False, [noted.pk])
+    ChatSetMember.objects.filter(chat=noted).update(split="holdout")
+    assert suggestion_shown(suggestion_id=row.pk, user=author_user) is None
+    assert suggestion_shown(suggestion_id=row.pk, user=lead_user) == row
+
+
 def test_dismissed_it_stays_in_the_list(reviser: StubEndpoint, parted: Parted, author_user: User) -> None:
     row = asked(parted, author_user)
     suggestion_dismiss(suggestion=row, by=author_user)
