@@ -261,7 +261,7 @@ def _choice(
         chat_set=chat_set,
         split=body["split"],
         judge=judge,
-        policy=_policy(body.get("policy")),
+        policy=_policy(body.get("policy"), by),
         noise=body["noise"],
         budget_usd=body.get("budget_usd"),
         profile=row,
@@ -292,9 +292,13 @@ def _profile(field: str, name: str) -> JudgeProfile:
     return row
 
 
-def _policy(pk: int | None) -> Policy:
-    if pk is None:
-        return policy_in_force()
+def _policy(pk: int | None, by: User) -> Policy:
+    """The policy in force; another one for those who release, for it says who may release what it passes."""
+    in_force = policy_in_force()
+    if pk is None or pk == in_force.pk:
+        return in_force
+    if not by.has_perm("labeling.release_prompts"):
+        raise FieldProblem("policy", "Only who may release chooses another than the one in force.")
     row = Policy.objects.filter(pk=pk, kind=Policy.Kind.GATE).first()
     if row is None:
         raise FieldProblem("policy", f"There is no policy {pk}.")

@@ -18,6 +18,7 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from labeling.core.problems import FieldProblem
 from labeling.models.chats import ChatSet, Split
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ class PolicyChoice(OneChoice):
 
 
 class StartForm(forms.Form):
-    """What every test has; `wish` is what it amounts to once it is valid. Subclasses name the candidate."""
+    """What every test has; `wish` is what it amounts to once it is valid. Subclasses name the candidate.
+
+    Another policy than the one in force is for those who release: it says who may release what it passes.
+    """
 
     kind = ""
     set = SetChoice(queryset=ChatSet.objects.none(), label="Chat set", empty_label="Choose a set")
@@ -79,13 +83,14 @@ class StartForm(forms.Form):
 
     wish: Wish
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         counts = {name: Count("members", filter=Q(members__split=name)) for name in Split.values}
         sets = ChatSet.objects.select_related("rubric").annotate(**counts)
         cast(SetChoice, self.fields["set"]).queryset = sets.order_by("name")
         policies = Policy.objects.filter(kind=Policy.Kind.GATE).order_by("-id")
-        cast(PolicyChoice, self.fields["policy"]).queryset = policies
+        others = by.has_perm("labeling.release_prompts")
+        cast(PolicyChoice, self.fields["policy"]).queryset = policies if others else policies.none()
         for name in ("profile", "candidate_profile"):
             if name in self.fields:
                 field = cast(ProfileChoice, self.fields[name])

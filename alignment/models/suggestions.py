@@ -25,7 +25,8 @@ class Suggestion(models.Model):
     base_text = models.TextField()
     by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     model = models.CharField(max_length=200)
-    # {"chats": [{"id", "people", "judge", "run"}], "notes": how many}, in the order of the prompt's numbers.
+    # {"chats": [{"id", "people", "judge", "run"}], "notes": how many, "note_chats": [ids]}, the chats in the
+    # order of the prompt's numbers.
     material = models.JSONField()
     # What is sent, byte for byte, so that whoever takes over asks the same; the call holds it afterwards.
     request = models.JSONField(null=True, blank=True)
@@ -71,6 +72,11 @@ class Suggestion(models.Model):
     def chat_ids(self) -> list[int]:
         """The chats that the model was shown, in the order of their numbers."""
         return [int(chat["id"]) for chat in self.material["chats"]]
+
+    @property
+    def told_chat_ids(self) -> list[int]:
+        """The chats that its texts may tell of: those shown, and those that the raters' notes are about."""
+        return [*self.chat_ids, *self.material.get("note_chats", [])]
 
 
 class SuggestionUse(models.Model):

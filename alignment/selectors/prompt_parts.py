@@ -7,6 +7,7 @@ from typing import Any, Literal
 from django.contrib.auth.models import AnonymousUser
 
 from evaluation.core.prompts.changes import Section, SectionChange, prompt_sections, section_changes
+from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import FewShotExample, PromptVersion
 from labeling.core.diff import Part, word_diff
 from labeling.models.people import User
@@ -93,6 +94,16 @@ def examples_for(version: PromptVersion, *, user: User | AnonymousUser) -> Examp
     )
     shown = tuple(_example(row) for row in ordered if row.chat_id in allowed)
     return Examples(shown, len(ordered) - len(shown))
+
+
+def hides_examples(judge: Judge, *, user: User | AnonymousUser) -> bool:
+    """Whether a prompt of the judge has an example on a chat that is not shown to the user; one query.
+
+    A chat may become holdout in another set long after it became an example.
+    """
+    prompts = JudgePrompt.objects.filter(judge=judge).values("prompt_version")
+    rows = FewShotExample.objects.filter(prompt_version__in=prompts)
+    return rows.exclude(chat__in=chats_shown(user=user).values("pk")).exists()
 
 
 def version_diff(old: PromptVersion, new: PromptVersion, *, user: User | AnonymousUser) -> VersionDiff:

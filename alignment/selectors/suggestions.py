@@ -74,9 +74,9 @@ def suggestion_shown(*, suggestion_id: int, user: User) -> Suggestion | None:
 
 def _open_to(user: User, rows: Sequence[Suggestion]) -> list[Suggestion]:
     """Model text may tell of a chat: it is for those who may read labels and verdicts on all of them."""
-    wanted = {pk for row in rows for pk in row.chat_ids}
+    wanted = {pk for row in rows for pk in row.told_chat_ids}
     shown = set(chats_shown(user=user).filter(pk__in=wanted).values_list("pk", flat=True))
-    return [row for row in rows if shown.issuperset(row.chat_ids)]
+    return [row for row in rows if shown.issuperset(row.told_chat_ids)]
 
 
 def suggestion_in_full(row: Suggestion, *, user: User) -> ShownSuggestion:

@@ -63,19 +63,20 @@ def train_disagreements(
     rows = judged(criterion=criterion, champion=champion).parted
     rows = rows.filter(chat__in=train_chats(user=user).values("pk")).order_by("chat_id")
     found = [Parted(row, not row.value) for row in rows.select_related("chat__topic")]
-    return _without_near_twins(found)
+    twins = _near_twins([one.verdict.chat for one in found])
+    return [one for one in found if one.verdict.chat_id not in twins]
 
 
-def _without_near_twins(found: list[Parted]) -> list[Parted]:
-    """Without chats that are nearly one that judges are measured on."""
-    if not any(one.verdict.chat.near_hash is not None for one in found):
-        return found
+def _near_twins(chats: Sequence[Chat]) -> set[int]:
+    """The ids of those that are nearly a chat that judges are measured on."""
+    hashes = {chat.pk: chat.near_hash for chat in chats if chat.near_hash is not None}
+    if not hashes:
+        return set()
     measured = measured_chats().filter(near_hash__isnull=False)
     others = np.fromiter(
         measured.values_list("near_hash", flat=True).iterator(chunk_size=10_000), dtype=np.int64
     )
-    hashes = [(one, one.verdict.chat.near_hash) for one in found]
-    return [one for one, near in hashes if near is None or not has_near(near, others)]
+    return {pk for pk, near in hashes.items() if has_near(near, others)}
 
 
 def chosen(found: Sequence[Parted], *, most: int) -> list[Parted]:
@@ -136,4 +137,6 @@ def open_notes(*, criterion: Criterion, user: User | AnonymousUser) -> list[Rate
     notes = notes_for(user=user).filter(
         kind=RaterNote.Kind.UNCLEAR, criterion=criterion, settled_at=None, chat__in=train_chats(user=user)
     )
-    return list(notes[:MOST_NOTES])
+    rows = list(notes.select_related("chat"))
+    twins = _near_twins([row.chat for row in rows])
+    return [row for row in rows if row.chat_id not in twins][:MOST_NOTES]

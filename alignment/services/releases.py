@@ -4,6 +4,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
+from alignment.selectors.policies import policy_chosen
 from alignment.selectors.regressions import gate_policy
 from evaluation.models.judges import JudgeProfile, JudgePrompt
 from evaluation.models.prompts import PromptVersion
@@ -51,11 +52,14 @@ def release(*, test: RegressionTest, by: User, reason: str = "", override: bool 
 
 
 def may_release(*, test: RegressionTest, user: User) -> bool:
-    """Leads may; authors where the policy says so, and only what has passed."""
+    """Leads may; authors where the policy in force says so, and only what has passed under it."""
     if user.has_perm("labeling.release_prompts"):
         return True
-    passed = test.result == RegressionTest.Result.PASS
-    return passed and user.has_perm("labeling.edit_prompts") and gate_policy(test.policy).authors_release
+    if test.result != RegressionTest.Result.PASS or not user.has_perm("labeling.edit_prompts"):
+        return False
+    # The start values let no author release, so as long as nobody has made a policy the answer is no.
+    in_force = policy_chosen()
+    return in_force == test.policy and gate_policy(test.policy).authors_release
 
 
 def changed_prompts(test: RegressionTest) -> list[PromptVersion]:

@@ -65,6 +65,7 @@ class Prepared:
     found: tuple[Parted, ...]
     shown: tuple[Parted, ...]
     notes: int
+    note_chats: tuple[int, ...]
 
 
 def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: User) -> Prepared:
@@ -92,9 +93,15 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
         disagreements=disagreements_in_full(shown, criterion=criterion),
         notes=tuple(note.text for note in notes),
     )
-    request = _request(material, endpoint, choice.profile or default_profile())
     return Prepared(
-        request, version.question, working.base, working.text, tuple(found), tuple(shown), len(notes)
+        request=_request(material, endpoint, choice.profile or default_profile()),
+        question=version.question,
+        base=working.base,
+        base_text=working.text,
+        found=tuple(found),
+        shown=tuple(shown),
+        notes=len(notes),
+        note_chats=tuple(sorted({note.chat_id for note in notes})),
     )
 
 
@@ -162,13 +169,17 @@ def suggestion_dismiss(*, suggestion: Suggestion, by: User) -> Suggestion:
 def suggestion_use(*, suggestion: Suggestion, by: User) -> SuggestionUse:
     """Make its text the author's draft, over whatever that says now; the examples stay as they are.
 
-    What it takes the place of is kept with the use. Raises SuggestionRefused, StaleDraft.
+    What it takes the place of is kept with the use. Where the draft is just this already, nothing changes.
+    Raises SuggestionRefused, StaleDraft.
     """
     criterion = Criterion.objects.select_for_update(no_key=True).get(pk=suggestion.criterion_id)
     row = Suggestion.objects.select_related("base").get(pk=suggestion.pk)
     if row.state != Suggestion.State.DONE:
         raise SuggestionRefused("there is no revised prompt to use")
     draft = draft_of(criterion=criterion, author=by)
+    earlier = newest_use(suggestion=row, by=by)
+    if earlier is not None and takes_back(earlier, draft):
+        return earlier
     saved = draft_save(
         criterion=criterion,
         author=by,
@@ -252,7 +263,12 @@ def _material(prepared: Prepared) -> dict[str, Any]:
         }
         for one in prepared.shown
     ]
-    return {"question": prepared.question, "chats": chats, "notes": prepared.notes}
+    return {
+        "question": prepared.question,
+        "chats": chats,
+        "notes": prepared.notes,
+        "note_chats": list(prepared.note_chats),
+    }
 
 
 def _frozen(request: Request) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from alignment.selectors.newest import Judged, judged
+from alignment.selectors.prompt_parts import hides_examples
 from alignment.selectors.tries import TRIED, members_to_try, tries_of
 from alignment.services.editing import example_choices_for
 from evaluation.core.choice import JudgeChoice
@@ -85,8 +86,8 @@ class _Plan:
 def prompt_preview(*, criterion: Criterion, author: User, choice: TryChoice) -> Preview:
     """What every role would be sent about one chat; nothing is sent and nothing is kept.
 
-    Raises InputProblem: for a draft that no version may be, a profile or an endpoint that cannot be used, and
-    without a chat.
+    Raises InputProblem: for a draft that no version may be, a profile or an endpoint that cannot be used,
+    without a chat, and where an example of any prompt in it is on a chat that the author may not read.
     """
     member = _member(criterion, author, choice.chat_id)
     # NB: made here where it is missing: the secret of the fences must outlive what is taken back.
@@ -97,6 +98,8 @@ def prompt_preview(*, criterion: Criterion, author: User, choice: TryChoice) -> 
         keys = _together(member.chat_set, criterion, judge)
         criteria = chosen_criteria(member.chat_set, keys)
         row = judge_ensure(choice=judge, criteria=criteria, endpoint=current_endpoint(), prompts=[trial])
+        if hides_examples(row, user=author):
+            raise TryRefused("a prompt of this call has an example on a chat that you may not read")
         asking = asking_of(row, replicate=0, audit=0.0)
         transaction.set_rollback(True)
     return preview(asking=asking, key=criterion.key, chat=member.chat)

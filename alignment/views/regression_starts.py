@@ -31,13 +31,13 @@ FORMS: dict[str, type[StartForm]] = {"prompt": PromptTestForm, "judge": JudgeTes
 @require_http_methods(["GET", "POST"])
 def regression_new(request: HttpRequest) -> HttpResponse:
     """Choose, see what it costs and shows, start; `?criterion=` and `?version=` choose beforehand."""
-    kind = _form(request)
+    kind, user = _form(request), cast(User, request.user)
     if request.method != "POST":
-        return _page(request, kind(initial=_offered(request, kind)))
-    form = kind(request.POST)
+        return _page(request, kind(initial=_offered(request, kind), by=user))
+    form = kind(request.POST, by=user)
     if form.is_valid():
         try:
-            started = regression_start(form.wish, by=cast(User, request.user))
+            started = regression_start(form.wish, by=user)
         except InputProblem as problem:
             form.add_error(None, str(problem))
         else:
@@ -51,11 +51,12 @@ def regression_new(request: HttpRequest) -> HttpResponse:
 @require_safe
 def regression_estimate_part(request: HttpRequest) -> HttpResponse:
     """What the chosen test would ask, cost and show: the part of the page beside the form."""
-    form = _form(request)(request.GET)
+    user = cast(User, request.user)
+    form = _form(request)(request.GET, by=user)
     context: dict[str, Any] = {"form": form}
     if form.is_valid():
         try:
-            context = _told(form.wish, cast(User, request.user))
+            context = _told(form.wish, user)
         except InputProblem as problem:
             context = {"problem": str(problem)}
     return render(request, "alignment/_regression_estimate.html", context)

@@ -16,6 +16,7 @@ from alignment.selectors import cells
 from alignment.selectors.answers import UnknownRater
 from alignment.selectors.chat_page import chat_page
 from alignment.selectors.knowledge_gaps import knowledge_gaps
+from alignment.selectors.prompt_parts import hides_examples
 from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
@@ -123,7 +124,12 @@ def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
     split = scope.members.filter(chat=row).values_list("split", flat=True).first()
     links = _neighbours(request, scope, run, key, row.external_id, more)
     report_url = reverse("alignment:report_run", args=[run.pk]) + scope_query(scope)
-    extra = {"split": split, "report_url": report_url, "notices": notices(scope)}
+    extra = {
+        "split": split,
+        "report_url": report_url,
+        "notices": notices(scope),
+        "prompts_shown": not hides_examples(run.judge, user=request.user),
+    }
     return render(request, "alignment/chat.html", context | links | extra)
 
 

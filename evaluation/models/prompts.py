@@ -70,8 +70,15 @@ class FewShotExample(models.Model):
         return f"{self.prompt_version_id}: {self.chat_id}"
 
 
+class OpenDrafts(models.Manager["PromptDraft"]):
+    """Without those that were discarded or saved."""
+
+    def get_queryset(self) -> models.QuerySet["PromptDraft"]:
+        return super().get_queryset().filter(ended=False)
+
+
 class PromptDraft(models.Model):
-    """An author's unsaved work on a criterion's prompt; it goes when a version is made of it."""
+    """An author's unsaved work on a criterion's prompt; of one that has ended only its count is kept."""
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     author = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
@@ -82,9 +89,14 @@ class PromptDraft(models.Model):
     origin = models.CharField(
         max_length=10, choices=PromptVersion.Origin.choices, default=PromptVersion.Origin.AUTHOR
     )
-    # Raised by every save, so that a second tab cannot overwrite what it has not seen.
+    # Raised by every save, so that a second tab cannot overwrite what it has not seen. The next draft of the
+    # author goes on counting.
     revision = models.PositiveIntegerField(default=1)
+    # Discarded, or saved as a version: its text and examples are gone.
+    ended = models.BooleanField(default=False)
     updated_at = models.DateTimeField(auto_now=True)
+
+    objects = OpenDrafts()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["criterion", "author"], name="draft_once")]

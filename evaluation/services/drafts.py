@@ -61,21 +61,23 @@ def draft_save(
     revision: int,
     origin: str | None = None,
 ) -> PromptDraft:
-    """Store the draft over revision `revision` of it (0: there is none yet); raises its revision by one.
+    """Store the draft over revision `revision` of it (0: there is none); raises its revision by one.
 
-    Without `origin` it keeps the one it has, an author's for a new draft. The same save again, after an
-    answer that never came, changes nothing. Raises StaleDraft when another one is stored.
+    Revisions never come again: a new draft goes on where the one before ended. Without `origin` it keeps the
+    one it has, an author's for a new draft. The same save again, after an answer that never came, changes
+    nothing. Raises StaleDraft when another one is stored.
     """
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
-    draft = PromptDraft.objects.filter(criterion=criterion, author=author).first()
-    given = (base.pk, text, list(examples))
+    row = PromptDraft._base_manager.filter(criterion=criterion, author=author).first()
+    draft = None if row is None or row.ended else row
     if (draft.revision if draft else 0) != revision:
-        if draft and draft.revision == revision + 1 and given == (draft.base_id, draft.text, draft.examples):
+        given = (base.pk, text, list(examples))
+        again = draft and revision in (0, draft.revision - 1)
+        if draft and again and given == (draft.base_id, draft.text, draft.examples):
             return draft
         raise StaleDraft(draft)
-    if draft is None:
-        draft = PromptDraft(criterion=criterion, author=author, revision=0)
-    draft.base, draft.text, draft.examples = base, text, list(examples)
+    draft = row or PromptDraft(criterion=criterion, author=author, revision=0)
+    draft.base, draft.text, draft.examples, draft.ended = base, text, list(examples), False
     draft.origin = origin or draft.origin
     draft.revision += 1
     draft.save()
@@ -83,8 +85,9 @@ def draft_save(
 
 
 def draft_discard(*, criterion: Criterion, author: User) -> None:
-    """Throw the author's draft away."""
-    PromptDraft.objects.filter(criterion=criterion, author=author).delete()
+    """Throw the author's draft away; how often it was saved stays known."""
+    drafts = PromptDraft.objects.filter(criterion=criterion, author=author)
+    drafts.update(text="", examples=[], origin=PromptVersion.Origin.AUTHOR, ended=True)
 
 
 def example_choices(lines: Sequence[dict[str, Any]], *, chats: Sequence[Chat]) -> tuple[ExampleChoice, ...]:
@@ -143,7 +146,7 @@ def version_save(
         origin=origin,
     )
     if draft is not None and (draft.text, draft.examples) == (text, example_lines(examples)):
-        draft.delete()
+        draft_discard(criterion=criterion, author=author)
     return SavedVersion(saved, known is None)
 
 

@@ -11,10 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
+from evaluation.models.prompts import FewShotExample
+from labeling.models.chats import ChatSetMember
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.services.consensus import consensus_refresh
 from tests.alignment.compared import Compared, chat_url, text_of
 from tests.evaluation.running import always, answering, evaluate, the_run, workspace
+from tests.factories import make_chat
 from tests.stub_endpoint import Answer, Body, StubReply, asked_text
 
 TOO_LONG = json.dumps({"error": {"code": "context_length_exceeded", "message": "too many tokens"}})
@@ -53,6 +56,31 @@ def judged_chat(lead: Client, settings: Settings, engine: str, answer: Answer):
     with answering(settings, answer):
         assert evaluate("--set", "calibration", "--engine", engine).answer["state"] == "done"
     return lead.get(reverse("alignment:chat", args=[the_run().pk, chat.pk]))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_sent_is_not_shown_with_an_example_on_a_chat_that_the_reader_may_not_read(
+    lead: Client, author: Client, settings: Settings
+) -> None:
+    page = judged_chat(lead, settings, "direct", always(True))
+    row, run = page.context["run"].chat_set, page.context["run"]
+    secret = make_chat(external_id="secret")
+    FewShotExample.objects.create(
+        prompt_version=run.judge.prompts.get().prompt_version,
+        position=1,
+        chat=secret,
+        first_turn=1,
+        last_turn=1,
+        rationale="So.",
+    )
+    address = page.request["PATH_INFO"]
+    sent = "<h3>System</h3>"
+    assert sent in text_of(author.get(address))
+    ChatSetMember.objects.create(chat_set=row, chat=secret, split="holdout", position=9)
+    shown = text_of(author.get(address))
+    assert sent not in shown
+    assert "What was sent is not shown: a prompt of this judge has an example on a chat" in shown
+    assert sent in text_of(lead.get(address))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -10,11 +10,13 @@ from alignment.services.tries import TryRefused, prompt_preview, try_start
 from evaluation.core.choice import JudgeChoice
 from evaluation.core.types import Windows
 from evaluation.models.judges import Judge
-from evaluation.models.prompts import PromptVersion
+from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run
 from evaluation.runner.preview import PLACEHOLDERS, Preview
-from evaluation.services.examples import PromptRefused
+from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_version_add
+from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.people import User
+from labeling.models.rubric import Criterion
 from tests.alignment.trying import (
     ANSWER,
     DRAFT,
@@ -28,6 +30,7 @@ from tests.alignment.trying import (
     profile,
 )
 from tests.evaluation.running import MODEL, answering, point_at
+from tests.factories import make_set
 from tests.stub_endpoint import Body, StubReply, asked_schema
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -145,6 +148,32 @@ def test_a_draft_that_no_version_may_be_is_refused_with_its_reason(tmp_path: Pat
     drafted(author_user, "# Objective\nIs it so?\n\n# Response\nVERDICTS\n")
     with pytest.raises(PromptRefused, match="VERDICTS block"):
         prompt_preview(criterion=polite(), author=author_user, choice=on_chat("c-03"))
+
+
+@pytest.mark.parametrize("key", ["polite", "exact"])
+def test_no_example_is_shown_on_a_chat_that_the_author_may_no_longer_read(
+    tmp_path: Path, author_user: User, lead_user: User, key: str
+) -> None:
+    golden = labelled(tmp_path, judged=False)
+    train = Chat.objects.get(external_id="c-10")
+    criterion = Criterion.objects.get(key=key)
+    made = prompt_version_add(
+        criterion=criterion,
+        text=f"# Objective\nIs {key} so?",
+        examples=[ExampleChoice(train, 1, 2, True, "It thanks.")],
+    )
+    Promotion.objects.create(criterion=criterion, version=made)
+    assert "This is case c-10" in str(sent_of(author_user))
+    ChatSetMember.objects.create(chat_set=make_set(golden.rubric), chat=train, split="holdout", position=1)
+    with pytest.raises(TryRefused, match="an example on a chat that you may not read") as refused:
+        sent_of(author_user)
+    assert "c-10" not in str(refused.value)
+    assert "This is case c-10" in str(sent_of(lead_user))
+
+
+def sent_of(person: User) -> tuple[Sent, ...]:
+    shown = prompt_preview(criterion=polite(), author=person, choice=on_chat("c-03"))
+    return tuple(call.messages for call in shown.calls)
 
 
 @pytest.mark.parametrize("case", ["c-12", "c-15"])

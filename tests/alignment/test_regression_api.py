@@ -13,10 +13,12 @@ from pytest_django import Settings
 
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
 from alignment.selectors.regressions import regression_answer
+from alignment.services.policies import policy_revise
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.runs import Run
 from evaluation.services.profiles import profile_save
 from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.people import User
 from tests.alignment.compared import Compared
 from tests.alignment.golden import CHATS, MARK, carried_out, champion_of, judging, make_golden, version_of
 from tests.alignment.test_gate import verdicts
@@ -164,6 +166,18 @@ def test_what_is_wrong_is_named_by_its_field_and_nothing_is_started(
     assert (answer.status_code, list(answer.json())) == (400, [field])
     assert not RegressionTest.objects.exists()
     assert not Run.objects.exists()
+
+
+def test_only_leads_choose_another_policy_than_the_one_in_force(
+    golden: ChatSet, lead: Client, author: Client, lead_user: User
+) -> None:
+    easy = policy_revise(changes={"authors_release": True}, reason="Small team", by=lead_user)
+    strict = policy_revise(changes={"authors_release": False}, reason="No longer", by=lead_user)
+    refused = start(author, policy=easy.pk)
+    assert (refused.status_code, list(refused.json())) == (400, ["policy"])
+    assert not RegressionTest.objects.exists()
+    assert start(author, policy=strict.pk).status_code == 202
+    assert start(lead, policy=easy.pk, noise=True).status_code == 202
 
 
 def test_a_test_is_paused_resumed_and_cancelled(golden: ChatSet, author: Client) -> None:

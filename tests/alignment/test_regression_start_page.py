@@ -292,6 +292,18 @@ def test_what_cannot_be_chosen_is_said_at_its_field(golden: ChatSet, lead: Clien
     assert not Run.objects.exists()
 
 
+def test_only_leads_choose_another_policy_than_the_one_in_force(
+    golden: ChatSet, lead: Client, author: Client, lead_user: User
+) -> None:
+    easy = policy_revise(changes={"authors_release": True}, reason="Small team", by=lead_user)
+    policy_revise(changes={"authors_release": False}, reason="No longer", by=lead_user)
+    assert easy not in author.get(NEW).context["form"].fields["policy"].queryset
+    answer = author.post(NEW, choose(golden, policy=easy.pk))
+    assert "policy" in answer.context["form"].errors
+    assert not Run.objects.exists()
+    assert started(lead, choose(golden, policy=easy.pk)).policy == easy
+
+
 def test_nonsense_in_the_address_chooses_nothing(golden: ChatSet, lead: Client) -> None:
     nonsense = {"criterion": "x", "version": "9" * 40, "set": "9" * 40, "kind": "carrier pigeon"}
     assert lead.get(NEW, nonsense).status_code == 200

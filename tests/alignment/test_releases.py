@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -167,6 +168,17 @@ def test_authors_release_where_the_policy_says_so_and_only_what_passed(
     assert may_release(test=test, user=author_user)
     test.result = RegressionTest.Result.FAIL
     assert not may_release(test=test, user=author_user)
+
+
+@pytest.mark.parametrize("changes", [{"authors_release": False}, {"floor": 0.9}])
+def test_authors_release_under_the_policy_in_force_alone(
+    golden: ChatSet, settings: Settings, lead_user: User, author_user: User, changes: dict[str, Any]
+) -> None:
+    test = passed(golden, settings)
+    test.policy = policy_revise(changes={"authors_release": True}, reason="Small team", by=lead_user)
+    policy_revise(changes=changes, reason="We know more", by=lead_user)
+    assert not may_release(test=test, user=author_user)
+    assert may_release(test=test, user=lead_user)
 
 
 def test_another_recipe_is_tested_on_every_criterion(golden: ChatSet, settings: Settings) -> None:

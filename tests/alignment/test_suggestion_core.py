@@ -169,6 +169,21 @@ def test_what_cannot_be_taken_is_named_and_never_guessed(text: str, why: str) ->
         read(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (answer(reason=f"REASON: a{' ' * 400_000}b\nREASON: c"), "two lines REASON"),
+        (answer(reason=f"REASON:{' *' * 200_000}"), "no line REASON"),
+        (answer().replace("~~~~\n#", f"~~~~{' ' * 400_000}x y\n#"), "no fenced prompt"),
+        (answer().replace("~~~~\n#", f"{'~' * 400_000}x y\n#"), "no fenced prompt"),
+    ],
+    ids=["reason", "no reason", "fence", "long fence"],
+)
+def test_a_long_hostile_answer_is_read_like_any_other(text: str, why: str) -> None:
+    with pytest.raises(Unreadable, match=why):
+        read(text)
+
+
 # ---------- words of chats ----------
 
 

@@ -47,6 +47,7 @@ def test_train_alone_is_read_whatever_else_the_endpoint_could_be_told(
     for twin, bits in ((near, 0b1011), (measured, 0b1000)):
         twin.near_hash = bits
         twin.save()
+    parted.noted(near, f"{CANARY} note on a near twin")
     ChatSetMember.objects.create(chat_set=parted.chat_set, chat=measured, split="dev", position=98)
     row = asked(parted, author_user, chats=16)
     (request,) = reviser.requests

@@ -23,7 +23,7 @@ from alignment.templatetags.suggestions import fate
 from evaluation.models.prompts import Promotion
 from evaluation.models.runs import Run
 from evaluation.selectors.drafts import draft_of
-from evaluation.services.drafts import draft_save
+from evaluation.services.drafts import draft_discard, draft_save
 from labeling.models.chats import ChatSetMember
 from labeling.models.people import User
 from tests.alignment.suggesting import (
@@ -81,6 +81,31 @@ def test_the_draft_it_took_the_place_of_can_be_taken_back_once(
     assert draft is not None
     assert (draft.text, draft.origin, draft.examples, draft.revision) == (own, "author", [example], 3)
     with pytest.raises(SuggestionRefused, match="cannot be taken back"):
+        suggestion_take_back(suggestion=row, by=author_user)
+
+
+def test_used_twice_it_is_used_once_and_gives_back_what_was_there_before(
+    reviser: StubEndpoint, parted: Parted, author_user: User
+) -> None:
+    write_draft(parted, author_user, "My first words.")
+    row = asked(parted, author_user)
+    first = suggestion_use(suggestion=row, by=author_user)
+    assert suggestion_use(suggestion=row, by=author_user) == first
+    suggestion_take_back(suggestion=row, by=author_user)
+    draft = draft_of(criterion=parted.criterion, author=author_user)
+    assert draft is not None
+    assert draft.text == "My first words."
+    assert suggestion_use(suggestion=row, by=author_user) != first
+
+
+def test_a_draft_made_anew_is_not_taken_back_for_one_that_was_discarded(
+    reviser: StubEndpoint, parted: Parted, author_user: User
+) -> None:
+    row = asked(parted, author_user)
+    suggestion_use(suggestion=row, by=author_user)
+    draft_discard(criterion=parted.criterion, author=author_user)
+    write_draft(parted, author_user, "Written anew.")
+    with pytest.raises(SuggestionRefused, match="changed since"):
         suggestion_take_back(suggestion=row, by=author_user)
 
 
@@ -158,6 +183,18 @@ def test_those_that_are_not_shown_take_no_place_in_the_list(
             state="failed",
         )
     assert suggestions_shown(user=author_user, criterion=parted.criterion) == [readable]
+
+
+def test_a_suggestion_from_a_note_on_a_chat_that_became_holdout_is_gone_for_authors(
+    reviser: StubEndpoint, parted: Parted, author_user: User, lead_user: User
+) -> None:
+    noted = parted.chat("I agree with everybody", people=True)
+    parted.noted(noted, "What of thanks?")
+    row = asked(parted, author_user)
+    assert (noted.pk in row.chat_ids, row.material["note_chats"]) == (False, [noted.pk])
+    ChatSetMember.objects.filter(chat=noted).update(split="holdout")
+    assert suggestion_shown(suggestion_id=row.pk, user=author_user) is None
+    assert suggestion_shown(suggestion_id=row.pk, user=lead_user) == row
 
 
 def test_dismissed_it_stays_in_the_list(reviser: StubEndpoint, parted: Parted, author_user: User) -> None:

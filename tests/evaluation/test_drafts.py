@@ -59,6 +59,26 @@ def test_a_save_of_a_draft_that_is_gone_is_refused(criterion: Criterion, author_
     assert caught.value.draft is None
 
 
+def test_a_new_draft_goes_on_counting_so_that_no_stale_page_takes_it_for_its_own(
+    criterion: Criterion, author_user: User
+) -> None:
+    draft_of_text(criterion, author_user, origin="suggested")
+    draft_discard(criterion=criterion, author=author_user)
+    anew = draft_of_text(criterion, author_user, "# Tone\nNew.")
+    assert (anew.revision, anew.origin) == (2, "author")
+    assert draft_of_text(criterion, author_user, "# Tone\nNew.").revision == 2  # after a lost answer
+    with pytest.raises(StaleDraft):
+        draft_of_text(criterion, author_user, "# Tone\nOld.", revision=1)
+
+
+def test_a_draft_that_became_a_version_leaves_no_text_behind(criterion: Criterion, author_user: User) -> None:
+    draft_of_text(criterion, author_user)
+    save(criterion, author_user)
+    assert not PromptDraft.objects.exists()
+    assert not PromptDraft._base_manager.exclude(text="").exists()
+    assert draft_of_text(criterion, author_user, "# Tone\nNew.").revision == 2
+
+
 def test_the_same_save_again_after_a_lost_answer_changes_nothing(
     criterion: Criterion, author_user: User
 ) -> None:

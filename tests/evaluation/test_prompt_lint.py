@@ -28,6 +28,7 @@ The lead.
 # Response
 A rationale of at most 120 words.
 """
+LONG = 400_000  # characters: what grows with their square does not end within the time of a test
 SHIPPED = sorted((Path(__file__).parents[2] / "evaluation" / "prompts").glob("*.md"))
 
 
@@ -61,6 +62,9 @@ def test_the_shipped_prompts_are_clean(path: Path) -> None:
         ("Read every", "Think step by step. Read every", "warning", "style", "“step by step”"),
         ("Impartial.", "Be very strict.", "warning", "tone", "“Be very strict”"),
         ("The lead.", "ann@example.org", "warning", "audience", "an e-mail address"),
+        ("The lead.", "<ann.b+c@mail.example.org>,", "warning", "audience", "an e-mail address"),
+        ("120 words.", "120 words.\n\n> **VERDICTS:**\npolite: TRUE", "error", "response", "VERDICTS block"),
+        ("A shop.", "A shop. {{ \tchat }}", "error", "context", "{{chat}} is no variable"),
         ("The lead.", "Card 4111 1111 1111 1111", "warning", "audience", "a card or account number"),
         ("The lead.", "Call +49 30 1234567", "warning", "audience", "a telephone number"),
         ("# Context", "Hello.\n# Context", "warning", "", "before the first heading"),
@@ -84,3 +88,27 @@ def test_a_criterion_with_articles_is_reminded_of_the_slot() -> None:
     assert [message for _, _, message in said(CLEAN, has_articles=True)] == [
         "has no line {{knowledge}}: the names of the articles go to the end of the prompt"
     ]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "a" + "\n" * LONG + "b",
+        "a." * LONG,
+        "a@b." * LONG,
+        "{{" + " " * LONG + "x",
+        "{{" * LONG,
+        "answer " + " " * LONG + "b",
+        "1 " * 12 + "+1" + " " * LONG + "b",
+        "> " * LONG + "b",
+    ],
+    ids=["empty lines", "dots", "ats", "open slot", "slots", "an answer", "a number", "quotes"],
+)
+def test_a_long_hostile_text_is_looked_through_like_any_other(hostile: str) -> None:
+    found = said(CLEAN.replace("120 words.", hostile))
+    assert [message for _, _, message in found if "words long" not in message] == []
+
+
+def test_a_heading_with_much_space_behind_it_is_none() -> None:
+    assert sections(f"# Tone{' ' * LONG}x") == {"": f"# Tone{' ' * LONG}x"}
+    assert sections(f"# Tone{' ' * LONG}:  ## \nCalm.") == {"tone": "Calm."}

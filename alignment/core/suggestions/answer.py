@@ -10,8 +10,9 @@ from evaluation.core.prompts.lint import Level, lint_prompt
 from .prompt import has_slot
 
 _MARKER = re.compile(r"^[ \t>*_#`]*revised prompt[ \t*_:`.]*$", re.IGNORECASE | re.MULTILINE)
-_REASON = re.compile(r"^[ \t>*_#`-]*reason[ \t*_`]*:[ \t*_`]*(.+?)[ \t*_`]*$", re.IGNORECASE | re.MULTILINE)
-_OPENING = re.compile(r"\s*^(?P<fence>`{3,}|~{3,})[ \t]*[\w-]*[ \t]*\n", re.MULTILINE)
+_REASON = re.compile(r"^[ \t>*_#`-]*reason[ \t*_`]*:(.+)$", re.IGNORECASE | re.MULTILINE)
+_EMPHASIS = " \t*_`"
+_OPENING = re.compile(r"\s*^(?P<fence>`{3,}|~{3,})[ \t]*(?:[\w-]+[ \t]*)?\n", re.MULTILINE)
 LONGEST_REASON = 300
 
 
@@ -46,7 +47,7 @@ def read_answer(answer: str, *, prompt: str, question: str) -> Drafted:
         given = "no line" if not markers else "more than one line"
         raise Unreadable(f"the answer has {given} REVISED PROMPT")
     said = lines[: markers[0].start()].strip()
-    named = _REASON.findall(said)
+    named = [line for found in _REASON.findall(said) if (line := found.strip(_EMPHASIS))]
     if len(named) != 1:
         raise Unreadable("the answer has no line REASON" if not named else "the answer has two lines REASON")
     prose = _REASON.sub("", said).strip()

@@ -10,7 +10,9 @@ COSTAR = ("context", "objective", "style", "tone", "audience", "response")
 HEADINGS = (*COSTAR, "examples")
 PREAMBLE = ""
 
-_HEADING = re.compile(r"^#{1,2}[ \t]+(" + "|".join(HEADINGS) + r")[ \t]*:?[ \t]*#*[ \t]*$", re.IGNORECASE)
+_HEADING = re.compile(
+    r"^#{1,2}[ \t]+(" + "|".join(HEADINGS) + r")(?:[ \t]*:)?(?:[ \t]*#+)?[ \t]*$", re.IGNORECASE
+)
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _CODE_FENCE = re.compile(r"^[ \t]*(?:```|~~~)")
 _SLOT = re.compile(r"^[ \t]*\{\{[ \t]*knowledge[ \t]*\}\}[ \t]*$", re.MULTILINE)

@@ -9,9 +9,10 @@ from .costar import COSTAR, PREAMBLE, sections
 
 LONG_WORDS = 900  # twice the longest shipped prompt
 
-_SLOT = re.compile(r"\{\{[ \t]*([^{}\n]*?)[ \t]*\}\}")
+# NB: for texts of any length by anybody: no two repeats side by side that may take the same characters.
+_SLOT = re.compile(r"\{\{([^{}\n]*)\}\}")
 _KNOWN_SLOTS = ("knowledge",)
-_VERDICT_LINE = re.compile(r"^[\s>*`#-]*verdicts?\W*$", re.IGNORECASE | re.MULTILINE)
+_VERDICT_LINE = re.compile(r"^[ \t>*`#-]*verdicts?[^\w\n]*$", re.IGNORECASE | re.MULTILINE)
 _FORM = re.compile(
     r"\b(?:json|yaml|xml)\b|\b(?:answer|reply|respond|return|output)\s+(?:only\s+|just\s+|simply\s+)?(?:with\s+)?"
     r"[\"'“]?(?:true|false|yes|no)\b",
@@ -24,7 +25,7 @@ _HABITS = {
     ),
 }
 _PERSONAL = {
-    "an e-mail address": re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.]{2,}\b"),
+    "an e-mail address": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}\.[\w.]{2,}\b"),
     "a card or account number": re.compile(r"\b(?:\d[ -]?){13,19}\b"),
     "a telephone number": re.compile(r"(?<!\w)\+\d[\d ()/-]{7,}\d"),
 }
@@ -106,7 +107,7 @@ def _form(found: dict[str, str]) -> Iterator[Finding]:
 
 
 def _slots(found: dict[str, str], *, has_articles: bool) -> Iterator[Finding]:
-    used = [(name, slot) for name, text in found.items() for slot in _SLOT.findall(text)]
+    used = [(name, slot.strip(" \t")) for name, text in found.items() for slot in _SLOT.findall(text)]
     for name, slot in used:
         if slot not in _KNOWN_SLOTS:
             yield Finding(Level.ERROR, name, f"{{{{{slot}}}}} is no variable; there is {{{{knowledge}}}}")
