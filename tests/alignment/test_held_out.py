@@ -81,6 +81,17 @@ def test_list_and_page_of_tests_follow(tested: DecidedTest, author: Client, lead
         assert CONCEALED in text_of(author.get(url))
 
 
+def test_the_page_of_the_version_tested_follows(tested: DecidedTest, author: Client, lead: Client) -> None:
+    hold_out(tested, chats=9)
+    assert tested.test.candidate is not None
+    url = reverse("alignment:prompt_version", args=["polite", tested.test.candidate.number])
+    reason = tested.test.reasons[0][1:]  # it begins with a capital there
+    assert reason in text_of(lead.get(url))
+    shown = text_of(author.get(url))
+    assert reason not in shown
+    assert CONCEALED[1:] in shown
+
+
 def test_what_programs_are_told_names_no_chat(tested: DecidedTest) -> None:
     title, answer = regression_title(tested.test), regression_answer(tested.test)
     outputs = [str(answer), markdown_summary(answer, title=title), junit_xml(answer, title=title)]
