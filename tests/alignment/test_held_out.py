@@ -58,6 +58,17 @@ def test_nine_labelled_ones_of_more_are_not_told_either(tested: DecidedTest, aut
     assert told(tested, author_user).body["criteria"] == []
 
 
+def test_one_labelled_held_out_chat_among_many_others_is_not_told(
+    compared: Compared, author: Client, author_user: User
+) -> None:
+    tested = make_tested(compared)
+    held = ChatSetMember.objects.filter(split="holdout").exclude(chat=compared.chat(4)).values("chat")
+    Consensus.objects.filter(chat__in=held, criterion=polite()).delete()
+    decided(tested.test)
+    assert told(tested, author_user).body["criteria"] == []
+    assert "only leads see how many" in text_of(author.get(tested.cell_url("fixed")))
+
+
 def test_where_none_is_held_out_few_chats_are_told_of(compared: Compared, author_user: User) -> None:
     tested = make_tested(compared, split="train")
     ChatSetMember.objects.filter(split="holdout").delete()
