@@ -17,8 +17,8 @@ ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
 CONCEALED = f"figures on fewer than {FEWEST} holdout chats are for leads alone"
 
 
-def held_counts(runs: Collection[int]) -> dict[tuple[int, str], list[int]]:
-    """By run and criterion key: of each split with any, how many held-out chats people answered; one query.
+def held_counts(runs: Collection[int]) -> dict[tuple[int, str], dict[str, int]]:
+    """By run and criterion key: how many held-out chats people answered, of each split with any; one query.
 
     Answered is True or False: those are what a judge is compared on.
     """
@@ -27,18 +27,18 @@ def held_counts(runs: Collection[int]) -> dict[tuple[int, str], list[int]]:
     split = RunChat.objects.filter(run=OuterRef("run"), chat=OuterRef("chat")).values("split")
     rows = Verdict.objects.filter(Exists(people), run__in=runs, chat__in=held_out())
     kinds = rows.annotate(split=Subquery(split[:1])).values_list("run_id", "criterion__key", "split")
-    found: dict[tuple[int, str], list[int]] = {}
-    for run, key, _, n in kinds.annotate(n=Count("pk")).order_by():
-        found.setdefault((run, key), []).append(n)
+    found: dict[tuple[int, str], dict[str, int]] = {}
+    for run, key, split_name, n in kinds.annotate(n=Count("pk")).order_by():
+        found.setdefault((run, key), {})[split_name or ""] = n
     return found
 
 
-def concealed(found: Mapping[str, Any], *, held: Collection[int]) -> bool:
+def concealed(found: Mapping[str, Any], *, held: Mapping[str, int]) -> bool:
     """Whether a criterion's stored counts come from fewer than 10 chats of a split, held-out ones among them.
 
     `held` counts those of each split.
     """
-    return bool(held) and min(*held, found["n"] + found["left_out"]) < FEWEST
+    return bool(held) and min(*held.values(), found["n"] + found["left_out"]) < FEWEST
 
 
 def tell(tests: Sequence[RegressionTest], *, user: User | AnonymousUser) -> None:
@@ -53,10 +53,10 @@ def tell(tests: Sequence[RegressionTest], *, user: User | AnonymousUser) -> None
         _conceal(test, {key: n for (run, key), n in counts.items() if run == test.baseline_run_id})
 
 
-def _conceal(test: RegressionTest, held: Mapping[str, Collection[int]]) -> None:
+def _conceal(test: RegressionTest, held: Mapping[str, Mapping[str, int]]) -> None:
     body: dict[str, Any] = test.body or {"criteria": []}
-    hidden = {row["key"] for row in body["criteria"] if concealed(row, held=held.get(row["key"], ()))}
-    few = any(min(counts) < FEWEST for counts in held.values())
+    hidden = {row["key"] for row in body["criteria"] if concealed(row, held=held.get(row["key"], {}))}
+    few = any(min(counts.values()) < FEWEST for counts in held.values())
     if not hidden and (test.body or not few or not test.reasons):
         return
     told = [reason for reason in test.reasons if test.body and not _is_about(reason, hidden)]

@@ -165,7 +165,7 @@ class PairedCriterion:
         if reads_holdout(user=self.user) or not self.stored:
             return False
         run = self.test.baseline_run_id
-        return concealed(self.stored, held=held_counts([run]).get((run, self.pair.key), ()))
+        return concealed(self.stored, held=held_counts([run]).get((run, self.pair.key), {}))
 
     @cached_property
     def stored(self) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ def version_page(
     *, criterion: Criterion, number: int, user: User | AnonymousUser, against: str = ""
 ) -> dict[str, Any] | None:
     """The template context; None where there is no such version. An unknown `against` is none."""
-    rows = version_rows(criteria=[criterion])[criterion.pk]
+    rows = version_rows(criteria=[criterion], user=user)[criterion.pk]
     row = row_of(rows, number)
     if row is None:
         return None
