@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
+from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
@@ -55,7 +56,7 @@ class CriteriaApi(APIView):
     @extend_schema(operation_id="criteria", responses={200: CriteriaOutput, 403: FORBIDDEN, 404: NOT_FOUND})
     def get(self, request: Request) -> Response:
         """By rubric and dimension, retired ones last: the text in force, and how the prompts stand."""
-        return Response({"criteria": [criterion_body(row) for row in criterion_list()]})
+        return Response({"criteria": [criterion_body(row) for row in criterion_list(user=request.user)]})
 
 
 class CriterionApi(APIView):
@@ -68,7 +69,7 @@ class CriterionApi(APIView):
     )
     def get(self, request: Request, key: str) -> Response:
         """The same with what the champion was measured to be on each set and split, and every release."""
-        return Response(criterion_detail_body(criterion_row(_criterion(key))))
+        return Response(criterion_detail_body(criterion_row(_criterion(key), user=request.user)))
 
 
 class PromptVersions(APIView):
@@ -84,7 +85,7 @@ class PromptVersions(APIView):
     def get(self, request: Request, key: str) -> Response:
         """Newest first, with their state, tests and measured alignment; without their texts."""
         pages = VersionPages()
-        rows = cast(Any, _rows(_criterion(key)))
+        rows = cast(Any, _rows(_criterion(key), request.user))
         page: Any = pages.paginate_queryset(rows, request, view=self)
         return pages.get_paginated_response([version_body(row) for row in page])
 
@@ -103,7 +104,7 @@ class PromptVersionApi(APIView):
     )
     def get(self, request: Request, key: str, number: int) -> Response:
         """Its text and examples; those on chats that the caller may not read are only counted."""
-        rows = _rows(_criterion(key))
+        rows = _rows(_criterion(key), request.user)
         row, against = _row(rows, number), request.query_params.get("against")
         other = None if against is None else _other(rows, against)
         return Response(version_detail_body(row, user=cast(User, request.user), other=other))
@@ -130,7 +131,7 @@ class PromptRestore(APIView):
             added = prompt_restore(version=version, by=user, **given.validated_data)
         except RestoreRefused as refused:
             raise problem("not_restored", str(refused)) from refused
-        row = _row(_rows(criterion), added.number or 0)
+        row = _row(_rows(criterion, user), added.number or 0)
         return Response(version_detail_body(row, user=user), status=status.HTTP_201_CREATED)
 
 
@@ -138,8 +139,8 @@ def _criterion(key: str) -> Criterion:
     return get_object_or_404(Criterion.objects.select_related("dimension", "rubric"), key=key)
 
 
-def _rows(criterion: Criterion) -> list[VersionRow]:
-    return version_rows(criteria=[criterion])[criterion.pk]
+def _rows(criterion: Criterion, user: User | AnonymousUser) -> list[VersionRow]:
+    return version_rows(criteria=[criterion], user=user)[criterion.pk]
 
 
 def _row(rows: Sequence[VersionRow], number: int) -> VersionRow:

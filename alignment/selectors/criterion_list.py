@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 
+from django.contrib.auth.models import AnonymousUser
+
 from alignment.selectors.measured import Measured
 from alignment.selectors.versions import VersionRow, champion_of, version_rows, waiting_of
 from evaluation.selectors.prompts import newest_versions
+from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 
 
@@ -33,17 +36,17 @@ class CriterionRow:
         return champion.measured[0] if champion and champion.measured else None
 
 
-def criterion_list() -> list[CriterionRow]:
+def criterion_list(*, user: User | AnonymousUser) -> list[CriterionRow]:
     """Active criteria by rubric and dimension; constant queries."""
     active = Criterion.objects.filter(state=Criterion.State.ACTIVE).select_related("dimension", "rubric")
-    return _rows(list(active.order_by("rubric", "dimension__position", "position")))
+    return _rows(list(active.order_by("rubric", "dimension__position", "position")), user)
 
 
-def criterion_row(criterion: Criterion) -> CriterionRow:
+def criterion_row(criterion: Criterion, *, user: User | AnonymousUser) -> CriterionRow:
     """One of them."""
-    return _rows([criterion])[0]
+    return _rows([criterion], user)[0]
 
 
-def _rows(criteria: list[Criterion]) -> list[CriterionRow]:
-    texts, prompts = newest_versions(criteria=criteria), version_rows(criteria=criteria)
+def _rows(criteria: list[Criterion], user: User | AnonymousUser) -> list[CriterionRow]:
+    texts, prompts = newest_versions(criteria=criteria), version_rows(criteria=criteria, user=user)
     return [CriterionRow(row, texts[row.pk], prompts[row.pk]) for row in criteria]

@@ -47,7 +47,7 @@ def criterion_page(
     *, criterion: Criterion, user: User | AnonymousUser, place: str = "", page: str | None = None
 ) -> dict[str, Any]:
     """The template context; `place` chooses the set and split of the line over versions."""
-    rows = version_rows(criteria=[criterion])[criterion.pk]
+    rows = version_rows(criteria=[criterion], user=user)[criterion.pk]
     champion = champion_of(rows)
     partings = partings_of(champion, user=user)
     return {

@@ -4,28 +4,41 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef, Subquery
 
 from alignment.core.regression.topics import FEWEST
 from alignment.models.regressions import RegressionTest
-from evaluation.models.runs import RunChat
+from evaluation.models.runs import RunChat, Verdict
+from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.selectors.blind import held_out, reads_holdout
 
+ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
 CONCEALED = f"figures on fewer than {FEWEST} holdout chats are for leads alone"
 
 
-def held_chats(tests: Collection[RegressionTest]) -> dict[int, int]:
-    """By id of the test, how many held-out chats it covers; one query."""
-    runs = [test.baseline_run_id for test in tests]
-    rows = RunChat.objects.filter(run__in=runs, chat__in=held_out()).values_list("run")
-    counts = dict(rows.annotate(n=Count("pk")).order_by())
-    return {test.pk: counts.get(test.baseline_run_id, 0) for test in tests}
+def held_counts(runs: Collection[int]) -> dict[tuple[int, str], dict[str, int]]:
+    """By run and criterion key: how many held-out chats people answered, of each split with any; one query.
+
+    Answered is True or False: those are what a judge is compared on.
+    """
+    same = {"chat": OuterRef("chat"), "criterion": OuterRef("criterion")}
+    people = Consensus.objects.filter(state__in=ANSWERED, **same)
+    split = RunChat.objects.filter(run=OuterRef("run"), chat=OuterRef("chat")).values("split")
+    rows = Verdict.objects.filter(Exists(people), run__in=runs, chat__in=held_out())
+    kinds = rows.annotate(split=Subquery(split[:1])).values_list("run_id", "criterion__key", "split")
+    found: dict[tuple[int, str], dict[str, int]] = {}
+    for run, key, split_name, n in kinds.annotate(n=Count("pk")).order_by():
+        found.setdefault((run, key), {})[split_name or ""] = n
+    return found
 
 
-def concealed(found: Mapping[str, Any], *, held: int) -> bool:
-    """Whether a criterion's stored counts come from fewer than 10 chats, held-out ones among them."""
-    return held > 0 and min(held, found["n"] + found["left_out"]) < FEWEST
+def concealed(found: Mapping[str, Any], *, held: Mapping[str, int]) -> bool:
+    """Whether a criterion's stored counts come from fewer than 10 chats of a split, held-out ones among them.
+
+    `held` counts those of each split.
+    """
+    return bool(held) and min(*held.values(), found["n"] + found["left_out"]) < FEWEST
 
 
 def tell(tests: Sequence[RegressionTest], *, user: User | AnonymousUser) -> None:
@@ -35,15 +48,16 @@ def tell(tests: Sequence[RegressionTest], *, user: User | AnonymousUser) -> None
     """
     if reads_holdout(user=user):
         return
-    held = held_chats(tests)
+    counts = held_counts([test.baseline_run_id for test in tests])
     for test in tests:
-        _conceal(test, held[test.pk])
+        _conceal(test, {key: n for (run, key), n in counts.items() if run == test.baseline_run_id})
 
 
-def _conceal(test: RegressionTest, held: int) -> None:
+def _conceal(test: RegressionTest, held: Mapping[str, Mapping[str, int]]) -> None:
     body: dict[str, Any] = test.body or {"criteria": []}
-    hidden = {found["key"] for found in body["criteria"] if concealed(found, held=held)}
-    if not hidden and (test.body or not 0 < held < FEWEST or not test.reasons):
+    hidden = {row["key"] for row in body["criteria"] if concealed(row, held=held.get(row["key"], {}))}
+    few = any(min(counts.values()) < FEWEST for counts in held.values())
+    if not hidden and (test.body or not few or not test.reasons):
         return
     told = [reason for reason in test.reasons if test.body and not _is_about(reason, hidden)]
     shown = [found for found in body["criteria"] if found["key"] not in hidden]

@@ -8,20 +8,25 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, Subquery
 
 from alignment.core.agreement import Confusion, leave_one_rater_out
 from alignment.core.estimates import Estimate
+from alignment.core.regression.topics import FEWEST
 from alignment.core.report import CONSENSUS
 from alignment.core.report.judge_side import judge_rates
 from alignment.core.status import Decision, decide_status
 from alignment.models.reports import Report
+from alignment.selectors.held_out import held_counts
 from alignment.selectors.reports import POLICY
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import Split
 from labeling.models.labels import Consensus
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.selectors.blind import held_out, reads_holdout
 
 BODY_VERSION = 1
 FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
@@ -88,11 +93,14 @@ class Measured:
         return decide_status(table=self.table, policy=POLICY, tier=self.criterion.tier, **self.rates)
 
 
-def measured(criteria: Collection[Criterion]) -> dict[tuple[int, str], list[Measured]]:
-    """By criterion id and content hash of its prompt: newest run first, of a run dev first. Four queries.
+def measured(
+    criteria: Collection[Criterion], *, user: User | AnonymousUser
+) -> dict[tuple[int, str], list[Measured]]:
+    """By criterion id and content hash of its prompt: newest run first, of a run dev first.
 
     Versions with the same text and examples were measured together. Counts are kept with the run until a
-    human answer changes.
+    human answer changes. Of a split with 1 to 9 held-out chats that are compared, who may not read them gets
+    the counts without these. Four queries, at most six for who may not.
     """
     asked = list(
         JudgePrompt.objects.filter(criterion__in=criteria).values_list(
@@ -102,7 +110,10 @@ def measured(criteria: Collection[Criterion]) -> dict[tuple[int, str], list[Meas
     runs = _newest_runs(asked)
     by_id = {row.pk: row for row in criteria}
     pairs = {(run.pk, criterion): run for (criterion, *_), run in runs.items()}
-    counts = _counts([(run, by_id[criterion]) for (_, criterion), run in pairs.items()])
+    counted = [(run, by_id[criterion]) for (_, criterion), run in pairs.items()]
+    counts = _counts(counted)
+    if not reads_holdout(user=user):
+        counts = _without_few(counted, counts)
     groups = {(judge, criterion): group for judge, criterion, _, group in asked}
     found: dict[tuple[int, str], list[Measured]] = {}
     taken = set()
@@ -183,20 +194,46 @@ def _in_order(splits: Mapping[str, Counts]) -> dict[str, Counts]:
     return {split: splits[split] for split in sorted(splits, key=order.index)}
 
 
-def _counted(pairs: Iterable[tuple[Run, Criterion]]) -> dict[tuple[int, int], dict[str, Counts]]:
-    """One query, whatever the number of pairs."""
+def _without_few(
+    pairs: Collection[tuple[Run, Criterion]], counts: Mapping[tuple[int, int], dict[str, Counts]]
+) -> dict[tuple[int, int], dict[str, Counts]]:
+    """The same, but splits with too few held-out chats are counted without them; not kept."""
+    held = held_counts({run.pk for run, _ in pairs})
+    few = {
+        (run.pk, criterion.pk): {split for split, n in held[run.pk, criterion.key].items() if n < FEWEST}
+        for run, criterion in pairs
+        if (run.pk, criterion.key) in held
+    }
+    again = [(run, criterion) for run, criterion in pairs if few.get((run.pk, criterion.pk))]
+    if not again:
+        return dict(counts)
+    fresh, found = _counted(again, less=Q(chat__in=held_out())), dict(counts)
+    for run, criterion in again:
+        pair = run.pk, criterion.pk
+        less = {
+            split: fresh[pair].get(split) if split in few[pair] else body
+            for split, body in counts[pair].items()
+        }
+        found[pair] = {split: body for split, body in less.items() if body is not None}
+    return found
+
+
+def _counted(
+    pairs: Iterable[tuple[Run, Criterion]], *, less: Q | None = None
+) -> dict[tuple[int, int], dict[str, Counts]]:
+    """One query, whatever the number of pairs; `less` says which verdicts to leave out."""
     wanted: dict[int, list[int]] = {}
     for run, criterion in pairs:
         wanted.setdefault(criterion.pk, []).append(run.pk)
     cells: dict[tuple[int, int], dict[str, list[tuple[Any, ...]]]] = {
         (run, criterion): {} for criterion, runs in wanted.items() for run in runs
     }
-    for run, criterion, split, *cell in _patterns(wanted):
+    for run, criterion, split, *cell in _patterns(wanted, less):
         cells[run, criterion].setdefault(split or "", []).append(tuple(cell))
     return {pair: {split: _body(rows) for split, rows in splits.items()} for pair, splits in cells.items()}
 
 
-def _patterns(wanted: Mapping[int, list[int]]) -> Any:
+def _patterns(wanted: Mapping[int, list[int]], less: Q | None) -> Any:
     """How many chats there are of each kind: run, criterion, split, consensus and its counts, verdict, n."""
     chosen = Q()
     for criterion, runs in wanted.items():
@@ -205,6 +242,8 @@ def _patterns(wanted: Mapping[int, list[int]]) -> Any:
     split = RunChat.objects.filter(run=OuterRef("run"), chat=OuterRef("chat"))
     names = ("state", "n_true", "n_false", "n_na")
     said = {f"people_{name}": Subquery(people.values(name)[:1]) for name in names}
+    if less is not None:
+        chosen &= ~less
     rows = Verdict.objects.filter(chosen).annotate(split=Subquery(split.values("split")[:1]), **said)
     labelled = rows.filter(people_state__isnull=False)
     kinds = ("run_id", "criterion_id", "split", *said, "value")

@@ -16,7 +16,7 @@ from alignment.core.report.data import Codes
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.answers import JUDGE_STATES, JUDGE_VALUES
 from alignment.selectors.cells import excerpt
-from alignment.selectors.held_out import concealed, held_chats
+from alignment.selectors.held_out import concealed, held_counts
 from alignment.selectors.paired import judge_codes, paired_answers
 from alignment.selectors.report_page import select_filter
 from alignment.selectors.scope import Scope
@@ -164,7 +164,8 @@ class PairedCriterion:
         """Whether so few held-out chats are counted that the user is not told how many fall into a cell."""
         if reads_holdout(user=self.user) or not self.stored:
             return False
-        return concealed(self.stored, held=held_chats([self.test])[self.test.pk])
+        run = self.test.baseline_run_id
+        return concealed(self.stored, held=held_counts([run]).get((run, self.pair.key), {}))
 
     @cached_property
     def stored(self) -> Mapping[str, Any]:

@@ -1,10 +1,13 @@
 """The page of one prompt version: what it says, what it was measured to be, what changed against another."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 
+from alignment.models.regressions import RegressionTest
+from alignment.selectors.held_out import tell
 from alignment.selectors.prompt_parts import examples_for, sections_of, version_diff
 from alignment.selectors.versions import VersionRow, champion_of, version_rows
 from evaluation.selectors.runs import run_notices
@@ -16,7 +19,7 @@ def version_page(
     *, criterion: Criterion, number: int, user: User | AnonymousUser, against: str = ""
 ) -> dict[str, Any] | None:
     """The template context; None where there is no such version. An unknown `against` is none."""
-    rows = version_rows(criteria=[criterion])[criterion.pk]
+    rows = version_rows(criteria=[criterion], user=user)[criterion.pk]
     row = row_of(rows, number)
     if row is None:
         return None
@@ -24,7 +27,7 @@ def version_page(
     return {
         "criterion": criterion,
         "version": criterion.versions.latest("number"),
-        "row": row,
+        "row": replace(row, tests=_told(row, user)),
         "rows": rows,
         "sections": sections_of(row.prompt),
         "examples": examples_for(row.prompt, user=user),
@@ -34,6 +37,14 @@ def version_page(
         "restorable": is_restorable(criterion, row, rows),
         "notices": list(dict.fromkeys(said for one in row.measured for said in run_notices(one.run))),
     }
+
+
+def _told(row: VersionRow, user: User | AnonymousUser) -> tuple[RegressionTest, ...]:
+    """Its tests with what the user may be told of each; read whole, in one query."""
+    ids = [test.pk for test in row.tests]
+    tests = list(RegressionTest.objects.filter(pk__in=ids).select_related("chat_set").order_by("-id"))
+    tell(tests, user=user)
+    return tuple(tests)
 
 
 def row_of(rows: Sequence[VersionRow], number: int) -> VersionRow | None:

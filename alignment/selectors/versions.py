@@ -4,12 +4,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.measured import Measured, measured
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import Promotion, PromptVersion
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
 
@@ -74,8 +76,12 @@ class _Known:
     measured: dict[tuple[int, str], list[Measured]]
 
 
-def version_rows(*, criteria: Collection[Criterion]) -> dict[int, list[VersionRow]]:
-    """By criterion id, newest first; the number of queries depends neither on versions nor on chats.
+def version_rows(
+    *, criteria: Collection[Criterion], user: User | AnonymousUser
+) -> dict[int, list[VersionRow]]:
+    """By criterion id, newest first, with the figures that the user may be told.
+
+    The number of queries depends neither on versions nor on chats.
 
     A version's text is fetched where it is read.
     """
@@ -93,7 +99,7 @@ def version_rows(*, criteria: Collection[Criterion]) -> dict[int, list[VersionRo
             .order_by("-id")
         ),
         _tests(criteria),
-        measured(criteria),
+        measured(criteria, user=user),
     )
     found: dict[int, list[VersionRow]] = {criterion.pk: [] for criterion in criteria}
     for criterion in criteria:

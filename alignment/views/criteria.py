@@ -22,7 +22,7 @@ from labeling.selectors.lineage import retired_criteria
 @require_safe
 def criterion_list(request: HttpRequest) -> HttpResponse:
     """Every criterion by rubric, with what its champion was measured to be."""
-    context = {"rows": criteria_by_rubric(), "retired": retired_criteria()}
+    context = {"rows": criteria_by_rubric(user=request.user), "retired": retired_criteria()}
     return render(request, "alignment/criterion_list.html", context)
 
 

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterable
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -31,7 +32,7 @@ PAGE = "/criteria/polite/"
 
 
 def states() -> dict[int, str]:
-    rows = version_rows(criteria=[polite()])[polite().pk]
+    rows = version_rows(criteria=[polite()], user=AnonymousUser())[polite().pk]
     return {row.number: row.state.value for row in rows}
 
 
@@ -95,7 +96,7 @@ def test_a_version_is_measured_by_its_newest_finished_run_on_each_split(compared
     run_of(version, compared.chat_set, wrong=3, purpose="try")
     run_of(version, compared.chat_set, wrong=3, state="cancelled")
     run_of(version, compared.chat_set, wrong=3, options={"limit": 5})
-    (found,) = measured([polite()]).values()
+    (found,) = measured([polite()], user=AnonymousUser()).values()
     assert {one.run for one in found} == {newest}
     assert [(one.split, one.table.n) for one in found] == [("dev", 20), ("train", 10), ("holdout", 10)]
     dev = found[0]
@@ -108,23 +109,23 @@ def test_versions_of_one_content_are_measured_together(compared: Compared) -> No
     a_version(polite())
     a_version(polite(), "# Objective\nAs before.")
     run_of(first, compared.chat_set)
-    newest, _, oldest = version_rows(criteria=[polite()])[polite().pk]
+    newest, _, oldest = version_rows(criteria=[polite()], user=AnonymousUser())[polite().pk]
     assert newest.same_as == oldest.number
     assert newest.measured == oldest.measured
 
 
 def test_what_was_counted_is_kept_until_an_answer_changes(compared: Compared) -> None:
     run_of(a_version(polite()), compared.chat_set)
-    (first,) = measured([polite()]).values()
+    (first,) = measured([polite()], user=AnonymousUser()).values()
     assert Report.objects.count() == 1
-    (again,) = measured([polite()]).values()
+    (again,) = measured([polite()], user=AnonymousUser()).values()
     assert [one.table for one in again] == [one.table for one in first]
     assert Report.objects.count() == 1
     chat = compared.chat(1)
     Label.objects.filter(chat=chat, criterion=polite()).update(value=None)
     consensus_refresh(criterion_ids=[polite().pk], chat_ids=[chat.pk])
     Criterion.objects.filter(pk=polite().pk).update(labels_seq=99)
-    (changed,) = measured([polite()]).values()
+    (changed,) = measured([polite()], user=AnonymousUser()).values()
     assert sum(one.table.n for one in changed) == 39
 
 
@@ -307,7 +308,7 @@ def test_the_number_of_queries_depends_on_neither_versions_nor_chats(
     run_of(champion, compared.chat_set)
     promote(champion)
     assert asked(author, URLS) == few
-    assert max(few) <= 42
+    assert max(few) <= 45
 
 
 def test_a_set_of_its_own_is_measured_on_its_own(compared: Compared, author: Client) -> None:

@@ -7,13 +7,16 @@ from django.test import Client
 from django.urls import reverse
 
 from alignment.core.regression import junit_xml, markdown_summary
+from alignment.models.reports import Report
 from alignment.selectors.held_out import CONCEALED, tell
+from alignment.selectors.measured import measured
 from alignment.selectors.regression_page import regression_whole
 from alignment.selectors.regressions import regression_answer, regression_title
-from labeling.models.chats import ChatSetMember
+from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from tests.alignment.compared import SPLITS, Compared, text_of
+from tests.alignment.prompted import a_version, promote, run_of
 from tests.alignment.quality import polite
 from tests.alignment.tested import DecidedTest, decided, make_tested
 
@@ -58,6 +61,17 @@ def test_nine_labelled_ones_of_more_are_not_told_either(tested: DecidedTest, aut
     assert told(tested, author_user).body["criteria"] == []
 
 
+def test_one_labelled_held_out_chat_among_many_others_is_not_told(
+    compared: Compared, author: Client, author_user: User
+) -> None:
+    tested = make_tested(compared)
+    held = ChatSetMember.objects.filter(split="holdout").exclude(chat=compared.chat(4)).values("chat")
+    Consensus.objects.filter(chat__in=held, criterion=polite()).delete()
+    decided(tested.test)
+    assert told(tested, author_user).body["criteria"] == []
+    assert "only leads see how many" in text_of(author.get(tested.cell_url("fixed")))
+
+
 def test_where_none_is_held_out_few_chats_are_told_of(compared: Compared, author_user: User) -> None:
     tested = make_tested(compared, split="train")
     ChatSetMember.objects.filter(split="holdout").delete()
@@ -79,6 +93,60 @@ def test_list_and_page_of_tests_follow(tested: DecidedTest, author: Client, lead
         assert "10 labelled chats, 100 are needed" in text_of(lead.get(url))
         assert "10 labelled chats, 100 are needed" not in text_of(author.get(url))
         assert CONCEALED in text_of(author.get(url))
+
+
+def test_the_page_of_the_version_tested_follows(tested: DecidedTest, author: Client, lead: Client) -> None:
+    hold_out(tested, chats=9)
+    assert tested.test.candidate is not None
+    url = reverse("alignment:prompt_version", args=["polite", tested.test.candidate.number])
+    reason = tested.test.reasons[0][1:]  # it begins with a capital there
+    assert reason in text_of(lead.get(url))
+    shown = text_of(author.get(url))
+    assert reason not in shown
+    assert CONCEALED[1:] in shown
+
+
+def measured_on(compared: Compared, split: str, user: User) -> list[int]:
+    """How many chats a run of a version is said to be compared on."""
+    (found,) = measured([polite()], user=user).values()
+    return [one.table.n for one in found if one.split == split]
+
+
+def test_a_version_is_not_measured_on_nine_held_out_chats_for_authors(
+    compared: Compared, author: Client, lead: Client, author_user: User, lead_user: User
+) -> None:
+    promote(version := a_version(polite()))
+    run_of(version, compared.chat_set, wrong=2)
+    assert measured_on(compared, "holdout", author_user) == [10]
+    Consensus.objects.filter(chat=compared.chat(4), criterion=polite()).delete()
+    Report.objects.all().delete()
+    assert measured_on(compared, "holdout", author_user) == []
+    assert measured_on(compared, "holdout", lead_user) == [9]
+    assert measured_on(compared, "dev", author_user) == [20]
+    number = version.number
+    urls = [
+        "/criteria/",
+        "/criteria/polite/",
+        f"/criteria/polite/versions/{number}/",
+        "/api/criteria/polite/",
+    ]
+    urls += ["/api/criteria/polite/prompts/", f"/api/criteria/polite/prompts/{number}/"]
+    for url in urls:
+        assert "calibration, holdout" not in text_of(author.get(url)), url
+        assert '"split":"holdout"' not in text_of(author.get(url)), url
+    assert '"split":"holdout"' in text_of(lead.get("/api/criteria/polite/"))
+
+
+def test_a_dev_chat_that_another_set_holds_out_is_left_out_of_what_dev_measures(
+    compared: Compared, author: Client, author_user: User, lead_user: User
+) -> None:
+    promote(version := a_version(polite()))
+    run_of(version, compared.chat_set, wrong=30)
+    other = ChatSet.objects.create(name="later", rubric=compared.rubric)
+    ChatSetMember.objects.create(chat_set=other, chat=compared.chat(1), split="holdout", position=1)
+    assert measured_on(compared, "dev", author_user) == [19]
+    assert measured_on(compared, "dev", lead_user) == [20]
+    assert "you may not read" not in text_of(author.get("/criteria/polite/"))
 
 
 def test_what_programs_are_told_names_no_chat(tested: DecidedTest) -> None:
