@@ -42,6 +42,7 @@ def draft_write(
     """
     stored = working_prompt(criterion=criterion, author=author, base=base)
     if panes is not None:
+        length_check(sum(map(len, panes.values())))
         try:
             text = with_panes(stored.text, panes)
         except FieldProblem:
@@ -49,8 +50,8 @@ def draft_write(
                 raise
             # Another text than the author has seen: it may have no place for these sections.
             raise StaleDraft(draft_of(criterion=criterion, author=author)) from None
-    if text is not None and len(text) > LONGEST_PROMPT:
-        raise FieldProblem("text", f"is longer than {LONGEST_PROMPT:,} characters ({len(text):,})")
+    if text is not None:
+        length_check(len(text))
     if lines is not None and check:
         if len(lines) > MOST_EXAMPLES:
             raise PromptRefused("examples", f"are {len(lines)}; a prompt has {MOST_EXAMPLES} at most")
@@ -63,6 +64,12 @@ def draft_write(
         examples=stored.examples if lines is None else lines,
         revision=revision,
     )
+
+
+def length_check(length: int) -> None:
+    """Raise FieldProblem for a text of more characters than a prompt may have, before any work on it."""
+    if length > LONGEST_PROMPT:
+        raise FieldProblem("text", f"is longer than {LONGEST_PROMPT:,} characters ({length:,})")
 
 
 def example_choices_for(user: User, lines: Sequence[Line]) -> tuple[ExampleChoice, ...]:

@@ -19,7 +19,7 @@ from evaluation.core.prompts.lint import Finding, Level
 from evaluation.models.prompts import PromptVersion
 from evaluation.selectors.drafts import draft_of, examples_as_lines, working_prompt
 from evaluation.services.drafts import FaultyPrompt, NewerVersions, SavedVersion, StaleDraft, draft_discard
-from evaluation.services.examples import PromptRefused
+from evaluation.services.examples import LONGEST_PROMPT, PromptRefused
 from evaluation.services.linting import EXAMPLES, prompt_lint
 from evaluation.services.prompts import champions_ensure
 from labeling.access import permission_or_404
@@ -27,6 +27,7 @@ from labeling.core.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
+TOO_LONG = f"This text is longer than {LONGEST_PROMPT:,} characters."
 MARKDOWN = "markdown"  # ?as=markdown: one pane with the whole text
 STALE = "This draft was changed in another tab or on another device. Look at what is below, then save again."
 
@@ -180,6 +181,8 @@ def prompt_markdown(request: HttpRequest, key: str) -> HttpResponse:
     """A pane as it reads; the request names its field."""
     criterion_or_404(key)
     text = request.POST.get(request.GET.get("of", "text"), "")
+    if len(text) > LONGEST_PROMPT:
+        return HttpResponse(TOO_LONG, status=413)
     return render(request, "alignment/_prompt_markdown.html", {"text": text})
 
 
@@ -190,8 +193,10 @@ def prompt_changes(request: HttpRequest, key: str) -> HttpResponse:
     criterion = criterion_or_404(key)
     draft = draft_of(criterion=criterion, author=cast(User, request.user))
     context: dict[str, Any] = {"draft": draft}
+    if len(mine := _mine(request)) > LONGEST_PROMPT:
+        return HttpResponse(TOO_LONG, status=413)
     if draft is not None:
-        context["changes"] = section_changes(draft.text, _mine(request))
+        context["changes"] = section_changes(draft.text, mine)
     return render(request, "alignment/_prompt_changes.html", context)
 
 

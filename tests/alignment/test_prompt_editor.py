@@ -251,3 +251,13 @@ def test_the_number_of_queries_does_not_grow(
             assert part(author, name).status_code == 200
         counts.append(len(queries))
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("part", ["prompt_markdown", "prompt_changes"])
+def test_a_part_of_the_page_takes_no_longer_text_than_a_prompt_may_be(
+    criterion: Criterion, author: Client, author_user: User, part: str
+) -> None:
+    draft_of_text(criterion, author_user)
+    url = reverse(f"alignment:{part}", args=["polite"])
+    assert author.post(url, {"text": "a" * 100_000}).status_code == 200
+    assert author.post(url, {"text": "a" * 100_001}).status_code == 413

@@ -102,14 +102,15 @@ def with_panes(markdown: str, panes: Mapping[str, str]) -> str:
 
 def _parts(markdown: str) -> list[tuple[str, str]]:
     """(heading line, what follows it) in order, line ends and all; the first heading is ""."""
-    found, in_code = [("", "")], False
+    found: list[tuple[str, list[str]]] = [("", [])]
+    in_code = False
     for line in _LINE.findall(markdown):
         in_code ^= bool(_CODE_FENCE.match(line))
         if not in_code and _HEADING.match(line.rstrip("\n")):
-            found.append((line, ""))
+            found.append((line, []))
         else:
-            found[-1] = (found[-1][0], found[-1][1] + line)
-    return found
+            found[-1][1].append(line)
+    return [(heading, "".join(lines)) for heading, lines in found]
 
 
 def _named(heading: str) -> str:
