@@ -53,7 +53,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
 def notices(scope: Scope) -> list[str]:
     """What has to be said of these labels and verdicts."""
     found = list(run_notices(scope.run)) if scope.run else []
-    if scope.without_holdout:
+    if scope.without_holdout and (not scope.split or scope.split in scope.without_holdout):
         found.append(f"holdout chats are left out: figures on fewer than {FEWEST} are for leads alone")
     kinds = rater_kinds(scope)
     if Rater.Kind.DEMO in kinds:

@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from alignment.core.regression.topics import FEWEST
 from alignment.core.report import CONSENSUS, EACH_RATER
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember, Split
-from labeling.models.labels import Consensus
+from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import held_out, reads_holdout
@@ -23,7 +24,7 @@ class Scope:
     """A run (judge against people) or a set alone (people only).
 
     `split` '' = all; `against` names the ground truth; `only` narrows it to one criterion key;
-    `without_holdout` leaves out the chats that are holdout in any set.
+    in the splits `without_holdout`, the chats that are holdout in any set are left out.
     """
 
     chat_set: ChatSet | None
@@ -31,7 +32,7 @@ class Scope:
     split: str = ""
     against: str = CONSENSUS
     only: str = ""
-    without_holdout: bool = False
+    without_holdout: frozenset[str] = frozenset()
 
     @property
     def rater(self) -> str:
@@ -58,7 +59,7 @@ class Scope:
         """The rows that say which chats are covered, in the set's order."""
         asked = Q(split=self.split) if self.split else Q()
         if self.without_holdout:
-            asked &= ~Q(chat__in=held_out())
+            asked &= ~Q(split__in=self.without_holdout, chat__in=held_out())
         if self.run is not None:
             return RunChat.objects.filter(asked, run=self.run).order_by("id")
         return ChatSetMember.objects.filter(asked, chat_set=self.chat_set).order_by("position")
@@ -102,17 +103,30 @@ def requested_scope(
 def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:
     """The scope whose figures the user may be told.
 
-    Who may not read the holdout is told of it in sum, and nothing where fewer than 10 of its chats are
-    labelled: such figures would come close to telling what is said of one.
+    Who may not read the holdout is told of it in sum, and nothing of a split's held-out chats where fewer
+    than 10 are compared on a criterion: such figures would come close to telling what is said of one. Decided
+    split by split and for the whole alike, or taking splits from the whole would tell.
     """
-    if reads_holdout(user=user) or not _few_held_out(scope):
+    if reads_holdout(user=user) or not (few := _few_held_out(replace(scope, split=""))):
         return scope
-    return replace(scope, without_holdout=True)
+    return replace(scope, without_holdout=few)
 
 
-def _few_held_out(scope: Scope) -> bool:
-    held = scope.members.filter(chat__in=held_out()).order_by().values_list("chat_id", flat=True)
-    if not held.exists():
-        return False
-    labelled = Consensus.objects.filter(chat__in=held, criterion__in=scope.criteria)
-    return labelled.values("chat").distinct().count() < FEWEST
+def _few_held_out(whole: Scope) -> frozenset[str]:
+    """The splits with held-out chats of which on some criterion, or by some rater, too few are answered."""
+    held = whole.members.filter(chat__in=held_out()).order_by()
+    splits = set(held.values_list("split", flat=True).distinct())
+    if not splits:
+        return frozenset()
+    about = {"chat__in": held.values("chat_id"), "criterion__in": whole.criteria}
+    split = Subquery(whole.members.filter(chat=OuterRef("chat")).order_by().values("split")[:1])
+    answers = Consensus.objects.filter(**about).annotate(split=split).values("criterion", "split")
+    compared = Count("pk", filter=Q(state__in=(Consensus.State.TRUE, Consensus.State.FALSE)))
+    counts: list[Any] = list(answers.annotate(n=Count("pk"), compared=compared).order_by())
+    if whole.rater or whole.each_rater:
+        labels = Label.objects.counted().filter(value__isnull=False, **about).annotate(split=split)
+        own = labels.filter(rater__name=whole.rater) if whole.rater else labels
+        counts += own.values("criterion", "rater", "split").annotate(n=Count("pk")).order_by()
+    told = {row["split"] for row in counts}
+    few = {row["split"] for row in counts if (row.get("compared") or row["n"]) < FEWEST}
+    return frozenset(few | (splits - told))

@@ -11,9 +11,11 @@ from alignment.models.reports import Report
 from alignment.selectors.held_out import CONCEALED, tell
 from alignment.selectors.measured import measured
 from alignment.selectors.regression_page import regression_whole
+from alignment.selectors.regression_plan import labelled
 from alignment.selectors.regressions import regression_answer, regression_title
+from alignment.selectors.scope import requested_scope
 from labeling.models.chats import ChatSet, ChatSetMember
-from labeling.models.labels import Consensus
+from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
 from tests.alignment.compared import SPLITS, Compared, text_of
 from tests.alignment.prompted import a_version, promote, run_of
@@ -147,6 +149,54 @@ def test_a_dev_chat_that_another_set_holds_out_is_left_out_of_what_dev_measures(
     assert measured_on(compared, "dev", author_user) == [19]
     assert measured_on(compared, "dev", lead_user) == [20]
     assert "you may not read" not in text_of(author.get("/criteria/polite/"))
+
+
+def covered(compared: Compared, user: User, **query: str) -> int:
+    """On how many chats a report or a cell tells this user figures."""
+    scope = requested_scope(compared.chat_set, compared.run, query, user)
+    assert scope is not None
+    return scope.members.count()
+
+
+def test_a_report_leaves_out_holdout_of_which_one_criterion_has_nine(
+    compared: Compared, author_user: User, lead_user: User
+) -> None:
+    assert covered(compared, author_user) == 40
+    Consensus.objects.filter(chat=compared.chat(4), criterion=polite()).delete()
+    assert covered(compared, author_user) == 30
+    assert covered(compared, author_user, split="holdout") == 0
+    assert covered(compared, lead_user) == 40
+
+
+@pytest.mark.parametrize("against", ["rater:anna", "each-rater"])
+def test_and_holdout_of_which_the_rater_labelled_nine(
+    compared: Compared, author_user: User, against: str
+) -> None:
+    assert covered(compared, author_user, split="holdout", against=against) == 10
+    Label.objects.filter(chat=compared.chat(4), criterion=polite(), rater__name="anna").delete()
+    assert covered(compared, author_user, split="holdout", against=against) == 0
+    assert covered(compared, author_user, split="holdout") == 10
+
+
+def test_one_dev_chat_held_out_elsewhere_is_not_found_by_taking_splits_from_the_whole(
+    compared: Compared, author_user: User
+) -> None:
+    other = ChatSet.objects.create(name="later", rubric=compared.rubric)
+    ChatSetMember.objects.create(chat_set=other, chat=compared.chat(1), split="holdout", position=1)
+    splits = [covered(compared, author_user, split=split) for split in ("dev", "train", "holdout")]
+    assert splits == [19, 10, 10]
+    assert covered(compared, author_user) == sum(splits)
+    (before,) = labelled(chat_set=compared.chat_set, split="", keys=["polite"], user=author_user)
+    assert before.n == 39
+
+
+def test_before_a_test_nothing_is_told_of_nine_either(
+    compared: Compared, author_user: User, lead_user: User
+) -> None:
+    Consensus.objects.filter(chat=compared.chat(4), criterion=polite()).delete()
+    ask: Any = {"chat_set": compared.chat_set, "split": "holdout", "keys": ["polite", "welcome"]}
+    assert [row.n for row in labelled(**ask, user=lead_user)] == [9, 10]
+    assert [row.n for row in labelled(**ask, user=author_user)] == [0, 0]
 
 
 def test_what_programs_are_told_names_no_chat(tested: DecidedTest) -> None:
