@@ -123,7 +123,7 @@ def version_save(
     Raises FieldProblem without a reason, FaultyPrompt for a text with errors, PromptRefused as
     `prompt_version_add`, NewerVersions where one was saved after `base` that the author has not confirmed.
     """
-    if Criterion.objects.select_for_update().get(pk=criterion.pk).state == Criterion.State.RETIRED:
+    if Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk).state == Criterion.State.RETIRED:
         raise PromptRefused("prompt", f"{criterion.key} is retired: it gets no new versions")
     versions = PromptVersion.objects.filter(criterion=criterion)
     draft = PromptDraft.objects.filter(criterion=criterion, author=author).first()
