@@ -1,6 +1,7 @@
 """Starting a regression test from the page: what it takes and shows is said first; two presses are one."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -282,7 +283,7 @@ def test_the_champion_asked_again_keeps_to_the_terms_of_the_test_not_of_an_old_b
     assert lead.get(ESTIMATE, given).context["estimate"].noise.budget_usd == 2.5
     noise = started(lead, given).noise_run
     assert noise is not None
-    assert (noise.mode, noise.budget_usd, noise.options["on_worker"]) == ("live", 2.5, True)
+    assert (noise.mode, noise.budget_usd, noise.options["on_worker"]) == ("live", Decimal("2.5"), True)
 
 
 @pytest.mark.parametrize("field", ["criterion", "version", "set", "split", "policy", "profile", "budget_usd"])
