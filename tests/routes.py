@@ -243,7 +243,9 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:regression_estimate": (get(AUTHORS), get(AUTHORS, query=TEST)),
     "alignment:regression_detail": (get(AUTHORS), get(AUTHORS, test_id="running_test")),
     "alignment:regression_act": (post(AUTHORS, act="cancel", test_id="running_test"),),
-    "alignment:regression_release": (post(LEADS, {"reason": "It is needed."}),),
+    "alignment:regression_release": (
+        post(LEADS, {"reason": "It is needed."}, says=200),
+    ),  # refused: test again
     "alignment:policy_list": LOOK,
     "alignment:policy_edit": (get(LEADS), post(LEADS, says=200)),  # nothing filled in
     "api_regressions": (get(AUTHORS), post(AUTHORS, API_TEST)),

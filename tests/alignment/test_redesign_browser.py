@@ -44,7 +44,7 @@ def test_by_keyboard_alone_a_criterion_is_split_and_its_labels_carry_over(
     quiet.get_by_role("group", name="New question 1", exact=True).get_by_label("Polite").press("Space")
     quiet.get_by_label("Key").first.press("Enter")
     expect(quiet.get_by_role("heading", name="What happens to Polite")).to_be_visible()
-    expect(quiet.locator(".made").first).to_contain_text("36 labels and 0 decisions carry over.")
+    expect(quiet.locator(".made").first).to_contain_text("36 labels and 0 adjudications carry over.")
     quiet.get_by_role("button", name="Split into 2 questions").press("Enter")
     expect(quiet.get_by_text("Labels carry over only where that is so.")).to_be_visible()
     quiet.get_by_label("I have compared the questions").press("Space")
