@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evaluation.models.runs import Run, RunChat, Verdict
+from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
 from evaluation.selectors.steps import final_rationales
 from labeling.core.importing import in_batches, iso
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
@@ -40,7 +40,7 @@ def _chat_line(chat: Chat, split: str) -> Line:
 
 def runs_to_export(chat_set: ChatSet) -> tuple[list[ExportRun], list[Run]]:
     """The newest finished run of each judge over the set, and the older ones that are left out."""
-    finished = Run.objects.filter(chat_set=chat_set, state__in=(Run.State.DONE, Run.State.DONE_WITH_FAILURES))
+    finished = Run.objects.filter(chat_set=chat_set, state__in=FINISHED)
     finished = finished.exclude(purpose=Run.Purpose.TRY)
     newest: dict[int, Run] = {}
     older: list[Run] = []

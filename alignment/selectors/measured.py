@@ -21,7 +21,7 @@ from alignment.models.reports import Report
 from alignment.selectors.held_out import held_counts
 from alignment.selectors.reports import POLICY
 from evaluation.models.judges import JudgePrompt
-from evaluation.models.runs import Run, RunChat, Verdict
+from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
 from labeling.models.chats import Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User
@@ -29,7 +29,6 @@ from labeling.models.rubric import Criterion
 from labeling.selectors.blind import held_out, reads_holdout
 
 BODY_VERSION = 1
-FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
 # Tries are of texts that nobody has saved; repeats ask the same judge again.
 MEASURING = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION)
 # What makes two judges comparable but for their prompts.

@@ -6,11 +6,10 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import FINISHED, Run, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
 
-FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
 # NB: by name. A try is nobody's verdict; a repeat only tells how much the judge flips.
 COUNTED = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION, Run.Purpose.IMPORT)
 ANSWERED_OTHERWISE = Q(value=True, human=Consensus.State.FALSE) | Q(value=False, human=Consensus.State.TRUE)

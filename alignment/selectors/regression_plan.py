@@ -9,7 +9,7 @@ from django.db.models import Count
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.scope import Scope, narrowed
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import Run
+from evaluation.models.runs import FINISHED, Run
 from evaluation.selectors.prompts import champions
 from labeling.models.chats import ChatSet, Split
 from labeling.models.labels import Consensus
@@ -92,7 +92,7 @@ def set_to_offer(criterion: Criterion | None) -> ChatSet | None:
 
 def finished_runs(*, most: int | None = 100) -> list[Run]:
     """Runs that may stand for the champion, newest first: a LACE judge's, over a set, at their end."""
-    done = Run.objects.filter(
-        state__in=(Run.State.DONE, Run.State.DONE_WITH_FAILURES), chat_set__isnull=False, judge__kind="lace"
-    ).exclude(purpose=Run.Purpose.TRY)
+    done = Run.objects.filter(state__in=FINISHED, chat_set__isnull=False, judge__kind="lace").exclude(
+        purpose=Run.Purpose.TRY
+    )
     return list(done.select_related("judge", "chat_set").order_by("-id")[:most])

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Coalesce
 
-from evaluation.models.runs import Run, RunChat, Verdict
+from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
 from evaluation.selectors.steps import final_rationales
 from labeling.models.rubric import Criterion
 
-FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
 # NB: by name, so that a trial of a prompt is never shown to raters as the judge's view.
 SHOWN = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 
-import numpy as np
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -14,10 +13,9 @@ from alignment.selectors.newest import judged
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Verdict
 from evaluation.runner.units import core_chat
-from evaluation.selectors.leaks import MEASURED, measured_chats
+from evaluation.selectors.leaks import MEASURED, nearly_measured
 from evaluation.selectors.steps import final_rationales
 from labeling.core.safe_text import cited_turns
-from labeling.core.sampling import has_near
 from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Adjudication, Label, RaterNote
 from labeling.models.people import User
@@ -63,20 +61,8 @@ def train_disagreements(
     rows = judged(criterion=criterion, champion=champion).parted
     rows = rows.filter(chat__in=train_chats(user=user).values("pk")).order_by("chat_id")
     found = [Parted(row, not row.value) for row in rows.select_related("chat__topic")]
-    twins = _near_twins([one.verdict.chat for one in found])
+    twins = nearly_measured([one.verdict.chat for one in found])
     return [one for one in found if one.verdict.chat_id not in twins]
-
-
-def _near_twins(chats: Sequence[Chat]) -> set[int]:
-    """The ids of those that are nearly a chat that judges are measured on."""
-    hashes = {chat.pk: chat.near_hash for chat in chats if chat.near_hash is not None}
-    if not hashes:
-        return set()
-    measured = measured_chats().filter(near_hash__isnull=False)
-    others = np.fromiter(
-        measured.values_list("near_hash", flat=True).iterator(chunk_size=10_000), dtype=np.int64
-    )
-    return {pk for pk, near in hashes.items() if has_near(near, others)}
 
 
 def chosen(found: Sequence[Parted], *, most: int) -> list[Parted]:
@@ -138,5 +124,5 @@ def open_notes(*, criterion: Criterion, user: User | AnonymousUser) -> list[Rate
         kind=RaterNote.Kind.UNCLEAR, criterion=criterion, settled_at=None, chat__in=train_chats(user=user)
     )
     rows = list(notes.select_related("chat"))
-    twins = _near_twins([row.chat for row in rows])
+    twins = nearly_measured([row.chat for row in rows])
     return [row for row in rows if row.chat_id not in twins][:MOST_NOTES]

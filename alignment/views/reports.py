@@ -21,7 +21,7 @@ from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope, requested_scope
-from evaluation.models.runs import Run
+from evaluation.models.runs import FINISHED, Run
 from evaluation.selectors.runs import runs_open_to
 from labeling.access import permission_or_404
 from labeling.models.chats import Chat, ChatSet
@@ -137,7 +137,7 @@ def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
 def chat_newest(request: HttpRequest, chat_id: int) -> HttpResponse:
     """The chat in the newest finished run that judged it, from pages that know no runs."""
     row = get_object_or_404(chats_shown(user=request.user), pk=chat_id)
-    done = Run.objects.filter(state__in=(Run.State.DONE, Run.State.DONE_WITH_FAILURES), run_chats__chat=row)
+    done = Run.objects.filter(state__in=FINISHED, run_chats__chat=row)
     run = done.exclude(purpose=Run.Purpose.TRY).order_by("-pk").first()
     if run is None:
         messages.info(request, "No finished run has judged this chat yet.")

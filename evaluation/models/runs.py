@@ -81,6 +81,10 @@ class Run(models.Model):
         return self.units_total - self.units_done - self.units_failed
 
 
+# Every unit was worked off: what these runs found may be shown and compared.
+FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
+
+
 class RunChat(models.Model):
     """A chat that a run and every report of it covers, with its split at that time."""
 

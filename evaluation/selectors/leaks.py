@@ -1,6 +1,6 @@
 """Which passages of a prompt stand in chats of dev or holdout; which chat that is, nobody is told."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from evaluation.core.prompts.leaks import Shingles, leaked_passages, shingles_of
 from labeling.core.importing import in_batches
+from labeling.core.sampling import has_near
 from labeling.models.chats import Chat, ChatSetMember, Split
 
 # The judge is measured on these; a prompt with words or examples from them would know the answer.
@@ -33,6 +34,16 @@ def measured_chats() -> QuerySet[Chat]:
     """The chats that are dev or holdout in any set."""
     membership = ChatSetMember.objects.filter(chat=OuterRef("pk"), split__in=MEASURED)
     return Chat.objects.filter(Exists(membership))
+
+
+def nearly_measured(chats: Iterable[Chat]) -> set[int]:
+    """The ids of those whose messages are nearly those of a dev or holdout chat; at most one query."""
+    hashes = {chat.pk: chat.near_hash for chat in chats if chat.near_hash is not None}
+    if not hashes:
+        return set()
+    near = measured_chats().filter(near_hash__isnull=False).values_list("near_hash", flat=True)
+    others = np.fromiter(near.iterator(chunk_size=10_000), dtype=np.int64)
+    return {pk for pk, one in hashes.items() if has_near(one, others)}
 
 
 def leaks(texts: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
@@ -11,11 +10,10 @@ from evaluation.core.examples import ExampleShape, check_example, check_mixture
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.prompts import sections
 from evaluation.models.prompts import FewShotExample, PromptVersion
-from evaluation.selectors.leaks import MEASURED, measured_chats
+from evaluation.selectors.leaks import MEASURED, measured_chats, nearly_measured
 from evaluation.selectors.prompts import newest_versions, next_number, tried_version
 from evaluation.services.prompts import champions_ensure
 from labeling.core.problems import FieldProblem, InputProblem, shown
-from labeling.core.sampling import has_near
 from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -212,16 +210,14 @@ def _check_resemblance(examples: Sequence[ExampleChoice]) -> None:
     """No chat has the same or nearly the same messages as one of dev or holdout; which one is not told."""
     if not examples:
         return
-    measured = measured_chats()
     hashes = [example.chat.content_hash for example in examples]
-    same = set(measured.filter(content_hash__in=hashes).values_list("content_hash", flat=True))
-    near = measured.filter(near_hash__isnull=False).values_list("near_hash", flat=True)
-    others = np.fromiter(near.iterator(chunk_size=10_000), dtype=np.int64)
+    same = set(measured_chats().filter(content_hash__in=hashes).values_list("content_hash", flat=True))
+    near = nearly_measured([example.chat for example in examples])
     for index, example in enumerate(examples):
         chat = example.chat
         if chat.content_hash in same:
             raise _chat_refused(index, example, "has the same messages as a chat of dev or holdout")
-        if chat.near_hash is not None and has_near(chat.near_hash, others):
+        if chat.pk in near:
             raise _chat_refused(index, example, "is nearly the same as a chat of dev or holdout")
 
 
