@@ -2,6 +2,9 @@
 
 import os
 import shutil
+import threading
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
@@ -59,6 +62,23 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail."""
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.fixture(autouse=True)
+def nothing_on_its_way(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The database is emptied only when the live server has answered what a closed page had still asked.
+
+    A request in flight would hold locks that the flush waits for, or write rows that the next test meets.
+    """
+    if "live_server" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("transactional_db")
+    yield
+    deadline = time.monotonic() + 30
+    while connections := [one for one in threading.enumerate() if "process_request_thread" in one.name]:
+        assert time.monotonic() < deadline, f"the live server still answers: {connections}"
+        time.sleep(0.01)
 
 
 @pytest.fixture(scope="session")
