@@ -1,0 +1,106 @@
+"""How far a judge's stated probabilities can be taken at their word: Brier score, reliability, ECE."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import brier_score_loss
+
+BINS = 10
+MINIMUM_VERDICTS = 100
+
+FEW_VERDICTS = f"a reliability diagram needs {MINIMUM_VERDICTS} verdicts with a probability"
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Verdicts whose probability of True lies in [low, high), the last bin in [low, 1].
+
+    Parameters
+    ----------
+    n : verdicts.
+    stated : mean stated probability.
+    observed : share that people answered True.
+    """
+
+    low: float
+    high: float
+    n: int
+    stated: float
+    observed: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """`brier` of all verdicts; `bins` without the empty ones and their `ece`, or the reason why none."""
+
+    n: int
+    brier: float | None
+    bins: tuple[ReliabilityBin, ...] = ()
+    ece: float | None = None
+    reason: str = ""
+
+
+def reliability(
+    human_true: NDArray[np.bool_], p_true: NDArray[np.float64], *, bins: int = BINS
+) -> Reliability:
+    """Compare stated probabilities of True with what people answered.
+
+    Parameters
+    ----------
+    human_true : shape (verdicts,), what people answered.
+    p_true : shape (verdicts,), the judge's probability of True, in [0, 1].
+    bins : of equal width.
+
+    Returns
+    -------
+    Reliability : the Brier score alone below 100 verdicts; nothing without one.
+
+    Notes
+    -----
+    Brier (1950), Mon Weather Rev 78:1. Expected calibration error, sum of n_b / n |observed - stated|: Guo et
+    al. (2017), arXiv 1706.04599.
+
+    Examples
+    --------
+    >>> round(reliability(np.array([0, 1, 1, 0]) == 1, np.array([0.1, 0.9, 0.8, 0.3])).brier, 4)
+    0.0375
+    """
+    n = int(p_true.size)
+    if n == 0:
+        return Reliability(0, None, reason="no verdict with a probability")
+    brier = float(brier_score_loss(human_true, p_true, labels=[False, True], pos_label=True))
+    if n < MINIMUM_VERDICTS:
+        return Reliability(n, brier, reason=FEW_VERDICTS)
+    filled = reliability_bins(human_true, p_true, bins=bins)
+    return Reliability(n, brier, filled, expected_calibration_error(filled))
+
+
+def reliability_bins(
+    human_true: NDArray[np.bool_], p_true: NDArray[np.float64], *, bins: int = BINS
+) -> tuple[ReliabilityBin, ...]:
+    """The bins that hold a verdict, lowest first; a probability of 1 belongs to the last bin.
+
+    >>> reliability_bins(np.array([True, False]), np.array([1.0, 0.95]))
+    (ReliabilityBin(low=0.9, high=1.0, n=2, stated=0.975, observed=0.5),)
+    """
+    places = np.minimum((p_true * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(places, minlength=bins)
+    stated = np.bincount(places, weights=p_true, minlength=bins)
+    observed = np.bincount(places, weights=human_true, minlength=bins)
+    return tuple(
+        ReliabilityBin(
+            place / bins,
+            (place + 1) / bins,
+            int(counts[place]),
+            float(stated[place] / counts[place]),
+            float(observed[place] / counts[place]),
+        )
+        for place in np.flatnonzero(counts).tolist()
+    )
+
+
+def expected_calibration_error(bins: tuple[ReliabilityBin, ...]) -> float | None:
+    """Mean distance of `observed` from `stated`, weighted by n. None without a verdict."""
+    n = sum(one.n for one in bins)
+    return sum(one.n * abs(one.observed - one.stated) for one in bins) / n if n else None

@@ -1,0 +1,56 @@
+"""Stated probabilities against what people answered."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alignment.core.reliability import (
+    FEW_VERDICTS,
+    expected_calibration_error,
+    reliability,
+    reliability_bins,
+)
+
+STATED = np.array([0.05, 0.15, 0.55, 0.65, 0.75, 0.85, 0.85, 0.95, 0.95, 1.0])
+ANSWERED = np.array([0, 0, 1, 1, 1, 0, 1, 1, 1, 1]) == 1
+
+
+def test_the_brier_score_equals_scikit_learns_example() -> None:
+    # scikit-learn 1.9.1, docstring of brier_score_loss.
+    found = reliability(np.array([False, True, True, False]), np.array([0.1, 0.9, 0.8, 0.3]))
+    assert found.brier == pytest.approx(0.0375, abs=1e-12)
+
+
+def test_the_calibration_error_follows_its_definition() -> None:
+    # Guo et al. 2017; a probability of 1 belongs to the last bin.
+    bins = reliability_bins(ANSWERED, STATED)
+    assert expected_calibration_error(bins) == pytest.approx(0.205, abs=1e-12)
+    assert [(one.low, one.n) for one in bins][-1] == (0.9, 3)
+
+
+def test_below_a_hundred_verdicts_there_is_a_brier_score_and_no_diagram() -> None:
+    found = reliability(ANSWERED, STATED)
+    assert (found.bins, found.ece, found.reason) == ((), None, FEW_VERDICTS)
+    assert reliability(np.tile(ANSWERED, 10), np.tile(STATED, 10)).ece == pytest.approx(0.205, abs=1e-12)
+
+
+def test_one_class_has_a_brier_score() -> None:
+    assert reliability(np.array([True, True]), np.array([1.0, 0.0])).brier == 0.5
+
+
+def test_nothing_is_undefined() -> None:
+    found = reliability(np.array([], dtype=bool), np.array([]))
+    assert (found.n, found.brier, found.bins, found.ece) == (0, None, (), None)
+    assert expected_calibration_error(()) is None
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=1, max_size=300))
+def test_every_verdict_is_in_one_bin_that_holds_its_probability(rows: list[tuple[bool, float]]) -> None:
+    answered, stated = np.array([one[0] for one in rows]), np.array([one[1] for one in rows])
+    bins = reliability_bins(answered, stated)
+    assert sum(one.n for one in bins) == len(rows)
+    assert all(one.low - 1e-9 <= one.stated <= one.high + 1e-9 for one in bins)
+    error = expected_calibration_error(bins)
+    assert error is not None
+    assert 0 <= error <= 1
