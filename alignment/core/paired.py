@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import bdtrc
 
 from alignment.core.estimates import Interval
-from alignment.core.intervals import normal_quantile
+from alignment.core.intervals import normal_quantile, wilson
 
 Floats = NDArray[np.float64]
 
@@ -100,6 +100,32 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(p) for p in adjusted]
 
 
+def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p values, in the order given, that control false discoveries whatever the dependence.
+
+    Parameters
+    ----------
+    p_values : of one family of tests, each in [0, 1].
+
+    Notes
+    -----
+    Benjamini & Yekutieli (2001), Ann Stat 29:1165: step-up, p n (1 + 1/2 + ... + 1/n) / rank. Not SciPy's
+    `false_discovery_control`: importing `scipy.stats` takes longer than a stored report.
+
+    Examples
+    --------
+    >>> [round(p, 4) for p in benjamini_yekutieli([0.01, 0.04, 0.03])]
+    [0.055, 0.0733, 0.0733]
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    ranks = np.arange(1, len(values) + 1)
+    order = np.argsort(values, kind="stable")
+    steps = values[order] * len(values) * (1 / ranks).sum() / ranks
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1.0)
+    return [float(p) for p in adjusted]
+
+
 def tango_z(first: ArrayLike, second: ArrayLike, n: ArrayLike, *, at: float) -> Floats:
     """Tango's score statistic of the paired difference (first - second) / n against the true difference `at`.
 
@@ -177,3 +203,46 @@ def _bound(table: PairedTable, z: float, *, towards: int) -> float:
         return float(tango_z(table.first, table.second, table.n, at=at)) - z
 
     return float(brentq(away, *sorted((observed, end)), xtol=1e-10))
+
+
+def newcombe_interval(table: PairedTable, *, confidence: float = 0.95) -> Interval | None:
+    """Newcombe's interval of the paired difference: both Wilson intervals, joined by their correlation.
+
+    With p the shares, l and u their Wilson bounds and phi the correlation (numerator less n / 2 where it is
+    positive): low = d - sqrt((p1 - l1)^2 - 2 phi (p1 - l1)(u2 - p2) + (u2 - p2)^2), high likewise.
+
+    Returns
+    -------
+    Interval or None : None without a chat.
+
+    Notes
+    -----
+    Newcombe (1998), Stat Med 17:2635, method 10.
+
+    Examples
+    --------
+    >>> found = newcombe_interval(PairedTable(both=20, first=12, second=2, neither=16))
+    >>> round(found.low, 4), round(found.high, 4)
+    (0.0562, 0.3292)
+    """
+    if table.difference is None:
+        return None
+    one, other = table.both + table.first, table.both + table.second
+    first, second = (wilson(right, table.n, confidence=confidence) for right in (one, other))
+    assert first and second  # noqa: S101  n > 0
+    phi = _phi(table)
+    below = (one / table.n - first.low, second.high - other / table.n)
+    above = (first.high - one / table.n, other / table.n - second.low)
+    low, high = (math.sqrt(a * a - 2 * phi * a * b + b * b) for a, b in (below, above))
+    return Interval(max(-1.0, table.difference - low), min(1.0, table.difference + high))
+
+
+def _phi(table: PairedTable) -> float:
+    """Correlation of the two answers, its numerator corrected for continuity; 0 where a margin is empty."""
+    a, b, c, d = table.both, table.first, table.second, table.neither
+    margins = (a + b) * (c + d) * (a + c) * (b + d)
+    if not margins:
+        return 0.0
+    numerator = a * d - b * c
+    corrected = max(numerator - table.n / 2, 0) if numerator > 0 else numerator
+    return float(corrected / math.sqrt(margins))

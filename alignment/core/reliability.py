@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import brier_score_loss
 
 BINS = 10
 MINIMUM_VERDICTS = 100
@@ -69,7 +68,7 @@ def reliability(
     n = int(p_true.size)
     if n == 0:
         return Reliability(0, None, reason="no verdict with a probability")
-    brier = float(brier_score_loss(human_true, p_true, labels=[False, True], pos_label=True))
+    brier = float(np.mean((p_true - human_true) ** 2))
     if n < MINIMUM_VERDICTS:
         return Reliability(n, brier, reason=FEW_VERDICTS)
     filled = reliability_bins(human_true, p_true, bins=bins)

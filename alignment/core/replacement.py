@@ -4,15 +4,17 @@ The alt-test passes a judge that always says True where nearly all chats are Tru
 Both are shown, the balanced one decides.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import false_discovery_control, ttest_1samp
+from scipy.special import stdtr
 
 from alignment.core.agreement import formulas
 from alignment.core.estimates import Estimate
 from alignment.core.intervals import RESAMPLES, bootstrap_estimate, patterns, resample_chats
+from alignment.core.paired import benjamini_yekutieli
 
 MINIMUM_RATERS = 3
 MINIMUM_CHATS = 30
@@ -131,7 +133,7 @@ def replacement(
         return Replacement((), FEW_RATERS)
     sides = [_sides(labels[comparable[:, j]], judge[comparable[:, j]], int(j)) for j in raters]
     p_values = [_p_value(side, epsilon) for side in sides]
-    adjusted = false_discovery_control(p_values, method="by")
+    adjusted = benjamini_yekutieli(p_values)
     return Replacement(
         tuple(
             RaterCase(
@@ -139,7 +141,7 @@ def replacement(
                 chats=side.rows.shape[0],
                 advantage=side.advantage,
                 p_value=p_value,
-                wins=bool(corrected <= FALSE_DISCOVERIES),
+                wins=corrected <= FALSE_DISCOVERIES,
                 gap=_gap(side.rows, seed=seed + side.rater, resamples=resamples),
             )
             for side, p_value, corrected in zip(sides, p_values, adjusted, strict=True)
@@ -178,7 +180,8 @@ def _p_value(side: _Sides, epsilon: float) -> float:
     leads = (closer <= 0).astype(np.float64) - (closer >= 0)
     if (leads == leads[0]).all():
         return 0.0 if leads[0] < epsilon else 1.0
-    return float(ttest_1samp(leads, epsilon, alternative="less").pvalue)
+    error = leads.std(ddof=1) / math.sqrt(leads.size)
+    return float(stdtr(leads.size - 1, (leads.mean() - epsilon) / error))
 
 
 def _gap(rows: NDArray[np.int64], *, seed: int, resamples: int) -> Estimate:

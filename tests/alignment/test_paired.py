@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, false_discovery_control, norm
 from statsmodels.stats.multitest import multipletests
 
-from alignment.core.paired import PairedTable, holm, mcnemar_midp, tango_interval, tango_z
+from alignment.core.paired import (
+    PairedTable,
+    benjamini_yekutieli,
+    holm,
+    mcnemar_midp,
+    tango_interval,
+    tango_z,
+)
 
 counts = st.integers(0, 60)
 
@@ -113,3 +120,10 @@ def test_holm_equals_statsmodels(p_values: list[float]) -> None:
 
 def test_a_family_of_no_tests_is_empty() -> None:
     assert holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_benjamini_yekutieli_equals_scipy(p_values: list[float]) -> None:
+    assert benjamini_yekutieli(p_values) == pytest.approx(
+        false_discovery_control(p_values, method="by").tolist()
+    )

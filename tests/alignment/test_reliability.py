@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import brier_score_loss
 
 from alignment.core.reliability import (
     FEW_VERDICTS,
@@ -33,6 +34,13 @@ def test_below_a_hundred_verdicts_there_is_a_brier_score_and_no_diagram() -> Non
     found = reliability(ANSWERED, STATED)
     assert (found.bins, found.ece, found.reason) == ((), None, FEW_VERDICTS)
     assert reliability(np.tile(ANSWERED, 10), np.tile(STATED, 10)).ece == pytest.approx(0.205, abs=1e-12)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=1, max_size=50))
+def test_the_brier_score_equals_scikit_learns(rows: list[tuple[bool, float]]) -> None:
+    answered, stated = np.array([one[0] for one in rows]), np.array([one[1] for one in rows])
+    theirs = brier_score_loss(answered, stated, labels=[False, True], pos_label=True)
+    assert reliability(answered, stated).brier == pytest.approx(theirs, abs=1e-12)
 
 
 def test_one_class_has_a_brier_score() -> None:
