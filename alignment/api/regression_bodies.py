@@ -160,6 +160,7 @@ class RegressionOutput(RegressionRowOutput):
     more_labels = serializers.IntegerField(allow_null=True)
     criteria = serializers.ListField(child=serializers.DictField())
     pooled = serializers.DictField(allow_null=True)
+    bootstrap = serializers.DictField(allow_null=True, help_text="Seed and resamples behind the intervals.")
     runs = RunsOutput(many=True)
 
 
@@ -223,7 +224,8 @@ def regression_body(test: RegressionTest) -> dict[str, Any]:
         "more_labels": None,
         "criteria": [],
         "pooled": None,
-        **{name: found[name] for name in ("more_labels", "criteria", "pooled") if name in found},
+        "bootstrap": None,
+        **{name: found[name] for name in ("more_labels", "criteria", "pooled", "bootstrap") if name in found},
         **regression_row(test),
         "policy": test.policy_id,
         "run": test.candidate_run_id,
