@@ -162,6 +162,9 @@ class RegressionOutput(RegressionRowOutput):
     pooled = serializers.DictField(allow_null=True)
     bootstrap = serializers.DictField(allow_null=True, help_text="Seed and resamples behind the intervals.")
     runs = RunsOutput(many=True)
+    seconds_left = serializers.FloatField(
+        allow_null=True, help_text="Of all runs at today's pace; null where none is known."
+    )
 
 
 class LabelledOutput(serializers.Serializer[Any]):
@@ -190,6 +193,9 @@ class EstimateOutput(serializers.Serializer[Any]):
     confirming_calls = serializers.IntegerField(help_text="At most, where the candidate fails.")
     cost_usd = serializers.FloatField(allow_null=True)
     fits_budget = serializers.BooleanField(allow_null=True)
+    seconds = serializers.FloatField(
+        allow_null=True, help_text="At the pace of earlier runs; null with nothing to go by."
+    )
     runs = serializers.DictField(child=serializers.DictField())
     labelled = LabelledOutput(many=True)
     sight = serializers.CharField()
@@ -219,7 +225,7 @@ def regression_row(test: RegressionTest) -> dict[str, Any]:
 
 def regression_body(test: RegressionTest) -> dict[str, Any]:
     """A test with its findings and its runs."""
-    found = regression_answer(test)
+    found, progress = regression_answer(test), regression_progress(test)
     return {
         "more_labels": None,
         "criteria": [],
@@ -231,9 +237,9 @@ def regression_body(test: RegressionTest) -> dict[str, Any]:
         "run": test.candidate_run_id,
         "baseline_run": test.baseline_run_id,
         "runs": [
-            {"what": row.what, "run": row.run.pk, **progress_json(row.progress)}
-            for row in regression_progress(test)["runs"]
+            {"what": row.what, "run": row.run.pk, **progress_json(row.progress)} for row in progress["runs"]
         ],
+        "seconds_left": progress["seconds_left"],
     }
 
 
