@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils import timezone
 
 from alignment.core.estimates import Estimate
 from alignment.core.intervals import proportion
@@ -16,7 +17,7 @@ from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
 from evaluation.runner.execute import ON_WORKER
 from evaluation.selectors import run_page
-from evaluation.selectors.progress import RunProgress, run_progress
+from evaluation.selectors.progress import RunProgress, run_progress, units_a_minute
 from labeling.core import plots
 from labeling.models.chats import Split
 from labeling.models.people import User
@@ -252,7 +253,7 @@ def _waits_for(test: RegressionTest, rows: list[RunRow]) -> str:
 
 
 def _seconds_left(rows: list[RunRow]) -> float | None:
-    """Of all its runs: units left at the pace of those that are worked on now; None where none is."""
-    rate = sum(row.progress.rate for row in rows if row.run.state == Run.State.RUNNING)
+    """For what is left of the runs that go on, at the pace of all the test's runs: they share the workers."""
     left = sum(row.run.units_left for row in rows if row.run.state == Run.State.RUNNING)
+    rate = units_a_minute([row.run for row in rows], now=timezone.now()) if left else 0.0
     return 60 * left / rate if rate else None

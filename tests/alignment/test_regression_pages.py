@@ -1,6 +1,7 @@
 """The pages of regression tests: all of them, one of them, and nobody's chats."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from alignment.core.regression import (
     PairedVerdicts,
@@ -19,9 +21,12 @@ from alignment.core.regression import (
     weigh,
 )
 from alignment.models.regressions import HoldoutOpening, RegressionTest
+from alignment.selectors.regression_page import regression_progress
 from alignment.selectors.regressions import gate_policy, regression_answer
 from alignment.services.policies import policy_in_force
 from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run, Unit
+from labeling.models.chats import Chat
 from labeling.models.people import Role, User
 from tests.alignment.compared import Compared, text_of
 from tests.alignment.quality import polite
@@ -182,3 +187,19 @@ def test_raters_find_no_tests(compared: Compared, client: Client) -> None:
     test = make_test(compared)
     for url in (reverse(LIST), reverse("alignment:regression_detail", args=[test.pk])):
         assert client.get(url).status_code == 404
+
+
+def test_the_time_left_is_told_of_the_candidate_too_once_the_champion_is_through(compared: Compared) -> None:
+    test = make_test(compared)
+    judge, chat_set = compared.run.judge, compared.run.chat_set
+    runs = [
+        Run.objects.create(judge=judge, chat_set=chat_set, units_total=40, units_done=done, state=state)
+        for done, state in ((40, Run.State.DONE), (0, Run.State.RUNNING))
+    ]
+    ended = timezone.now() - timedelta(seconds=20)
+    Unit.objects.bulk_create(
+        Unit(run=runs[0], chat=chat, group=0, state="done", finished_at=ended)
+        for chat in Chat.objects.all()[:40]
+    )
+    test.baseline_run, test.candidate_run = runs
+    assert regression_progress(test)["seconds_left"] == pytest.approx(20, rel=0.1)
