@@ -160,7 +160,11 @@ class RegressionOutput(RegressionRowOutput):
     more_labels = serializers.IntegerField(allow_null=True)
     criteria = serializers.ListField(child=serializers.DictField())
     pooled = serializers.DictField(allow_null=True)
+    bootstrap = serializers.DictField(allow_null=True, help_text="Seed and resamples behind the intervals.")
     runs = RunsOutput(many=True)
+    seconds_left = serializers.FloatField(
+        allow_null=True, help_text="Of all runs at today's pace; null where none is known."
+    )
 
 
 class LabelledOutput(serializers.Serializer[Any]):
@@ -189,6 +193,9 @@ class EstimateOutput(serializers.Serializer[Any]):
     confirming_calls = serializers.IntegerField(help_text="At most, where the candidate fails.")
     cost_usd = serializers.FloatField(allow_null=True)
     fits_budget = serializers.BooleanField(allow_null=True)
+    seconds = serializers.FloatField(
+        allow_null=True, help_text="At the pace of earlier runs; null with nothing to go by."
+    )
     runs = serializers.DictField(child=serializers.DictField())
     labelled = LabelledOutput(many=True)
     sight = serializers.CharField()
@@ -218,20 +225,21 @@ def regression_row(test: RegressionTest) -> dict[str, Any]:
 
 def regression_body(test: RegressionTest) -> dict[str, Any]:
     """A test with its findings and its runs."""
-    found = regression_answer(test)
+    found, progress = regression_answer(test), regression_progress(test)
     return {
         "more_labels": None,
         "criteria": [],
         "pooled": None,
-        **{name: found[name] for name in ("more_labels", "criteria", "pooled") if name in found},
+        "bootstrap": None,
+        **{name: found[name] for name in ("more_labels", "criteria", "pooled", "bootstrap") if name in found},
         **regression_row(test),
         "policy": test.policy_id,
         "run": test.candidate_run_id,
         "baseline_run": test.baseline_run_id,
         "runs": [
-            {"what": row.what, "run": row.run.pk, **progress_json(row.progress)}
-            for row in regression_progress(test)["runs"]
+            {"what": row.what, "run": row.run.pk, **progress_json(row.progress)} for row in progress["runs"]
         ],
+        "seconds_left": progress["seconds_left"],
     }
 
 

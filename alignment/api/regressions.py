@@ -126,6 +126,7 @@ class RegressionEstimate(APIView):
                     "confirming_calls": found.confirming,
                     "cost_usd": None if cost is None else float(cost),
                     "fits_budget": found.fits_budget,
+                    "seconds": found.seconds,
                     "runs": {name: run.as_json() for name, run in found.runs},
                     "labelled": [
                         {

@@ -1,6 +1,7 @@
 """Forms of regression tests: starting one, and releasing against the gate's answer."""
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
@@ -52,7 +53,7 @@ class PolicyChoice(OneChoice):
 
 
 class StartForm(forms.Form):
-    """What every test has; `wish` is what it amounts to once it is valid. Subclasses name the candidate.
+    """What every test has; `wish` is what it amounts to once it is valid. The two kinds name the candidate.
 
     Another policy than the one in force is for those who release: it says who may release what it passes.
     """
@@ -96,18 +97,15 @@ class StartForm(forms.Form):
                 field = cast(ProfileChoice, self.fields[name])
                 field.queryset = JudgeProfile.objects.order_by("-is_default", "name")
 
-    def clean(self) -> dict[str, Any]:
-        """Put it together; what cannot be read is an error of its field."""
+    def _cleaned(self, wish: Callable[[dict[str, Any]], Wish]) -> dict[str, Any]:
+        """Put `wish` together from what was chosen; what cannot be read is an error of its field."""
         given = dict(super().clean() or {})
         if not self.errors:
             try:
-                self.wish = self._wish(given)
+                self.wish = wish(given)
             except FieldProblem as problem:
                 self.add_error("profile", f"its recipe cannot be read: {problem}")
         return given
-
-    def _wish(self, given: dict[str, Any]) -> Wish:
-        raise NotImplementedError
 
     def _choice(self, given: dict[str, Any], **more: Any) -> RegressionChoice:
         """What both kinds of test choose alike. Raises FieldProblem for a recipe that cannot be read."""
@@ -168,6 +166,10 @@ class PromptTestForm(StartForm):
         """Whether a criterion is chosen that has no version beside its champion."""
         return bool(self["criterion"].value()) and not self.versions
 
+    def clean(self) -> dict[str, Any]:
+        """And what test it amounts to."""
+        return self._cleaned(self._wish)
+
     def _wish(self, given: dict[str, Any]) -> Wish:
         candidate = next(row for row in self.versions if row.number == given["version"])
         return Wish(choice=self._choice(given), candidate=candidate)
@@ -213,6 +215,10 @@ class JudgeTestForm(StartForm):
         self.finished = {run.pk: run for run in finished_runs()}
         runs = cast(forms.TypedChoiceField, self.fields["baseline_run"])
         runs.choices = [("", "none: ask the champion today"), *map(_run_option, self.finished.values())]
+
+    def clean(self) -> dict[str, Any]:
+        """And what test it amounts to."""
+        return self._cleaned(self._wish)
 
     def _wish(self, given: dict[str, Any]) -> Wish:
         _, judge = profile_recipe(given["candidate_profile"])

@@ -9,6 +9,7 @@ from alignment.core.regression import Decision, Evidence, Gate, confirm, decide,
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.paired import judge_codes
 from alignment.selectors.regressions import evidence_of, gate_policy
+from alignment.selectors.reports import SEED
 from evaluation.models.runs import Run
 from evaluation.runner.execute import ON_WORKER
 from evaluation.services.control import run_ring
@@ -90,7 +91,7 @@ def _second_run(first: Run) -> Run:
 def _settle(test: RegressionTest, evidence: Evidence, decision: Decision) -> None:
     test.result = decision.gate.value
     test.reasons = list(decision.reasons)
-    test.body = regression_body(evidence, decision, noise=_noise(test))
+    test.body = regression_body(evidence, decision, seed=SEED, noise=_noise(test))
     _close(test, RegressionTest.State.DONE)
 
 

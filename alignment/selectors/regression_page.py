@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
+from django.utils import timezone
 
 from alignment.core.estimates import Estimate
 from alignment.core.intervals import proportion
@@ -16,7 +17,7 @@ from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
 from evaluation.runner.execute import ON_WORKER
 from evaluation.selectors import run_page
-from evaluation.selectors.progress import RunProgress, run_progress
+from evaluation.selectors.progress import RunProgress, run_progress, units_a_minute
 from labeling.core import plots
 from labeling.models.chats import Split
 from labeling.models.people import User
@@ -28,11 +29,17 @@ RUNS = (
     ("noise_run", "Champion again"),
     ("confirm_run", "Candidate again"),
 )
-RATES = (
-    ("balanced_accuracy", "Balanced accuracy"),
-    ("tpr", "TPR, people said True"),
-    ("tnr", "TNR, people said False"),
-)
+RATES = ("balanced_accuracy", "tpr", "tnr")
+# Read side by side, never one alone: where nearly all chats are True, kappa is low and AC1 high.
+BEYOND_CHANCE = ("gwet_ac1", "kappa")
+NAMES = {
+    "right": "Right, share of chats",
+    "balanced_accuracy": "Balanced accuracy",
+    "tpr": "TPR, people said True",
+    "tnr": "TNR, people said False",
+    "gwet_ac1": "AC1",
+    "kappa": "Cohen κ",
+}
 CELLS = ("still_right", "broken", "fixed", "still_wrong")
 LANE = 15  # px between the dot of before and the one of after
 
@@ -181,29 +188,37 @@ def _cells(test: RegressionTest, key: str) -> dict[str, str]:
 def _rates(found: dict[str, Any]) -> list[dict[str, Any]]:
     """Rows of before and after on one axis; the share right first, as the gate looks at it."""
     n = found["n"]
-    right = {
-        "name": "Right, share of chats",
-        "before": proportion(found["still_right"] + found["broken"], n, reason="no chat").as_json(),
-        "after": proportion(found["still_right"] + found["fixed"], n, reason="no chat").as_json(),
-        "change": found["change"],
-    }
-    rates = [
-        {"name": name, "before": found["before"][key], "after": found["after"][key]} for key, name in RATES
-    ]
-    rows = [right, *rates]
-    for row in rows:
-        ceiling = found["ceiling"] if row["name"] == "Balanced accuracy" else None
-        row["plot"] = _plot(row, ceiling)
+    before, after = (
+        {**found[side], "right": proportion(right, n, reason="no chat").as_json()}
+        for side, right in (
+            ("before", found["still_right"] + found["broken"]),
+            ("after", found["still_right"] + found["fixed"]),
+        )
+    )
+    # A test that was decided before these were counted has none of them stored.
+    keys = ("right", *RATES, *(key for key in BEYOND_CHANCE if key in before))
+    rows = [{"name": NAMES[key], "before": _told(before, key), "after": _told(after, key)} for key in keys]
+    rows[0]["change"] = found["change"]
+    for key, row in zip(keys, rows, strict=True):
+        ceiling = found["ceiling"] if key == "balanced_accuracy" else None
+        row["plot"] = _plot(row, goal=key in RATES, ceiling=ceiling)
         row["points"] = _points(row["before"]["value"], row["after"]["value"])
     return rows
 
 
-def _plot(row: dict[str, Any], ceiling: float | None) -> plots.Plot:
+def _told(side: dict[str, Any], key: str) -> dict[str, Any]:
+    """A statistic of one side; `why` says what a reader has to know where it has no interval."""
+    undefined = side.get("undefined", {})
+    why = side[key].get("flag") or undefined.get(key) or undefined.get(f"{key}.interval") or ""
+    return {**side[key], "why": why}
+
+
+def _plot(row: dict[str, Any], *, goal: bool, ceiling: float | None) -> plots.Plot:
     lanes = [
         plots.Lane(f"{row['name']}, champion", _estimate(row["before"]), who="before"),
         plots.Lane(f"{row['name']}, candidate", _estimate(row["after"]), big=True, ceiling=ceiling),
     ]
-    return plots.plot(lanes, goal=row["name"] != "Right, share of chats", padding=LANE)
+    return plots.plot(lanes, goal=goal, padding=LANE)
 
 
 def _estimate(told: dict[str, Any]) -> plots.Estimate:
@@ -238,7 +253,7 @@ def _waits_for(test: RegressionTest, rows: list[RunRow]) -> str:
 
 
 def _seconds_left(rows: list[RunRow]) -> float | None:
-    """Of all its runs: units left at the pace of those that are worked on now; None where none is."""
-    rate = sum(row.progress.rate for row in rows if row.run.state == Run.State.RUNNING)
+    """For what is left of the runs that go on, at the pace of all the test's runs: they share the workers."""
     left = sum(row.run.units_left for row in rows if row.run.state == Run.State.RUNNING)
+    rate = units_a_minute([row.run for row in rows], now=timezone.now()) if left else 0.0
     return 60 * left / rate if rate else None

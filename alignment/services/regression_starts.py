@@ -130,6 +130,12 @@ class RegressionEstimate:
         return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
 
     @property
+    def seconds(self) -> float | None:
+        """What the calls take at the pace of earlier runs; None where one of these runs has no such pace."""
+        known = [run.seconds for _, run in self.runs if run.calls]
+        return None if None in known else sum(seconds for seconds in known if seconds is not None)
+
+    @property
     def budget_usd(self) -> Decimal | None:
         """The cap of each run."""
         return self.candidate.budget_usd

@@ -21,6 +21,7 @@ from evaluation.runner.drain import Group
 from evaluation.runner.plan import current_prices, judge_groups
 from evaluation.runner.units import core_chat
 from evaluation.runner.walking import Lookups, sample_index, walk_together
+from evaluation.selectors.pace import calls_a_second
 from labeling.models.chats import Chat
 from labeling.models.people import Workspace
 
@@ -43,7 +44,7 @@ class Estimate:
     characters that repeats an earlier prompt's beginning, found on up to 200 chats (None without a call).
     Only `walked` chats were looked at: with fewer than `chats` every figure is scaled up from them.
     `cost_usd` is at the mode's price, None where a price is unknown; `fits_budget` is None without a budget
-    or a cost.
+    or a cost. `seconds` is what the calls take at the pace of earlier runs, None with nothing to go by.
     """
 
     chats: int
@@ -59,6 +60,7 @@ class Estimate:
     repeated: Mapping[Layout, float | None]
     mode: str = Run.Mode.LIVE
     budget_usd: Decimal | None = None
+    seconds: float | None = None
 
     @property
     def fits_budget(self) -> bool | None:
@@ -83,6 +85,7 @@ class Estimate:
             "repeated_share": dict(self.repeated),
             "budget_usd": _number(self.budget_usd),
             "fits_budget": self.fits_budget,
+            "seconds": self.seconds,
         }
 
 
@@ -209,6 +212,7 @@ def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int
         mode=Run.Mode(run.mode),
         budget_usd=None if budget is None else budget - run.committed_usd,
         most_chats=most_chats,
+        pace=calls_a_second(run.judge, max_in_flight=run.options.get("max_in_flight")),
     )
 
 
@@ -232,20 +236,23 @@ def plan_estimate(
     budget_usd: Decimal | None = None,
     most_chats: int | None = None,
     asked: set[str] | None = None,
+    pace: float | None = None,
 ) -> Estimate:
     """Walk what a judge would ask about these chats; of more than `most_chats` evenly spaced ones.
 
-    `asked` carries the questions of one plan over to the next: what both ask is asked once.
+    `asked` carries the questions of one plan over to the next: what both ask is asked once. `pace` is in
+    calls a second, of earlier runs that were sent one request a call.
     """
     walked = evenly_spaced(scope.chat_ids, most_chats)
     tally, repetition = _walk(asking, replace(scope, chat_ids=walked), asked)
     scale = len(scope.chat_ids) / len(walked) if walked else 1
     price = None if tally.cost_usd is None else tally.cost_usd * Decimal(scale)
+    calls = round(tally.calls * scale)
     return Estimate(
         chats=len(scope.chat_ids),
         walked=len(walked),
         units=round(tally.units * scale),
-        calls=round(tally.calls * scale),
+        calls=calls,
         reused=round(tally.reused * scale),
         windowed=round(tally.windowed * scale),
         prompt_tokens=round(tally.prompt_tokens * scale),
@@ -255,6 +262,7 @@ def plan_estimate(
         repeated={layout: seen.share for layout, seen in repetition.items()},
         mode=mode,
         budget_usd=budget_usd,
+        seconds=calls / pace if pace and mode == Run.Mode.LIVE else None,
     )
 
 

@@ -1,5 +1,6 @@
 """How far a run is, in numbers that cost the same whatever its size."""
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -70,7 +71,7 @@ def run_progress(run: Run) -> RunProgress:
         cost=Coalesce(Sum("cost_usd"), Decimal(0)),
         unpriced=Count("id", filter=Q(outcome__in=PAID, cost_usd__isnull=True)),
     )
-    rate = _rate(run, now)
+    rate = units_a_minute([run], now=now)
     return RunProgress(
         id=run.pk,
         state=run.state,
@@ -102,9 +103,9 @@ def progress_json(progress: RunProgress) -> dict[str, Any]:
     return body
 
 
-def _rate(run: Run, now: datetime) -> float:
-    """Units a minute, over the last minute or since the first of them ended."""
-    lately = Unit.objects.filter(run=run, finished_at__gte=now - WINDOW)
+def units_a_minute(runs: Collection[Run], *, now: datetime) -> float:
+    """Units that these runs finished, over the last minute or since the first of them ended."""
+    lately = Unit.objects.filter(run__in=runs, finished_at__gte=now - WINDOW)
     found = lately.aggregate(count=Count("id"), first=Min("finished_at"))
     if not found["count"]:
         return 0.0

@@ -11,6 +11,7 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.runner.estimate import Asking, Estimate, Scope, asking_of, plan_estimate
+from evaluation.selectors.pace import calls_a_second
 from evaluation.services.judges import judge_ensure
 from evaluation.services.runs import RunChoice, chosen_criteria, chosen_members, next_replicate
 from labeling.models.chats import ChatSet
@@ -18,7 +19,10 @@ from labeling.models.chats import ChatSet
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a choice amounts to today: the judge, how it asks, the chats, and the next free replicate."""
+    """What a choice amounts to today: the judge, how it asks, the chats, and the next free replicate.
+
+    `pace` is in calls a second, of earlier runs like it; None where there were none.
+    """
 
     fingerprint: str
     asking: Asking
@@ -26,6 +30,7 @@ class Planned:
     next_replicate: int
     mode: Run.Mode = Run.Mode.LIVE
     budget_usd: Decimal | None = None
+    pace: float | None = None
 
     def again(self) -> "Planned":
         """The same judge asked once more."""
@@ -70,6 +75,7 @@ def planned_for(
             next_replicate=next_replicate(judge=row, chat_set=chat_set),
             mode=run.mode,
             budget_usd=run.budget_usd,
+            pace=calls_a_second(row, max_in_flight=run.options.get("max_in_flight")),
         )
         transaction.set_rollback(True)
     return planned
@@ -84,6 +90,7 @@ def planned_as(run: Run, *, budget_usd: Decimal | None) -> Planned:
         chat_ids=list(run.run_chats.values_list("chat_id", flat=True)),
         next_replicate=next_replicate(judge=run.judge, chat_set=run.chat_set),
         budget_usd=budget_usd,
+        pace=calls_a_second(run.judge, max_in_flight=run.options.get("max_in_flight")),
     )
 
 
@@ -103,4 +110,5 @@ def planned_estimate(
         budget_usd=planned.budget_usd,
         most_chats=most_chats,
         asked=asked,
+        pace=planned.pace,
     )

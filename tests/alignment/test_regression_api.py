@@ -81,6 +81,7 @@ def test_the_estimate_names_both_sides_and_keeps_nothing(golden: ChatSet, author
     assert [run["calls"] for run in found["runs"].values()] == [CHATS] * 3
     assert found["labelled"] == [{"criterion": "polite", "true": 55, "false": 55, "blocks": True}]
     assert (found["cost_usd"], found["opens_holdout"], found["opened"]) == (None, False, None)
+    assert found["seconds"] is None
     assert "With 110 labelled chats" in found["sight"]
     assert not Run.objects.exists()
 
@@ -101,8 +102,12 @@ def test_a_test_is_accepted_carried_out_and_answered_as_regress_does(
     answered = regression_answer(test)
     assert {name: done[name] for name in answered} == answered
     assert (done["state"], done["gate"], done["released"]) == ("done", "pass", None)
+    assert (begun["seconds_left"], done["seconds_left"]) == (None, None)
     assert [run["calls"] for run in done["runs"]] == [CHATS, CHATS]
     assert stub.count == 2 * CHATS
+    version_of(mark=OTHER)
+    told = post(author, "api_regression_estimate", {"set": "golden", "criterion": "polite"}).json()
+    assert told["calls"] == CHATS and told["seconds"] > 0
 
 
 def test_the_same_client_id_starts_no_second_test(golden: ChatSet, author: Client, lead: Client) -> None:

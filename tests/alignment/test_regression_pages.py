@@ -1,19 +1,32 @@
 """The pages of regression tests: all of them, one of them, and nobody's chats."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
-from alignment.core.regression import PairedVerdicts, decide, flip_share, regression_body, weigh
+from alignment.core.regression import (
+    PairedVerdicts,
+    decide,
+    flip_share,
+    markdown_summary,
+    regression_body,
+    weigh,
+)
 from alignment.models.regressions import HoldoutOpening, RegressionTest
-from alignment.selectors.regressions import gate_policy
+from alignment.selectors.regression_page import regression_progress
+from alignment.selectors.regressions import gate_policy, regression_answer
 from alignment.services.policies import policy_in_force
 from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run, Unit
+from labeling.models.chats import Chat
 from labeling.models.people import Role, User
 from tests.alignment.compared import Compared, text_of
 from tests.alignment.quality import polite
@@ -30,7 +43,8 @@ def body_of(*criteria: PairedVerdicts) -> dict[str, Any]:
     evidence = weigh(criteria)
     first = criteria[0]
     noise = {first.key: flip_share(first.champion, first.candidate)}
-    return regression_body(evidence, decide(evidence, policy=gate_policy(policy_in_force())), noise=noise)
+    decision = decide(evidence, policy=gate_policy(policy_in_force()))
+    return regression_body(evidence, decision, seed=1, noise=noise)
 
 
 def make_test(compared: Compared, **fields: Any) -> RegressionTest:
@@ -77,6 +91,43 @@ def test_a_decided_test_shows_its_answer_and_the_counts_behind_it(compared: Comp
     ):
         assert words in shown
     assert "Over all criteria" not in shown
+
+
+def test_chance_corrected_agreement_stands_before_and_after_with_intervals(
+    compared: Compared, lead: Client
+) -> None:
+    body = body_of(verdicts(fixed=30, broken=2, right=150, wrong=18))
+    found = body["criteria"][0]
+    shown = page_of(lead, make_test(compared, body=body))
+    assert "AC1 0.52 → 0.80 +28.0 pts" in shown
+    assert "Cohen κ 0.52 → 0.80 +28.0 pts" in shown
+    for side in ("before", "after"):
+        assert found[side]["kappa"]["low"] < found[side]["kappa"]["value"] < found[side]["kappa"]["high"]
+    assert body["bootstrap"] == {"seed": 1, "resamples": 2000}
+
+
+def test_kappa_that_is_not_defined_or_zero_by_construction_says_why(compared: Compared, lead: Client) -> None:
+    """People and champion say True alone: kappa is undefined; the candidate says both: it is 0."""
+    human, old = (np.zeros(40, dtype=np.int8) for _ in range(2))
+    new = np.where(np.arange(40) < 4, 1, 0).astype(np.int8)
+    body = body_of(PairedVerdicts("polite", "simple", human, old, new))
+    shown = page_of(lead, make_test(compared, body=body))
+    why = "– people and the judge gave the same single answer", "0.00 people gave one answer only"
+    assert f"Cohen κ {' '.join(why)}" in shown
+
+
+def test_a_test_decided_before_kappa_was_counted_shows_what_it_stored(
+    compared: Compared, lead: Client
+) -> None:
+    body = body_of(verdicts(right=200))
+    for side in ("before", "after"):
+        for name in ("kappa", "gwet_ac1", "undefined"):
+            del body["criteria"][0][side][name]
+    test = make_test(compared, body=body)
+    shown = page_of(lead, test)
+    assert "Balanced accuracy 1.00 → 1.00" in shown
+    assert "κ" not in shown
+    assert "| – → – |" in markdown_summary(regression_answer(test), title="polite")
 
 
 def test_several_criteria_show_their_mean(compared: Compared, lead: Client) -> None:
@@ -136,3 +187,19 @@ def test_raters_find_no_tests(compared: Compared, client: Client) -> None:
     test = make_test(compared)
     for url in (reverse(LIST), reverse("alignment:regression_detail", args=[test.pk])):
         assert client.get(url).status_code == 404
+
+
+def test_the_time_left_is_told_of_the_candidate_too_once_the_champion_is_through(compared: Compared) -> None:
+    test = make_test(compared)
+    judge, chat_set = compared.run.judge, compared.run.chat_set
+    runs = [
+        Run.objects.create(judge=judge, chat_set=chat_set, units_total=40, units_done=done, state=state)
+        for done, state in ((40, Run.State.DONE), (0, Run.State.RUNNING))
+    ]
+    ended = timezone.now() - timedelta(seconds=20)
+    Unit.objects.bulk_create(
+        Unit(run=runs[0], chat=chat, group=0, state="done", finished_at=ended)
+        for chat in Chat.objects.all()[:40]
+    )
+    test.baseline_run, test.candidate_run = runs
+    assert regression_progress(test)["seconds_left"] == pytest.approx(20, rel=0.1)

@@ -104,6 +104,22 @@ def test_what_was_answered_before_is_told_as_reused(
     assert stub.count - before == found.calls
 
 
+def test_the_time_is_told_at_the_pace_of_earlier_runs_and_not_guessed(golden: ChatSet, lead: Client) -> None:
+    first = lead.get(ESTIMATE, choose(golden))
+    assert first.context["estimate"].seconds is None
+    assert "Time, about no estimate yet: no earlier run of this engine and model –" in words_of(first)
+    carried_out(started(lead, choose(golden)))
+    version_of(mark="Look three times.")
+    told = lead.get(ESTIMATE, choose(golden, version=3, noise="on"))
+    found = told.context["estimate"]
+    assert found.seconds == sum(run.seconds for _, run in found.runs) > 0
+    assert "at the pace of earlier runs of this engine and model" in words_of(told)
+    slower = profile_save(name="reflecting", choice=JudgeChoice("reflection"))
+    assert (
+        lead.get(ESTIMATE, of_judge(golden, candidate_profile=slower.pk)).context["estimate"].seconds is None
+    )
+
+
 def test_a_whole_judge_pays_once_for_what_both_sides_ask(
     golden: ChatSet, stub: StubEndpoint, lead: Client
 ) -> None:

@@ -84,7 +84,7 @@ def decided(test: RegressionTest) -> None:
     evidence = evidence_of(test, candidate=test.candidate_run)
     decision = decide(evidence, policy=gate_policy(test.policy))
     test.state, test.result = "done", decision.gate.value
-    test.reasons, test.body = list(decision.reasons), regression_body(evidence, decision)
+    test.reasons, test.body = list(decision.reasons), regression_body(evidence, decision, seed=1)
     test.finished_at = timezone.now()
     test.save()
 

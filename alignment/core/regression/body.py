@@ -4,30 +4,39 @@ from collections.abc import Mapping
 from typing import Any
 
 from alignment.core.agreement import Confusion
-from alignment.core.estimates import Estimate
+from alignment.core.estimates import Estimate, undefined_reasons
+from alignment.core.intervals import RESAMPLES
+from alignment.core.report.judge_side import judge_statistics
 
 from .evidence import CriterionEvidence, Evidence
 from .gate import Decision
 
+# Of each side, in the order of the page.
+STATISTICS = ("tpr", "tnr", "balanced_accuracy", "gwet_ac1", "kappa")
+
 
 def regression_body(
-    evidence: Evidence, decision: Decision, *, noise: Mapping[str, Estimate] | None = None
+    evidence: Evidence, decision: Decision, *, seed: int, noise: Mapping[str, Estimate] | None = None
 ) -> dict[str, Any]:
-    """What is stored with the result (docs/files.md): counts, tests and intervals.
+    """What is stored with the result (docs/gate.md): counts, tests and intervals.
 
-    `noise` : by criterion key, the share of verdicts that flip when the champion is asked again.
+    Parameters
+    ----------
+    seed : of the chat bootstrap for AC1 and kappa.
+    noise : by criterion key, the share of verdicts that flip when one judge is asked again.
     """
     pooled = evidence.pooled
     return {
         "gate": decision.gate.value,
         "reasons": list(decision.reasons),
         "more_labels": decision.more_labels,
-        "criteria": [_criterion(found, (noise or {}).get(found.key)) for found in evidence.criteria],
+        "criteria": [_criterion(found, (noise or {}).get(found.key), seed) for found in evidence.criteria],
         "pooled": {"chats": pooled.chats, "change": pooled.mean, "error": pooled.error, "z": pooled.z},
+        "bootstrap": {"seed": seed, "resamples": RESAMPLES},
     }
 
 
-def _criterion(found: CriterionEvidence, noise: Estimate | None) -> dict[str, Any]:
+def _criterion(found: CriterionEvidence, noise: Estimate | None, seed: int) -> dict[str, Any]:
     table = found.table
     return {
         "key": found.key,
@@ -41,8 +50,8 @@ def _criterion(found: CriterionEvidence, noise: Estimate | None) -> dict[str, An
         "change": found.difference.as_json(),
         "p_worse": found.p_worse,
         "p_holm": found.p_holm,
-        "before": _side(found, found.before),
-        "after": _side(found, found.after),
+        "before": _side(found, found.before, seed),
+        "after": _side(found, found.after, seed),
         "classes": [
             {
                 "human": side.answer,
@@ -58,13 +67,13 @@ def _criterion(found: CriterionEvidence, noise: Estimate | None) -> dict[str, An
     }
 
 
-def _side(found: CriterionEvidence, table: Confusion) -> dict[str, Any]:
-    """One judge's confusion and rates; `no_verdict` counts answers that are neither True nor False."""
-    tpr, tnr, balanced = found.rates(table)
+def _side(found: CriterionEvidence, table: Confusion, seed: int) -> dict[str, Any]:
+    """One judge's confusion and statistics; `no_verdict` counts answers that are neither True nor False."""
+    every = judge_statistics(table, seed=seed)
+    shown = {name: every[name] for name in STATISTICS}
     return {
         "confusion": {"tp": table.tp, "fn": table.fn, "fp": table.fp, "tn": table.tn},
         "no_verdict": found.n - table.n,
-        "tpr": tpr.as_json(),
-        "tnr": tnr.as_json(),
-        "balanced_accuracy": balanced.as_json(),
+        **{name: estimate.as_json() for name, estimate in shown.items()},
+        "undefined": undefined_reasons(shown),
     }

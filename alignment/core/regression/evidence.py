@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from alignment.core.agreement import Confusion
 from alignment.core.estimates import Estimate
-from alignment.core.intervals import mover_mean, proportion
+from alignment.core.intervals import proportion
 from alignment.core.paired import PairedTable, holm, mcnemar_midp, tango_interval
 from alignment.core.report.data import Codes, HumanCode, JudgeCode
 
@@ -159,12 +159,6 @@ class CriterionEvidence:
     def difference(self) -> Estimate:
         """Candidate's share right minus champion's, with Tango's 95% interval."""
         return Estimate(self.table.difference, tango_interval(self.table), reason="" if self.n else "no chat")
-
-    def rates(self, table: Confusion) -> tuple[Estimate, Estimate, Estimate]:
-        """TPR, TNR and balanced accuracy of one side, with intervals."""
-        tpr = proportion(table.tp, table.human_true, reason="no human True")
-        tnr = proportion(table.tn, table.human_false, reason="no human False")
-        return tpr, tnr, mover_mean(tpr, tnr)
 
 
 @dataclass(frozen=True)

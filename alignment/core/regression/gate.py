@@ -7,6 +7,7 @@ from enum import StrEnum
 from scipy.special import ndtri
 
 from alignment.core.paired import tango_z
+from alignment.core.report.judge_side import judge_rates
 
 from .evidence import ClassChange, CriterionEvidence, Evidence
 from .planning import labels_to_decide
@@ -162,8 +163,9 @@ def _class_loss(side: ClassChange) -> str:
 
 def _floors(found: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
     """A judge that is not worse than its champion may still be no judge."""
-    tpr, tnr, balanced = found.rates(found.after)
-    for name, rate in (("TPR", tpr), ("TNR", tnr)):
+    rates = judge_rates(found.after)
+    balanced = rates["balanced_accuracy"]
+    for name, rate in (("TPR", rates["tpr"]), ("TNR", rates["tnr"])):
         if rate.value is not None and rate.value < policy.floor:
             yield f"{found.key}: {name} {rate.value:.2f} is below the floor {policy.floor:.2f}"
     if balanced.value is None or found.ceiling is None:

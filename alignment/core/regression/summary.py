@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-RATES = (("TPR", "tpr"), ("TNR", "tnr"), ("balanced accuracy", "balanced_accuracy"))
+RATES = (
+    ("TPR", "tpr"),
+    ("TNR", "tnr"),
+    ("balanced accuracy", "balanced_accuracy"),
+    ("AC1", "gwet_ac1"),
+    ("kappa", "kappa"),
+)
 WORDS = {"pass": "Pass", "fail": "Fail", "inconclusive": "Inconclusive"}
 
 
@@ -46,13 +52,14 @@ def junit_xml(answer: Mapping[str, Any], *, title: str) -> str:
 
 
 def _row(found: Mapping[str, Any]) -> list[str]:
-    rates = [f"{_number(found['before'][key])} → {_number(found['after'][key])}" for _, key in RATES]
+    rates = [f"{_number(found['before'].get(key))} → {_number(found['after'].get(key))}" for _, key in RATES]
     counts = [str(found[name]) for name in ("n", "fixed", "broken")]
     return [f"`{found['key']}`", *counts, *rates, _change(found["change"])]
 
 
-def _number(estimate: Mapping[str, Any]) -> str:
-    return "–" if estimate["value"] is None else f"{estimate['value']:.2f}"
+def _number(estimate: Mapping[str, Any] | None) -> str:
+    """Two decimals; a dash where it is undefined, or was not counted when the test was decided."""
+    return "–" if estimate is None or estimate["value"] is None else f"{estimate['value']:.2f}"
 
 
 def _change(estimate: Mapping[str, Any]) -> str:

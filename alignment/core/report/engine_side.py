@@ -22,7 +22,7 @@ class Counted:
     first : the draft's verdict where `reflected`; None = not applicable.
     reflected : a draft was read before the verdict.
     side : whose case the Judge followed: customer, support, neither; '' where there was no debate.
-    passes_when : the answer that is good for the bot.
+    passes_when : the answer that is good for the chatbot.
     suspect : the chat has a flag that it may be hostile.
     n : how many.
     """

@@ -3,6 +3,7 @@
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -207,6 +208,9 @@ def estimate_text(estimate: Estimate) -> str:
         f"completion tokens, {cost}",
         *_layout_lines(estimate),
     ]
+    if estimate.seconds:
+        time_taken = timedelta(seconds=round(estimate.seconds))
+        lines.append(f"about {time_taken} (h:mm:ss) at the pace of earlier runs like it")
     if estimate.walked < estimate.chats:
         lines.append(f"estimated from {estimate.walked:,} of {estimate.chats:,} chats")
     if estimate.windowed:
