@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import pluralize
+from django.utils.text import get_text_list
 from django.views.decorators.http import require_http_methods
 
 from alignment.forms.redesigns import Questions, WordForm
@@ -125,8 +126,8 @@ def _pairs(wanted: Redesign, olds: Sequence[Criterion]) -> list[dict[str, Any]]:
 
 
 def _said(wanted: Redesign, done: Redesigned) -> str:
-    olds = " and ".join(row.name for row in done.olds)
-    new = " and ".join(row.name for row in done.new)
+    olds = get_text_list([row.name for row in done.olds], "and")
+    new = get_text_list([row.name for row in done.new], "and")
     carried = sum(found.labels.carried for found in done.carried)
     told = f" {carried:,} label{pluralize(carried)} carried over." if done.carried else ""
     return f"{olds} {DONE[wanted.kind]} {new}".strip() + f".{told} Labels and history stay."
