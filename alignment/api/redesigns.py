@@ -75,7 +75,7 @@ class CarryingOutput(serializers.Serializer[Carrying]):
     key = serializers.CharField()
     olds = Keys(child=serializers.CharField())
     labels = TallyOutput()
-    decisions = TallyOutput()
+    adjudications = TallyOutput()
 
 
 class TouchedJobOutput(serializers.Serializer[Any]):
@@ -87,7 +87,7 @@ class TouchedJobOutput(serializers.Serializer[Any]):
 
 
 class RedesignOutput(serializers.Serializer[Any]):
-    """What was done, or with `dry_run` would be: the counts of labels, decisions and drafts are of the old
+    """What was done, or with `dry_run` would be: the counts of labels, adjudications and drafts are of the old
     criteria, where they stay in any case; `runs` are under way; with `tests` open it is refused.
     """
 
@@ -96,7 +96,7 @@ class RedesignOutput(serializers.Serializer[Any]):
     dry_run = serializers.BooleanField()
     carrying = CarryingOutput(many=True)
     labels = serializers.IntegerField(allow_null=True)
-    decisions = serializers.IntegerField(allow_null=True)
+    adjudications = serializers.IntegerField(allow_null=True)
     drafts = serializers.IntegerField(allow_null=True)
     jobs = TouchedJobOutput(many=True)
     runs = Keys(child=serializers.IntegerField())
@@ -200,7 +200,7 @@ def _brought_back(criterion: Criterion, given: dict[str, Any], by: User) -> Resp
 
 
 _NOTHING: dict[str, Any] = {
-    **dict.fromkeys(("labels", "decisions", "drafts")),
+    **dict.fromkeys(("labels", "adjudications", "drafts")),
     **dict.fromkeys(("carrying", "jobs", "runs", "tests"), ()),
 }
 
@@ -213,7 +213,7 @@ def _previewed(redesign: Redesign, found: Preview) -> dict[str, Any]:
         "dry_run": True,
         "carrying": people.carrying,
         "labels": people.labels,
-        "decisions": people.decisions,
+        "adjudications": people.adjudications,
         "drafts": people.drafts,
         "jobs": people.jobs,
         "runs": found.runs,

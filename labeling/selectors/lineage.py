@@ -82,6 +82,12 @@ class Lineage:
         return self.criterion.state == Criterion.State.RETIRED
 
     @property
+    def endings(self) -> list[tuple[Step, list[Criterion]]]:
+        """What became of it, each time with the others that ended with it."""
+        rows = [(step, [old.criterion for old in step.olds]) for step in self.became]
+        return [(step, [row for row in olds if row != self.criterion]) for step, olds in rows]
+
+    @property
     def told(self) -> bool:
         """Whether there is anything to tell."""
         return bool(self.made_of or self.became or self.is_retired)

@@ -29,7 +29,7 @@ class Carrying:
     key: str
     olds: tuple[str, ...]
     labels: Tally
-    decisions: Tally
+    adjudications: Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Consequences:
     """What the redesign does to the labelling side. The labels stay with the old criteria in any case."""
 
     labels: int
-    decisions: int
+    adjudications: int
     drafts: int
     carrying: tuple[Carrying, ...]
     jobs: tuple[TouchedJob, ...]
@@ -90,8 +90,8 @@ def _check_not_applicable(n: int, successor: Successor, olds: Sequence[Criterion
     ids = [row.pk for row in olds if row.key in successor.carries]
     if successor.spec.allow_na or not ids:
         return
-    labels, decisions = labels_to_carry(ids), decisions_of(ids)
-    if found := labels.filter(value=None).count() + decisions.filter(value=None).count():
+    labels, adjudications = labels_to_carry(ids), adjudications_of(ids)
+    if found := labels.filter(value=None).count() + adjudications.filter(value=None).count():
         raise FieldProblem(
             f"into[{n}].allow_na",
             f"{found:,} of the answers to carry over are “not applicable”: allow that answer, "
@@ -106,7 +106,7 @@ def labels_to_carry(criterion_ids: Collection[int]) -> QuerySet[Label]:
     return Label.objects.given().filter(version__in=versions)
 
 
-def decisions_of(criterion_ids: Collection[int]) -> QuerySet[Adjudication]:
+def adjudications_of(criterion_ids: Collection[int]) -> QuerySet[Adjudication]:
     """The adjudications in force on these criteria."""
     return Adjudication.objects.filter(criterion__in=criterion_ids, replaced_at=None)
 
@@ -117,7 +117,7 @@ def consequences(*, redesign: Redesign, olds: Sequence[Criterion]) -> Consequenc
     waiting = Label.objects.filter(criterion__in=ids, state=Label.State.DRAFT)
     return Consequences(
         labels=Label.objects.filter(criterion__in=ids, state=Label.State.SUBMITTED).count(),
-        decisions=decisions_of(ids).count(),
+        adjudications=adjudications_of(ids).count(),
         drafts=waiting.count(),
         carrying=tuple(_carrying(successor, olds) for successor in redesign.into),
         jobs=touched_jobs(criterion_ids=ids),
@@ -133,7 +133,7 @@ def _carrying(successor: Successor, olds: Sequence[Criterion]) -> Carrying:
         key=successor.spec.key,
         olds=tuple(row.key for row in rows),
         labels=_tally(labels_to_carry(ids), "chat", "rater"),
-        decisions=_tally(decisions_of(ids), "chat"),
+        adjudications=_tally(adjudications_of(ids), "chat"),
     )
 
 

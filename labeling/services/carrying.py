@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from labeling.core.importing import in_batches
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion
-from labeling.selectors.redesign import Carrying, Tally, decisions_of, labels_to_carry
+from labeling.selectors.redesign import Carrying, Tally, adjudications_of, labels_to_carry
 from labeling.services.bulk import history_add, labels_copy
 from labeling.services.consensus import consensus_refresh
 
@@ -28,9 +28,9 @@ def answers_carry(*, olds: Sequence[Criterion], version: CriterionVersion) -> Ca
     made the criterion; `olds` in the rubric's order.
     """
     carrier = _Carrier([row.pk for row in olds], version)
-    labels, decisions = carrier.labels(), carrier.decisions()
+    labels, adjudications = carrier.labels(), carrier.adjudications()
     consensus_refresh(criterion_ids=[version.criterion_id], chat_ids=carrier.chat_ids)
-    return Carrying(version.criterion.key, tuple(row.key for row in olds), labels, decisions)
+    return Carrying(version.criterion.key, tuple(row.key for row in olds), labels, adjudications)
 
 
 class _Carrier:
@@ -85,15 +85,15 @@ class _Carrier:
             given_at=max(label.given_at for label in cell),
         )
 
-    def decisions(self) -> Tally:
-        """Decisions are few: a lead wrote each by hand. Of equal ones the newest carries over."""
-        cells = list(_cells(decisions_of(self.old_ids).order_by("chat", "created_at", "pk"), "chat_id"))
-        new = [self._decision(cell[-1]) for cell in cells if _agree(cell)]
+    def adjudications(self) -> Tally:
+        """Adjudications are few: a lead wrote each by hand. Of equal ones the newest carries over."""
+        cells = list(_cells(adjudications_of(self.old_ids).order_by("chat", "created_at", "pk"), "chat_id"))
+        new = [self._adjudication(cell[-1]) for cell in cells if _agree(cell)]
         Adjudication.objects.bulk_create(new)
         self.chat_ids.update(row.chat_id for row in new)
         return Tally(len(new), len(cells) - len(new))
 
-    def _decision(self, old: Adjudication) -> Adjudication:
+    def _adjudication(self, old: Adjudication) -> Adjudication:
         return Adjudication(
             chat_id=old.chat_id,
             criterion_id=self.version.criterion_id,

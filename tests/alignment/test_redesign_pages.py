@@ -291,6 +291,8 @@ def test_a_dry_run_says_what_the_call_then_does(lead: Client, compared: Compared
     assert (done.status_code, done.json()["new"]) == (201, ["kind"])
     assert done.json()["carrying"] == dry.json()["carrying"]
     assert dry.json()["carrying"][0]["labels"] == {"carried": 120, "conflicts": 0}
+    assert dry.json()["carrying"][0]["adjudications"] == {"carried": 0, "conflicts": 0}
+    assert dry.json()["adjudications"] == 0
 
 
 def test_the_api_names_the_field_of_a_refusal(lead: Client, compared: Compared) -> None:
@@ -334,3 +336,17 @@ def test_lineage_stands_on_the_criterions_pages_and_in_the_list(lead: Client, co
     assert "Bring back" in old
     assert "“Same”. Labels of Polite carried over." in words_of(lead.get("/criteria/kind/"))
     assert "Polite Test rubric Is polite so? Kind took its place" in words_of(lead.get("/criteria/"))
+
+
+def test_three_names_are_listed_with_a_comma_and_an_and(lead: Client, compared: Compared) -> None:
+    three = PAGE + "?kind=merge&others=welcome&others=wrong_fact"
+    question = asked(0, "kind")
+    names = "Polite, Wrong fact and Welcome"
+    seen = words_of(lead.post(three, form("preview", question)))
+    assert f"Merge {names}" in seen
+    assert f"What happens to {names}" in seen
+    word = {"reason": "The same", "same_answers": "on"}
+    done = lead.post(three, form("confirm", question, **word), follow=True)
+    assert f"{names} are merged into Kind" in words_of(done)
+    assert "with Polite and Welcome into Kind" in words_of(lead.get("/criteria/wrong_fact/"))
+    assert "Made of Polite , Wrong fact and Welcome on" in words_of(lead.get("/criteria/kind/"))

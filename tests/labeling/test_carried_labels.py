@@ -133,7 +133,7 @@ def test_a_merge_may_carry_the_labels_of_one_alone(desk: Desk) -> None:
     assert set(rows) == {("polite", True), ("brief", False)}
 
 
-def test_decisions_in_force_carry_over_where_they_are_the_same(desk: Desk) -> None:
+def test_adjudications_in_force_carry_over_where_they_are_the_same(desk: Desk) -> None:
     polite, brief = desk.criteria[:2]
     decide(desk.chats[0], polite, True, reason="First")
     decide(desk.chats[0], brief, True, reason="Second", by_name="Otto")
@@ -143,7 +143,7 @@ def test_decisions_in_force_carry_over_where_they_are_the_same(desk: Desk) -> No
     done = carried_out(MERGE)
     found = Adjudication.objects.get(criterion__key="kind")
     assert (found.chat, found.value, found.reason, found.by_name) == (desk.chats[0], True, "Second", "Otto")
-    assert (done.carried[0].decisions.carried, done.carried[0].decisions.conflicts) == (1, 1)
+    assert (done.carried[0].adjudications.carried, done.carried[0].adjudications.conflicts) == (1, 1)
     assert Adjudication.objects.filter(replaced_at=None, criterion__in=(polite, brief)).count() == 4
 
 
@@ -180,7 +180,7 @@ def test_the_preview_says_what_the_redesign_then_does(desk: Desk) -> None:
             give(chat, brief, rater, n > 0)
     decide(desk.chats[2], polite, True)
     found = consequences(redesign=MERGE, olds=redesigned(redesign=MERGE))
-    assert (found.labels, found.decisions, found.drafts) == (12, 1, 0)
+    assert (found.labels, found.adjudications, found.drafts) == (12, 1, 0)
     assert [(job.name, job.left) for job in found.jobs] == [("October", 1)]
     assert found.carrying == carried_out(MERGE).carried
     assert (found.carrying[0].labels.carried, found.carrying[0].labels.conflicts) == (4, 2)
