@@ -38,9 +38,9 @@ urlpatterns = [
         name="prompt_example",
     ),
     path(
-        "criteria/<str:key>/prompt/examples/<int:index>/<str:act>/",
-        prompt_examples.prompt_example_act,
-        name="prompt_example_act",
+        "criteria/<str:key>/prompt/examples/<int:index>/remove/",
+        prompt_examples.prompt_example_remove,
+        name="prompt_example_remove",
     ),
     path("criteria/<str:key>/prompt/preview/", tries.prompt_preview, name="prompt_preview"),
     path("criteria/<str:key>/prompt/tries/", tries.prompt_try, name="prompt_try"),

@@ -189,7 +189,7 @@ ROUTES: dict[str, tuple[Case, ...]] = {
         get(AUTHORS, chat_id="train_chat"),
         post(AUTHORS, chat_id="train_chat", says=200),
     ),
-    "alignment:prompt_example_act": (post(NOBODY, index=0, act="remove"),),  # no draft has any
+    "alignment:prompt_example_remove": (post(NOBODY, index=0),),  # no draft has any
     "api_prompt_draft": (
         get(NOBODY),  # nobody has one yet
         Case(AUTHORS, "PUT", {"base": 1, "revision": 0, "text": "# Objective\nSo?"}),

@@ -8,8 +8,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 
 from alignment.models.regressions import RegressionTest
+from alignment.selectors.changed_prompts import changed_by_judges
 from alignment.selectors.measured import Measured, measured
-from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -157,7 +157,7 @@ def _counts(test: RegressionTest) -> bool:
 
 
 def _tests(criteria: Collection[Criterion]) -> list[tuple[int, RegressionTest]]:
-    """Tests with the version each is about: its candidate, or what a whole judge changes; two queries."""
+    """Tests with the version each is about: its candidate, or what a whole judge changes; three queries."""
     tests = list(
         RegressionTest.objects.filter(
             Q(candidate__criterion__in=criteria) | Q(kind=RegressionTest.Kind.JUDGE)
@@ -166,16 +166,7 @@ def _tests(criteria: Collection[Criterion]) -> list[tuple[int, RegressionTest]]:
         .defer("body")
         .order_by("-id")
     )
-    of_judges = [test for test in tests if test.candidate_id is None]
-    judges = {run.judge_id for test in of_judges for run in (test.baseline_run, test.candidate_run)}
-    asked: dict[int, dict[str, int]] = {}
-    rows = JudgePrompt.objects.filter(judge__in=judges, criterion__in=criteria)
-    for judge, content, version in rows.values_list(
-        "judge_id", "prompt_version__content_hash", "prompt_version_id"
-    ):
-        asked.setdefault(judge, {})[content] = version
+    changed = changed_by_judges([test for test in tests if test.candidate_id is None])
     found = [(test.candidate_id, test) for test in tests if test.candidate_id is not None]
-    for test in of_judges:
-        new, old = (asked.get(run.judge_id, {}) for run in (test.candidate_run, test.baseline_run))
-        found += [(version, test) for content, version in new.items() if content not in old]
+    found += [(row.pk, test) for test in tests for row in changed.get(test.pk, ())]
     return sorted(found, key=lambda one: -one[1].pk)

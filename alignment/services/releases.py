@@ -4,6 +4,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
+from alignment.selectors.changed_prompts import changed_by_judges
 from alignment.selectors.policies import policy_chosen
 from alignment.selectors.regressions import gate_policy
 from evaluation.models.judges import JudgeProfile, JudgePrompt
@@ -37,10 +38,9 @@ def release(*, test: RegressionTest, by: User, reason: str = "", override: bool 
     if test.candidate_profile_id is not None:
         profiles_lock()  # in the same way for the default recipe
     _check(test, reason=reason, override=override)
-    versions = changed_prompts(test)
     passed = test.result == RegressionTest.Result.PASS
     why = reason.strip() or f"Regression test {test.pk} passed"
-    for version in versions:
+    for version in _new_champions(test):
         prompt_promote(version=version, reason=why, by=by, overridden=not passed)
     if (profile := _new_profile(test)) is not None:
         profile_make_default(profile=profile)
@@ -64,14 +64,7 @@ def may_release(*, test: RegressionTest, user: User) -> bool:
 
 def changed_prompts(test: RegressionTest) -> list[PromptVersion]:
     """The candidate's prompt versions that its baseline does not use."""
-    if test.candidate is not None:
-        # NB: not the judge's own row, which names an earlier version where the candidate restores one.
-        return [test.candidate]
-    baseline = JudgePrompt.objects.filter(judge=test.baseline_run.judge_id)
-    used = baseline.values("prompt_version__content_hash")
-    rows = JudgePrompt.objects.filter(judge=test.candidate_run.judge_id)
-    rows = rows.exclude(prompt_version__content_hash__in=used)
-    return [row.prompt_version for row in rows.select_related("prompt_version__criterion")]
+    return [test.candidate] if test.candidate is not None else changed_by_judges([test])[test.pk]
 
 
 def release_problem(test: RegressionTest) -> str:
@@ -84,12 +77,10 @@ def release_problem(test: RegressionTest) -> str:
         return f"regression test {test.pk} is not over"
     if test.released_at is not None:
         return f"regression test {test.pk} was released already"
-    versions, current = changed_prompts(test), _champions_now(test)
-    moved = [row for row in versions if current.get(row.criterion_id, row).pk != row.pk]
     profile = _new_profile(test)
-    if not moved and (profile is None or profile.is_default):
+    if not _new_champions(test) and (profile is None or profile.is_default):
         return "there is nothing to release: new runs ask what was tested already"
-    return _other_recipe(test, profile) or _other_champion(test, current)
+    return _other_recipe(test, profile) or _other_champion(test)
 
 
 def _check(test: RegressionTest, *, reason: str, override: bool) -> None:
@@ -101,19 +92,26 @@ def _check(test: RegressionTest, *, reason: str, override: bool) -> None:
         raise ReleaseRefused("an override needs a reason")
 
 
+def _new_champions(test: RegressionTest) -> list[PromptVersion]:
+    """The changed prompts that today's champions do not say, under whatever number."""
+    current = _champions_now(test)
+    versions = changed_prompts(test)
+    return [row for row in versions if current.get(row.criterion_id, row).content_hash != row.content_hash]
+
+
 def _champions_now(test: RegressionTest) -> dict[int, PromptVersion]:
     """Today's champion of each criterion that was tested, by criterion id."""
     tested = JudgePrompt.objects.filter(judge=test.candidate_run.judge_id).select_related("criterion")
     return champions(criteria=[row.criterion for row in tested])
 
 
-def _other_champion(test: RegressionTest, current: dict[int, PromptVersion]) -> str:
+def _other_champion(test: RegressionTest) -> str:
     """A champion that neither side of the test has asked."""
     judges = test.baseline_run.judge_id, test.candidate_run.judge_id
     rows = JudgePrompt.objects.filter(judge__in=judges)
     # By content: a version taken up again asks what the older one asked.
     asked = set(rows.values_list("criterion_id", "prompt_version__content_hash"))
-    for version in current.values():
+    for version in _champions_now(test).values():
         if (version.criterion_id, version.content_hash) not in asked:
             return f"the champion of {version.criterion.key} is version {version.number} by now: test again"
     return ""

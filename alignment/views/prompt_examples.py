@@ -34,7 +34,6 @@ from labeling.models.rubric import Criterion
 CHATS_A_PAGE = 20
 LABELS = {"": "Any answer", "true": "True", "false": "False", "na": "Not applicable"}
 FIELDS = {"turns": "last", "value": "value", "rationale": "rationale"}
-MOVES = {"up": -1, "down": 1}
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -99,16 +98,14 @@ def prompt_example(request: HttpRequest, key: str, chat_id: int) -> HttpResponse
 
 @permission_or_404("labeling.edit_prompts")
 @require_POST
-def prompt_example_act(request: HttpRequest, key: str, index: int, act: str) -> HttpResponse:
-    """Take an example out, or move it by one place."""
+def prompt_example_remove(request: HttpRequest, key: str, index: int) -> HttpResponse:
+    """Take an example out. None is moved: the judge draws their order from its seed."""
     criterion = criterion_or_404(key)
     prompt = _stored(request, criterion)
     lines = list(prompt.examples)
-    if index >= len(lines) or act not in ("remove", *MOVES):
+    if index >= len(lines):
         raise Http404
-    line = lines.pop(index)
-    if act in MOVES:
-        lines.insert(max(index + MOVES[act], 0), line)
+    del lines[index]
     try:
         return _picked(request, criterion, _write(request, prompt, criterion, lines, check=False))
     except StaleDraft:

@@ -119,7 +119,10 @@ def prompt_check(*, criterion: Criterion, text: str, examples: Sequence[ExampleC
 
 
 def prompt_hash(*, text: str, examples: Sequence[ExampleChoice]) -> str:
-    """The address of a prompt's content: of its text alone, or of text and examples in whatever order."""
+    """The address of a prompt's content: of its text alone, or of text and examples in whatever order.
+
+    Each judge draws the order of the examples from its seed, so another order asks it nothing else.
+    """
     if not examples:
         return text_hash(text)
     worked = [

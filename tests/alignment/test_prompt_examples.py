@@ -116,25 +116,25 @@ def test_a_chat_that_can_be_no_example_says_why(criterion: Criterion, author: Cl
     assert "secret" not in text_of(answer)
 
 
-def test_examples_are_moved_and_taken_out(criterion: Criterion, author: Client) -> None:
+def test_examples_are_taken_out_and_not_moved_for_judges_draw_their_order(
+    criterion: Criterion, author: Client
+) -> None:
     for revision, name in enumerate(("t0", "t1", "t2")):
         pick(author, decided(criterion, name), revision=revision)
 
-    def act(index: int, name: str, revision: int) -> list[str]:
-        url = reverse("alignment:prompt_example_act", args=["polite", index, name])
-        assert author.post(url, {"base": 1, "revision": revision}).status_code == 200
-        return [one["chat"] for one in PromptDraft.objects.get().examples]
-
-    assert act(2, "up", 3) == ["t0", "t2", "t1"]
-    assert act(0, "down", 4) == ["t2", "t0", "t1"]
-    assert act(1, "remove", 5) == ["t2", "t1"]
+    assert "Move example" not in text_of(author.get(EDIT))
+    url = f"{EDIT}examples/1/{{}}/"
+    assert author.post(url.format("up"), {"base": 1, "revision": 3}).status_code == 404
+    answer = author.post(url.format("remove"), {"base": 1, "revision": 3})
+    assert [one["chat"] for one in PromptDraft.objects.get().examples] == ["t0", "t2"]
+    assert "Move example" not in text_of(answer)
 
 
 def test_a_change_over_another_tabs_is_refused(criterion: Criterion, author: Client) -> None:
     chat = decided(criterion, "t0")
     pick(author, chat)
     assert pick(author, decided(criterion, "t1")).status_code == 409
-    url = reverse("alignment:prompt_example_act", args=["polite", 0, "remove"])
+    url = reverse("alignment:prompt_example_remove", args=["polite", 0])
     assert author.post(url, {"base": 1, "revision": 7}).status_code == 409
     assert PromptDraft.objects.get().examples == [line(chat)]
 

@@ -7,7 +7,9 @@ from django.db.models import Value
 from django.db.models.functions import Concat
 from django.test import Client
 
-from alignment.services.releases import changed_prompts, release
+from alignment.models.regressions import RegressionTest
+from alignment.selectors.versions import version_rows
+from alignment.services.releases import ReleaseRefused, changed_prompts, release
 from evaluation.models.prompts import FewShotExample, PromptVersion
 from evaluation.models.runs import Verdict
 from evaluation.selectors.prompts import champions
@@ -255,6 +257,36 @@ def test_a_restored_version_that_passed_is_what_is_released(
     assert changed_prompts(test) == [restored]
     release(test=test, by=lead_user)
     assert champions(criteria=[polite()])[polite().pk] == restored
+
+
+def a_judges_test(version: PromptVersion, champion: PromptVersion, chat_set: ChatSet) -> RegressionTest:
+    """A test of a whole judge that passed; the version's prompt is all that it changes."""
+    given = {"candidate": None, "kind": "judge", "baseline_run": run_of(champion, chat_set), "result": "pass"}
+    return a_test(version, run_of(version, chat_set), **given)
+
+
+def test_a_whole_judges_test_is_about_the_newest_version_of_the_content_it_asked(
+    three: list[PromptVersion], compared: Compared, lead_user: User
+) -> None:
+    before = a_judges_test(three[0], three[1], compared.chat_set)
+    restored = prompt_restore(version=three[0], reason="Again")
+    test = a_judges_test(restored, three[1], compared.chat_set)
+    assert test.candidate_run.judge.prompts.get().prompt_version == three[0]
+    assert (changed_prompts(before), changed_prompts(test)) == ([three[0]], [restored])
+    rows = version_rows(criteria=[polite()], user=lead_user)[polite().pk]
+    tests = {row.prompt: list(row.tests) for row in rows if row.tests}
+    assert tests == {three[0]: [before], restored: [test]}
+    release(test=test, by=lead_user)
+    assert champions(criteria=[polite()])[polite().pk] == restored
+
+
+def test_what_the_champion_says_already_is_not_released_again_under_another_number(
+    three: list[PromptVersion], compared: Compared, lead_user: User
+) -> None:
+    test = a_judges_test(three[0], three[1], compared.chat_set)
+    promote(prompt_restore(version=three[0], reason="Again"))
+    with pytest.raises(ReleaseRefused, match="nothing to release"):
+        release(test=test, by=lead_user)
 
 
 def test_a_test_against_what_the_champion_repeats_still_counts(
