@@ -22,7 +22,12 @@ class GateCommand(WorkbenchCommand):
         parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary in Markdown")
 
     def end_with(self, test: RegressionTest, options: dict[str, Any]) -> None:
-        """Print the answer of a test that is done, write the files asked for, and exit with its code."""
+        """Print the answer of a test that is over, write the files asked for, and exit with its code.
+
+        Raises InputProblem for one that was cancelled.
+        """
+        if test.state == RegressionTest.State.CANCELLED:
+            raise InputProblem(": ".join([f"regression test {test.pk} was cancelled", *test.reasons]))
         answer, title = regression_answer(test), regression_title(test)
         for path, text in (
             (options["junit"], junit_xml(answer, title=title)),

@@ -12,8 +12,9 @@ from alignment.selectors.regressions import evidence_of, gate_policy
 from alignment.selectors.reports import SEED
 from evaluation.models.runs import Run
 from evaluation.runner.execute import ON_WORKER
-from evaluation.services.control import run_ring
+from evaluation.services.control import CANCELLABLE, run_cancel, run_ring
 from evaluation.services.runs import run_repeat
+from labeling.core.problems import InputProblem
 
 OWN = (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)
@@ -24,7 +25,7 @@ def regression_advance(test_id: int) -> RegressionTest:
     """Take one test a step further; while a run goes on, or once it is done, it stays as it is.
 
     A FAIL has to be confirmed by a second run of the candidate, which is planned here: whoever worked the
-    first one off works this one off too. A cancelled run cancels the test.
+    first one off works this one off too. A cancelled run cancels the test, and its other own runs with it.
     """
     test = (
         RegressionTest.objects.select_for_update(of=("self",))
@@ -34,8 +35,8 @@ def regression_advance(test_id: int) -> RegressionTest:
     if not test.is_open:
         return test
     runs = runs_of(test)
-    if any(run.state == Run.State.CANCELLED for run in runs):
-        return _close(test, RegressionTest.State.CANCELLED)
+    if gone := [run for run in runs if run.state == Run.State.CANCELLED]:
+        return _cancel(test, gone[0])
     if all(run.finished_at for run in runs):
         _decide(test)
     return test
@@ -55,7 +56,17 @@ def own_runs(test: RegressionTest) -> list[Run]:
 def regressions_waiting() -> list[int]:
     """Open tests whose first two runs are over, or one of whose runs was cancelled."""
     over = Q(baseline_run__finished_at__isnull=False, candidate_run__finished_at__isnull=False)
-    return list(RegressionTest.objects.filter(over, state__in=OPEN).values_list("pk", flat=True))
+    names = ("baseline_run", "candidate_run", "confirm_run", "noise_run")
+    cancelled = Q(*[(f"{name}__state", Run.State.CANCELLED) for name in names], _connector=Q.OR)
+    return list(RegressionTest.objects.filter(over | cancelled, state__in=OPEN).values_list("pk", flat=True))
+
+
+def _cancel(test: RegressionTest, gone: Run) -> RegressionTest:
+    """End the test with a run of it that was cancelled by itself; what else was planned for it stops."""
+    for run in own_runs(test):
+        if run.state in CANCELLABLE:
+            run_cancel(run=run, by=None, why=f"cancelled with run {gone.pk} of the same test")
+    return _give_up(test, f"run {gone.pk} was {gone.error}")
 
 
 def _decide(test: RegressionTest) -> None:
@@ -64,7 +75,11 @@ def _decide(test: RegressionTest) -> None:
     decision = decide(evidence, policy=policy)
     if decision.gate is Gate.FAIL and policy.confirm:
         if test.confirm_run is None:
-            test.confirm_run = _second_run(test.candidate_run)
+            try:
+                test.confirm_run = _second_run(test.candidate_run)
+            except InputProblem as problem:
+                _give_up(test, f"the second run of the candidate cannot be planned: {problem}")
+                return
             test.state = RegressionTest.State.CONFIRMING
             test.save(update_fields=["confirm_run", "state"])
             return
@@ -93,6 +108,11 @@ def _settle(test: RegressionTest, evidence: Evidence, decision: Decision) -> Non
     test.reasons = list(decision.reasons)
     test.body = regression_body(evidence, decision, seed=SEED, noise=_noise(test))
     _close(test, RegressionTest.State.DONE)
+
+
+def _give_up(test: RegressionTest, why: str) -> RegressionTest:
+    test.reasons = [why]
+    return _close(test, RegressionTest.State.CANCELLED)
 
 
 def _close(test: RegressionTest, state: RegressionTest.State) -> RegressionTest:

@@ -14,11 +14,11 @@ from alignment.core.suggestions import Drafted, Unreadable, read_answer
 from alignment.models.suggestions import Suggestion
 from evaluation.core.types import PromptMessage, Reply, Request
 from evaluation.gateway.embedded import EmbeddedModelError
-from evaluation.gateway.ledger import CallUsed
+from evaluation.gateway.ledger import CallUsed, attempts_mark_lost
 from evaluation.gateway.throttle import EndpointDown
-from evaluation.models.runs import ModelCall, WorkerLease
+from evaluation.models.runs import Attempt, ModelCall, WorkerLease
 from evaluation.runner.leases import MOST_TRIES, LeaseLost, is_dead, lease_begin, lease_end
-from evaluation.runner.questions import question_ask
+from evaluation.runner.questions import question_ask, question_key
 from labeling.core.problems import InputProblem
 
 log = logging.getLogger(__name__)
@@ -53,6 +53,7 @@ def suggestion_work(suggestion_id: int) -> None:
 def suggestions_waiting() -> list[int]:
     """Take back those whose worker died, and return the open ones that nobody was rung for lately."""
     _take_back()
+    _mark_lost()
     quiet = Q(rung_at=None) | Q(rung_at__lt=timezone.now() - RING_AGAIN)
     waiting = Suggestion.objects.filter(quiet, state=_State.OPEN).order_by("pk")
     return list(waiting.values_list("pk", flat=True))
@@ -63,10 +64,25 @@ def _take_back() -> None:
     asking = Suggestion.objects.filter(state=_State.ASKING).select_for_update(of=("self",))
     for row in asking.select_related("lease"):
         # The reaper may have removed a dead lease already.
-        if row.lease is None or is_dead(row.lease):
+        if not _is_held(row):
             row.state, row.lease = _State.OPEN, None
             row.save(update_fields=["state", "lease"])
             log.warning("suggestion %s is asked again: its worker died", row.pk)
+
+
+def _mark_lost() -> None:
+    """Close the requests whose worker is gone, whether or not anybody still wants their answer."""
+    # Read first: whoever sent one of them had a lease by then.
+    sent = Attempt.objects.filter(call__role="reviser", ended_at=None).values_list("pk", "call__key")
+    if left := list(sent):
+        asking = Suggestion.objects.exclude(lease=None).select_related("lease")
+        alive = {question_key(_request(row.request or {})) for row in asking if _is_held(row)}
+        attempts_mark_lost(ids=[pk for pk, key in left if key not in alive])
+
+
+def _is_held(row: Suggestion) -> bool:
+    """Whether a living worker asks it, cancelled or not."""
+    return row.lease is not None and not is_dead(row.lease)
 
 
 @transaction.atomic
@@ -78,9 +94,20 @@ def _take(suggestion_id: int, lease: WorkerLease) -> Suggestion | None:
     if row.tries >= MOST_TRIES:
         _fail(row, POISON)
         return None
+    if _is_on_its_way(row):
+        # Nobody is to wait longer than for the clock's next tick.
+        row.rung_at = None
+        row.save(update_fields=["rung_at"])
+        return None
     row.state, row.lease, row.tries = _State.ASKING, lease, row.tries + 1
     row.save(update_fields=["state", "lease", "tries"])
     return row
+
+
+def _is_on_its_way(row: Suggestion) -> bool:
+    """Whether the very same question of a cancelled suggestion is still asked: its answer will do."""
+    same = Suggestion.objects.filter(question=row.question, sample=row.sample).exclude(lease=None)
+    return any(_is_held(other) for other in same.exclude(pk=row.pk).select_related("lease"))
 
 
 def _answer(row: Suggestion, lease: WorkerLease) -> None:

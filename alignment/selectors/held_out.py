@@ -54,6 +54,8 @@ def tell(tests: Sequence[RegressionTest], *, user: User | AnonymousUser) -> None
 
 
 def _conceal(test: RegressionTest, held: Mapping[str, Mapping[str, int]]) -> None:
+    if test.state == RegressionTest.State.CANCELLED:
+        return  # ended before anything was counted
     body: dict[str, Any] = test.body or {"criteria": []}
     hidden = {row["key"] for row in body["criteria"] if concealed(row, held=held.get(row["key"], {}))}
     few = any(min(counts.values()) < FEWEST for counts in held.values())

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from evaluation.core.hashing import canonical, text_hash
@@ -239,9 +239,9 @@ def stored_reply(call: ModelCall) -> Reply:
     )
 
 
-def attempts_mark_lost(*, unit_ids: list[int]) -> None:
-    """Mark every request without an outcome of units taken over from a dead process."""
-    _mark_lost(Attempt.objects.filter(unit_id__in=unit_ids))
+def attempts_mark_lost(*, unit_ids: Sequence[int] = (), ids: Sequence[int] = ()) -> None:
+    """Mark those without an outcome of these requests, and of units taken over from a dead process."""
+    _mark_lost(Attempt.objects.filter(Q(unit_id__in=unit_ids) | Q(pk__in=ids)))
 
 
 def _mark_lost(attempts: QuerySet[Attempt]) -> None:

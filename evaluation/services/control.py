@@ -77,11 +77,11 @@ def run_resume(*, run: Run, by: User | None, budget_usd: Decimal | None = None) 
 
 
 @transaction.atomic
-def run_cancel(*, run: Run, by: User | None) -> Run:
-    """End a run for good; its verdicts stay. Raises RunRefused."""
+def run_cancel(*, run: Run, by: User | None, why: str = "") -> Run:
+    """End a run for good; its verdicts stay. `why` in place of who cancelled it. Raises RunRefused."""
     locked = _locked(run, "cancelled", CANCELLABLE)
     locked.finished_at = timezone.now()
-    _set(locked, Run.State.CANCELLED, error=f"cancelled by {_who(by)}")
+    _set(locked, Run.State.CANCELLED, error=why or f"cancelled by {_who(by)}")
     return locked
 
 

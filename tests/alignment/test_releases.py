@@ -1,6 +1,7 @@
 """Regression tests through the services: what may be tested, and what becomes of it."""
 
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,15 @@ from evaluation.models.runs import Run
 from evaluation.runner.execute import run_execute
 from evaluation.selectors.profiles import default_profile
 from evaluation.selectors.prompts import champions
+from evaluation.services.control import run_cancel
 from evaluation.services.examples import prompt_version_add
 from evaluation.services.profiles import profile_make_default, profile_save, profiles_ensure
 from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion
-from tests.evaluation.running import always, answering
-from tests.files import chat, criterion, label, rubric, run, write_json, write_jsonl
+from tests.evaluation.running import MODEL, always, answering
+from tests.files import chat, criterion, label, refused, rubric, run, write_json, write_jsonl
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -234,6 +236,41 @@ def test_a_test_that_is_cancelled_ends_with_its_runs(golden: ChatSet, lead_user:
     with pytest.raises(RegressionRefused, match="is over"):
         regression_cancel(test=test, by=lead_user)
     assert regression_advance(test.pk).state == "cancelled"
+
+
+def test_a_run_that_is_cancelled_by_itself_ends_its_test_and_the_other_runs(
+    golden: ChatSet, lead_user: User
+) -> None:
+    run("evaluate", "--set", "golden", "--engine", "direct", "--dry-run")
+    test = prompt_test_start(candidate=version_of(), choice=choice(golden, noise=True))
+    run_cancel(run=test.candidate_run, by=lead_user)
+    gate()
+    test.refresh_from_db()
+    gone = f"run {test.candidate_run_id} was cancelled by {lead_user.get_username()}"
+    assert (test.state, test.reasons) == ("cancelled", [gone])
+    assert test.finished_at is not None
+    assert {one.state for one in runs_of(test)} == {Run.State.CANCELLED}
+    assert runs_of(test)[0].error == f"cancelled with run {test.candidate_run_id} of the same test"
+    assert refused("gate", test.pk) == f"regression test {test.pk} was cancelled: {gone}"
+
+
+def test_a_second_run_that_no_price_caps_any_more_ends_the_test_with_one_message(
+    golden: ChatSet, settings: Settings, tmp_path: Path
+) -> None:
+    prices = str(write_json(tmp_path / "prices.json", {MODEL: {"input": 1.0, "output": 10.0}}))
+    with answering(settings, always(True), prices=prices) as stub:
+        test = prompt_test_start(candidate=version_of(), choice=choice(golden, budget_usd=Decimal(5)))
+        run_execute(test.baseline_run, on_unit=lambda failed: None)
+        stub.answer = always(False)
+        run_execute(test.candidate_run, on_unit=lambda failed: None)
+        settings.LACE_PRICES = ""
+        gate()
+    test.refresh_from_db()
+    assert (test.state, test.confirm_run) == ("cancelled", None)
+    assert test.reasons == [
+        "the second run of the candidate cannot be planned: "
+        f"a budget needs the price of '{MODEL}': name it in the file of LACE_PRICES"
+    ]
 
 
 def test_a_run_that_only_stands_as_the_baseline_is_not_cancelled_with_the_test(

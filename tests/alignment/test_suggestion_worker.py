@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 
 from alignment.models.suggestions import Suggestion
 from alignment.runner import suggestions as runner
@@ -83,6 +84,30 @@ def test_what_a_dead_worker_held_is_open_again_and_what_a_living_one_holds_is_no
     Suggestion.objects.update(state="asking", lease=lease)
     WorkerLease.objects.all().delete()  # as the reaper of runs does
     assert suggestions_waiting() == [waiting.pk]
+
+
+@pytest.mark.parametrize("wanted", ["asking", "cancelled"])
+@pytest.mark.parametrize("reaped", [True, False], ids=["reaped", "not reaped yet"])
+def test_the_request_of_a_worker_that_died_is_closed_though_nobody_asks_again(
+    waiting: Suggestion, wanted: str, reaped: bool
+) -> None:
+    lease = lease_begin(None)
+    Suggestion.objects.update(state=wanted, lease=lease)
+    frozen = waiting.request or {}
+    call = ModelCall.objects.create(
+        key=waiting.question, endpoint="e", model=frozen["model"], role="reviser", settings={}, parts=[]
+    )
+    sent = Attempt.objects.create(call=call, number=1, sent_at=timezone.now(), reserved_usd=1)
+    suggestions_waiting()
+    sent.refresh_from_db()
+    assert (sent.outcome, sent.ended_at) == ("sent", None)
+    WorkerLease.objects.update(pid=2**22 + 1)
+    if reaped:
+        WorkerLease.objects.all().delete()
+    suggestions_waiting()
+    sent.refresh_from_db()
+    assert sent.outcome == "unknown_maybe_billed"
+    assert sent.ended_at is not None
 
 
 def test_a_suggestion_that_kills_its_worker_fails_at_last(waiting: Suggestion, reviser: StubEndpoint) -> None:

@@ -158,6 +158,39 @@ def test_an_answer_that_comes_after_the_cancel_is_stored_for_the_next_time(
     assert again.text
 
 
+def test_a_question_that_is_cancelled_and_asked_again_waits_for_the_answer_on_its_way(
+    settings: Settings, parted: Parted, author_user: User
+) -> None:
+    text = answer_with(revised(parted.champion.text))
+    met: list[Suggestion] = []
+
+    def ask_again() -> None:
+        suggestion_cancel(suggestion=Suggestion.objects.get())
+        again = suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
+        suggest(again.pk)
+        again.refresh_from_db()
+        met.append(again)
+        assert suggestions_waiting() == [again.pk]  # the clock rings for it, soon
+        assert Attempt.objects.get().ended_at is None  # a living worker's
+        connection.close()
+
+    def asking_again(body: object) -> StubReply:
+        if not met:
+            somebody = Thread(target=ask_again)  # the stub's own thread runs a loop
+            somebody.start()
+            somebody.join()
+        return StubReply(text)
+
+    with suggesting(settings, parted, asking_again) as stub:
+        assert asked(parted, author_user).state == "cancelled"
+        (again,) = met
+        assert (again.state, again.tries) == ("open", 0)
+        suggest(again.pk)
+        assert stub.count == 1
+    again.refresh_from_db()
+    assert (again.state, Attempt.objects.get().outcome) == ("done", "answered")
+
+
 @pytest.mark.parametrize("count", [1, 17])
 def test_a_number_of_chats_out_of_range_is_refused(parted: Parted, author_user: User, count: int) -> None:
     with pytest.raises(SuggestionRefused, match="2 to 16 chats"):
