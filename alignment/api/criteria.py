@@ -27,7 +27,7 @@ from alignment.api.criterion_bodies import (
 )
 from alignment.selectors.criterion_list import criterion_list, criterion_row
 from alignment.selectors.version_page import row_of
-from alignment.selectors.versions import VersionRow, version_rows
+from alignment.selectors.versions import VersionRow, version_rows, with_figures
 from evaluation.api import SeesJudge
 from evaluation.models.prompts import PromptVersion
 from evaluation.services.restores import RestoreRefused, prompt_restore
@@ -85,9 +85,10 @@ class PromptVersions(APIView):
     def get(self, request: Request, key: str) -> Response:
         """Newest first, with their state, tests and measured alignment; without their texts."""
         pages = VersionPages()
-        rows = cast(Any, _rows(_criterion(key), request.user))
+        rows = cast(Any, _rows(_criterion(key)))
         page: Any = pages.paginate_queryset(rows, request, view=self)
-        return pages.get_paginated_response([version_body(row) for row in page])
+        told = with_figures(page, of=page, user=request.user)
+        return pages.get_paginated_response([version_body(row) for row in told])
 
 
 class PromptVersionApi(APIView):
@@ -104,8 +105,8 @@ class PromptVersionApi(APIView):
     )
     def get(self, request: Request, key: str, number: int) -> Response:
         """Its text and examples; those on chats that the caller may not read are only counted."""
-        rows = _rows(_criterion(key), request.user)
-        row, against = _row(rows, number), request.query_params.get("against")
+        rows = _rows(_criterion(key))
+        row, against = _told(rows, number, request.user), request.query_params.get("against")
         other = None if against is None else _other(rows, against)
         return Response(version_detail_body(row, user=cast(User, request.user), other=other))
 
@@ -131,7 +132,7 @@ class PromptRestore(APIView):
             added = prompt_restore(version=version, by=user, **given.validated_data)
         except RestoreRefused as refused:
             raise problem("not_restored", str(refused)) from refused
-        row = _row(_rows(criterion, user), added.number or 0)
+        row = _told(_rows(criterion), added.number or 0, user)
         return Response(version_detail_body(row, user=user), status=status.HTTP_201_CREATED)
 
 
@@ -139,15 +140,16 @@ def _criterion(key: str) -> Criterion:
     return get_object_or_404(Criterion.objects.select_related("dimension", "rubric"), key=key)
 
 
-def _rows(criterion: Criterion, user: User | AnonymousUser) -> list[VersionRow]:
-    return version_rows(criteria=[criterion], user=user)[criterion.pk]
+def _rows(criterion: Criterion) -> list[VersionRow]:
+    return version_rows(criteria=[criterion])[criterion.pk]
 
 
-def _row(rows: Sequence[VersionRow], number: int) -> VersionRow:
+def _told(rows: Sequence[VersionRow], number: int, user: User | AnonymousUser) -> VersionRow:
+    """The version of this number, with its figures."""
     row = row_of(rows, number)
     if row is None:
         raise Http404
-    return row
+    return with_figures([row], of=[row], user=user)[0]
 
 
 def _other(rows: Sequence[VersionRow], against: str) -> VersionRow:

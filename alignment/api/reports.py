@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.selectors.answers import UnknownRater
-from alignment.selectors.cells import visible
+from alignment.selectors.cells import listed
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope, requested_scope
 from evaluation.api import SeesJudge
@@ -68,6 +68,6 @@ def _answer(request: Request, chat_set: ChatSet | None, run: Run | None) -> Resp
 
 def _shown(report: dict[str, Any], scope: Scope, request: Request) -> dict[str, Any]:
     """The list of disagreements names chats: those the user may not see are left out of it."""
-    listed = report["disagreements"]
-    allowed = set(visible([row["chat_id"] for row in listed], scope, request.user))
-    return report | {"disagreements": [row for row in listed if row["chat_id"] in allowed]}
+    rows = report["disagreements"]
+    allowed = set(listed([row["chat_id"] for row in rows], scope, request.user))
+    return report | {"disagreements": [row for row in rows if row["chat_id"] in allowed]}

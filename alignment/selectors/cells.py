@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from alignment.core.report import HumanCode, JudgeCode, Pair, ReportData, disagreeing, disagreement
 from alignment.selectors.answers import report_data
-from alignment.selectors.scope import Scope
+from alignment.selectors.scope import Own, Scope, own_chats
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.selectors.blind import chats_shown, sees_every_chat
@@ -41,11 +41,15 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class Disagreements:
-    """Those a user may see, as places [chat, criterion] in `data`, and how many there are beside them."""
+    """Those a user may see, as places [chat, criterion] in `data`, and how many there are beside them.
+
+    Who is still to label some of the chats is told the number of these chats alone.
+    """
 
     data: ReportData
     places: list[list[int]]
     hidden: int
+    own: Own
 
     @property
     def chat_ids(self) -> list[str]:
@@ -64,7 +68,7 @@ def cell_pairs(scope: Scope, key: str, cell: str, user: User | AnonymousUser) ->
         return []
     people, verdict = CELL_CODES[cell]
     hits = np.flatnonzero((data.criteria[0].human == people) & (data.criteria[0].judge == verdict))
-    chat_ids = visible([data.chat_ids[place] for place in hits.tolist()], scope, user)
+    chat_ids = listed([data.chat_ids[place] for place in hits.tolist()], replace(scope, only=key), user)
     said, judged = people == HumanCode.TRUE, verdict == JudgeCode.TRUE
     return [Pair(chat_id, key, said, judged) for chat_id in chat_ids]
 
@@ -78,9 +82,15 @@ def disagreements(
     if among is not None:
         keys = [criterion.spec.key for criterion in data.criteria]
         places = [place for place in places if (data.chat_ids[place[0]], keys[place[1]]) in among]
-    allowed = set(visible([data.chat_ids[chat] for chat, _ in places], scope, user))
+    own = own_chats(scope, user=user)
+    allowed = set() if own.closed else set(visible([data.chat_ids[chat] for chat, _ in places], scope, user))
     shown = [place for place in places if data.chat_ids[place[0]] in allowed]
-    return Disagreements(data, shown, hidden=len(places) - len(shown))
+    return Disagreements(data, shown, hidden=0 if own.chats else len(places) - len(shown), own=own)
+
+
+def listed(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -> list[str]:
+    """Those that a list shows the user: without chats not to be seen, none while its lists are closed."""
+    return [] if own_chats(scope, user=user).closed else visible(external_ids, scope, user)
 
 
 def visible(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AnonymousUser
 
 from alignment.selectors.measured import Measured
-from alignment.selectors.versions import VersionRow, champion_of, version_rows, waiting_of
+from alignment.selectors.versions import VersionRow, champion_of, version_rows, waiting_of, with_figures
 from evaluation.selectors.prompts import newest_versions
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -13,7 +13,7 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 @dataclass(frozen=True, slots=True)
 class CriterionRow:
-    """A criterion, its text in force, and how its prompts stand."""
+    """A criterion, its text in force, and how its prompts stand; the champion alone has figures."""
 
     criterion: Criterion
     version: CriterionVersion
@@ -48,5 +48,10 @@ def criterion_row(criterion: Criterion, *, user: User | AnonymousUser) -> Criter
 
 
 def _rows(criteria: list[Criterion], user: User | AnonymousUser) -> list[CriterionRow]:
-    texts, prompts = newest_versions(criteria=criteria), version_rows(criteria=criteria, user=user)
-    return [CriterionRow(row, texts[row.pk], prompts[row.pk]) for row in criteria]
+    texts, prompts = newest_versions(criteria=criteria), version_rows(criteria=criteria)
+    champions = [one for rows in prompts.values() if (one := champion_of(rows)) is not None]
+    told = {row.prompt.pk: row for row in with_figures(champions, of=champions, user=user)}
+    return [
+        CriterionRow(row, texts[row.pk], [told.get(one.prompt.pk, one) for one in prompts[row.pk]])
+        for row in criteria
+    ]

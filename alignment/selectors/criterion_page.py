@@ -20,6 +20,7 @@ from alignment.selectors.versions import (
     releases_of,
     version_rows,
     waiting_of,
+    with_figures,
 )
 from evaluation.models.prompts import PromptDraft
 from evaluation.selectors.criteria import articles_of
@@ -47,7 +48,7 @@ def criterion_page(
     *, criterion: Criterion, user: User | AnonymousUser, place: str = "", page: str | None = None
 ) -> dict[str, Any]:
     """The template context; `place` chooses the set and split of the line over versions."""
-    rows = version_rows(criteria=[criterion], user=user)[criterion.pk]
+    rows = _rows(criterion, user, page)
     champion = champion_of(rows)
     partings = partings_of(champion, user=user)
     return {
@@ -64,10 +65,21 @@ def criterion_page(
         "releases": releases_of(rows),
         "openings": holdout_openings(criteria=[criterion]),
         "articles": articles_of([criterion])[criterion.pk],
-        **_line(rows, place),
+        **_line(_drawable(rows), place),
         **_prompt(champion, user),
         **_unclear(criterion, user),
     }
+
+
+def _rows(criterion: Criterion, user: User | AnonymousUser, page: str | None) -> list[VersionRow]:
+    """All versions; the champion, those of the page and those that may be drawn have figures."""
+    rows = version_rows(criteria=[criterion])[criterion.pk]
+    return with_figures(rows, of=[*_page(rows, page), *_drawable(rows)], user=user)
+
+
+def _drawable(rows: Sequence[VersionRow]) -> list[VersionRow]:
+    """The newest versions and the champion, whatever page is shown."""
+    return [row for n, row in enumerate(rows) if n < VERSIONS_A_PAGE or row.state is VersionState.CHAMPION]
 
 
 def _page(rows: Sequence[VersionRow], page: str | None) -> Page[VersionRow]:

@@ -17,15 +17,19 @@ ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
 CONCEALED = f"figures on fewer than {FEWEST} holdout chats are for leads alone"
 
 
-def held_counts(runs: Collection[int]) -> dict[tuple[int, str], dict[str, int]]:
+def held_counts(
+    runs: Collection[int], *, criteria: Collection[int] | None = None
+) -> dict[tuple[int, str], dict[str, int]]:
     """By run and criterion key: how many held-out chats people answered, of each split with any; one query.
 
-    Answered is True or False: those are what a judge is compared on.
+    Answered is True or False: those are what a judge is compared on. `criteria` narrows it to these ids.
     """
     same = {"chat": OuterRef("chat"), "criterion": OuterRef("criterion")}
     people = Consensus.objects.filter(state__in=ANSWERED, **same)
     split = RunChat.objects.filter(run=OuterRef("run"), chat=OuterRef("chat")).values("split")
     rows = Verdict.objects.filter(Exists(people), run__in=runs, chat__in=held_out())
+    if criteria is not None:
+        rows = rows.filter(criterion__in=criteria)
     kinds = rows.annotate(split=Subquery(split[:1])).values_list("run_id", "criterion__key", "split")
     found: dict[tuple[int, str], dict[str, int]] = {}
     for run, key, split_name, n in kinds.annotate(n=Count("pk")).order_by():

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db import transaction
+from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models.functions import JSONObject, Left
 
 from alignment.core.agreement import Confusion, leave_one_rater_out
 from alignment.core.estimates import Estimate
@@ -21,7 +23,7 @@ from alignment.models.reports import Report
 from alignment.selectors.held_out import held_counts
 from alignment.selectors.reports import POLICY
 from evaluation.models.judges import JudgePrompt
-from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
+from evaluation.models.runs import FINISHED, Run, Verdict
 from labeling.models.chats import Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User
@@ -29,6 +31,7 @@ from labeling.models.rubric import Criterion
 from labeling.selectors.blind import held_out, reads_holdout
 
 BODY_VERSION = 1
+HALF = 32  # characters of a pin
 # Tries are of texts that nobody has saved; repeats ask the same judge again.
 MEASURING = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION)
 # What makes two judges comparable but for their prompts.
@@ -92,38 +95,53 @@ class Measured:
         return decide_status(table=self.table, policy=POLICY, tier=self.criterion.tier, **self.rates)
 
 
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one version was measured to be: newest run first, of a run dev first.
+
+    `few`: held-out chats are left out, for the user may not be told of so few.
+    """
+
+    rows: tuple[Measured, ...] = ()
+    few: bool = False
+
+
 def measured(
-    criteria: Collection[Criterion], *, user: User | AnonymousUser
-) -> dict[tuple[int, str], list[Measured]]:
-    """By criterion id and content hash of its prompt: newest run first, of a run dev first.
+    criteria: Collection[Criterion],
+    *,
+    user: User | AnonymousUser,
+    contents: Collection[str] | None = None,
+) -> dict[tuple[int, str], Figures]:
+    """By criterion id and content hash of its prompt; `contents` narrows it to these hashes.
 
     Versions with the same text and examples were measured together. Counts are kept with the run until a
     human answer changes. Of a split with 1 to 9 held-out chats that are compared, who may not read them gets
-    the counts without these. Four queries, at most six for who may not.
+    the counts without these. Four queries, at most six for who may not; some more to count anew.
     """
-    asked = list(
-        JudgePrompt.objects.filter(criterion__in=criteria).values_list(
-            "judge_id", "criterion_id", "prompt_version__content_hash", "group"
-        )
-    )
+    prompts = JudgePrompt.objects.filter(criterion__in=criteria)
+    if contents is not None:
+        prompts = prompts.filter(prompt_version__content_hash__in=contents)
+    asked = list(prompts.values_list("judge_id", "criterion_id", "prompt_version__content_hash", "group"))
     runs = _newest_runs(asked)
     by_id = {row.pk: row for row in criteria}
     pairs = {(run.pk, criterion): run for (criterion, *_), run in runs.items()}
     counted = [(run, by_id[criterion]) for (_, criterion), run in pairs.items()]
     counts = _counts(counted)
+    few: set[tuple[int, int]] = set()
     if not reads_holdout(user=user):
-        counts = _without_few(counted, counts)
+        counts, few = _without_few(counted, counts)
     groups = {(judge, criterion): group for judge, criterion, _, group in asked}
     found: dict[tuple[int, str], list[Measured]] = {}
     taken = set()
     for (criterion, content, chat_set, _), run in runs.items():
+        rows = found.setdefault((criterion, content), [])
         for split, body in counts[run.pk, criterion].items():
             if (criterion, content, chat_set, split) not in taken:
                 taken.add((criterion, content, chat_set, split))
                 recipe = _recipe(run, groups[run.judge_id, criterion])
-                one = _measured(run, by_id[criterion], split, body, recipe)
-                found.setdefault((criterion, content), []).append(one)
-    return found
+                rows.append(_measured(run, by_id[criterion], split, body, recipe))
+    less = {key[:2] for key, run in runs.items() if (run.pk, key[0]) in few}
+    return {key: Figures(tuple(rows), few=key in less) for key, rows in found.items()}
 
 
 def _measured(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> Measured:
@@ -164,28 +182,40 @@ def _counts(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int], d
     missing = [(run, criterion) for run, criterion in pairs if pins[run.pk, criterion.pk] not in kept]
     if missing:
         fresh = _counted(missing)
-        Report.objects.bulk_create(
-            (
-                Report(
-                    run=run,
-                    chat_set=run.chat_set,
-                    against=CONSENSUS,
-                    pin=pins[run.pk, criterion.pk],
-                    policy=POLICY.version,
-                    body=fresh[run.pk, criterion.pk],
-                )
-                for run, criterion in missing
-            ),
-            ignore_conflicts=True,
-        )
+        _keep(missing, pins, fresh)
         kept |= {pins[pair]: body for pair, body in fresh.items()}
     return {pair: _in_order(kept[pin]) for pair, pin in pins.items()}
 
 
+def _keep(
+    pairs: Collection[tuple[Run, Criterion]],
+    pins: Mapping[tuple[int, int], str],
+    counts: Mapping[tuple[int, int], Mapping[str, Counts]],
+) -> None:
+    """Store the counts in the place of those from before an answer changed."""
+    rows = [
+        Report(
+            run=run,
+            chat_set=run.chat_set,
+            against=CONSENSUS,
+            pin=pins[run.pk, criterion.pk],
+            policy=POLICY.version,
+            body=counts[run.pk, criterion.pk],
+        )
+        for run, criterion in pairs
+    ]
+    older = Report.objects.annotate(what=Left("pin", HALF)).exclude(pin__in=[row.pin for row in rows])
+    with transaction.atomic():
+        Report.objects.bulk_create(rows, ignore_conflicts=True)
+        older.filter(run__in=[row.run for row in rows], what__in=[row.pin[:HALF] for row in rows]).delete()
+
+
 def _pin(run: Run, criterion: Criterion) -> str:
-    """It moves with every change of the human answers."""
-    parts = ["measured", BODY_VERSION, run.pk, run.finished_at, criterion.pk, criterion.labels_seq]
-    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+    """One half says what is counted; the other one moves with every change of the human answers."""
+    what = ["measured", run.pk, criterion.pk]
+    state = [BODY_VERSION, run.finished_at, criterion.labels_seq]
+    halves = [json.dumps(parts, default=str).encode() for parts in (what, state)]
+    return "".join(hashlib.sha256(half).hexdigest()[:HALF] for half in halves)
 
 
 def _in_order(splits: Mapping[str, Counts]) -> dict[str, Counts]:
@@ -195,9 +225,9 @@ def _in_order(splits: Mapping[str, Counts]) -> dict[str, Counts]:
 
 def _without_few(
     pairs: Collection[tuple[Run, Criterion]], counts: Mapping[tuple[int, int], dict[str, Counts]]
-) -> dict[tuple[int, int], dict[str, Counts]]:
-    """The same, but splits with too few held-out chats are counted without them; not kept."""
-    held = held_counts({run.pk for run, _ in pairs})
+) -> tuple[dict[tuple[int, int], dict[str, Counts]], set[tuple[int, int]]]:
+    """The same, but splits with too few held-out chats are counted without them, and where; not kept."""
+    held = held_counts({run.pk for run, _ in pairs}, criteria={criterion.pk for _, criterion in pairs})
     few = {
         (run.pk, criterion.pk): {split for split, n in held[run.pk, criterion.key].items() if n < FEWEST}
         for run, criterion in pairs
@@ -205,7 +235,7 @@ def _without_few(
     }
     again = [(run, criterion) for run, criterion in pairs if few.get((run.pk, criterion.pk))]
     if not again:
-        return dict(counts)
+        return dict(counts), set()
     fresh, found = _counted(again, less=Q(chat__in=held_out())), dict(counts)
     for run, criterion in again:
         pair = run.pk, criterion.pk
@@ -214,7 +244,7 @@ def _without_few(
             for split, body in counts[pair].items()
         }
         found[pair] = {split: body for split, body in less.items() if body is not None}
-    return found
+    return found, {(run.pk, criterion.pk) for run, criterion in again}
 
 
 def _counted(
@@ -227,36 +257,38 @@ def _counted(
     cells: dict[tuple[int, int], dict[str, list[tuple[Any, ...]]]] = {
         (run, criterion): {} for criterion, runs in wanted.items() for run in runs
     }
-    for run, criterion, split, *cell in _patterns(wanted, less):
-        cells[run, criterion].setdefault(split or "", []).append(tuple(cell))
+    for run, criterion, split, people, value, n in _patterns(wanted, less):
+        if people is not None:
+            cells[run, criterion].setdefault(split, []).append((people, value, n))
     return {pair: {split: _body(rows) for split, rows in splits.items()} for pair, splits in cells.items()}
 
 
 def _patterns(wanted: Mapping[int, list[int]], less: Q | None) -> Any:
-    """How many chats there are of each kind: run, criterion, split, consensus and its counts, verdict, n."""
+    """How many chats there are of each kind: run, criterion, split, consensus or None, verdict, n.
+
+    NB: a finished run has a verdict on most chats, and a page shows many runs: what people said is looked up
+    once for each of them, whatever the number of columns.
+    """
     chosen = Q()
     for criterion, runs in wanted.items():
         chosen |= Q(criterion=criterion, run__in=runs)
-    people = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
-    split = RunChat.objects.filter(run=OuterRef("run"), chat=OuterRef("chat"))
-    names = ("state", "n_true", "n_false", "n_na")
-    said = {f"people_{name}": Subquery(people.values(name)[:1]) for name in names}
     if less is not None:
         chosen &= ~less
-    rows = Verdict.objects.filter(chosen).annotate(split=Subquery(split.values("split")[:1]), **said)
-    labelled = rows.filter(people_state__isnull=False)
-    kinds = ("run_id", "criterion_id", "split", *said, "value")
-    return labelled.values_list(*kinds).annotate(n=Count("pk")).order_by()
+    people = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
+    said = people.values(said=JSONObject(state="state", true="n_true", false="n_false", na="n_na"))
+    rows = Verdict.objects.filter(chosen, run__run_chats__chat=F("chat")).annotate(people=Subquery(said))
+    kinds = ("run_id", "criterion_id", "run__run_chats__split", "people", "value")
+    return rows.values_list(*kinds).annotate(n=Count("pk")).order_by()
 
 
 def _body(rows: Iterable[tuple[Any, ...]]) -> Counts:
-    """What is kept of one run, criterion and split."""
+    """What is kept of one run, criterion and split; rows of consensus, verdict and number of chats."""
     table = {(people, judge): 0 for people in (True, False) for judge in (True, False, None)}
     given = []
-    for state, n_true, n_false, n_na, value, n in rows:
-        given.append((n_true, n_false, n_na, n))
-        if state in (Consensus.State.TRUE, Consensus.State.FALSE):
-            table[state == Consensus.State.TRUE, value] += n
+    for people, value, n in rows:
+        given.append((people["true"], people["false"], people["na"], n))
+        if people["state"] in (Consensus.State.TRUE, Consensus.State.FALSE):
+            table[people["state"] == Consensus.State.TRUE, value] += n
     counts = np.array(given, dtype=np.int64)
     pairs = ((True, True), (True, False), (False, True), (False, False))
     return {

@@ -12,7 +12,7 @@ from alignment.core.report import Pair
 from alignment.selectors.cells import CELL_CODES, PairRow, pair_rows
 from alignment.selectors.measured import Measured
 from alignment.selectors.report_page import notices
-from alignment.selectors.scope import Scope
+from alignment.selectors.scope import Own, Scope, own_chats
 from alignment.selectors.versions import VersionRow
 from evaluation.models.runs import RunChat, Verdict
 from evaluation.selectors.steps import final_rationales
@@ -42,13 +42,15 @@ class PartedChat:
 class Parting:
     """People against the champion on one split: the counts, links behind them, the first disagreements.
 
-    `hidden` disagreements are on chats that this user may not read.
+    `hidden` disagreements are on chats that this user may not read; who is still to label some of the run's
+    chats is told the number of these alone.
     """
 
     measured: Measured
     cells: dict[str, str]
     chats: tuple[PartedChat, ...]
     hidden: int
+    own: Own
 
     @property
     def name(self) -> str:
@@ -83,8 +85,10 @@ def _scope(one: Measured) -> Scope:
 
 def _parting(one: Measured, user: User | AnonymousUser) -> Parting:
     key, query = one.criterion.key, {"split": one.split}
-    shown = _differing(one)
-    if not sees_every_chat(user=user):
+    shown, own = _differing(one), own_chats(_scope(one), user=user)
+    if own.closed:
+        shown = shown.none()
+    elif not sees_every_chat(user=user):
         shown = shown.filter(chat__in=chats_shown(user=user).values("pk"))
     parting = Parting(
         measured=one,
@@ -93,8 +97,9 @@ def _parting(one: Measured, user: User | AnonymousUser) -> Parting:
         },
         chats=tuple(_chats(one, list(shown.select_related("chat")[:DISAGREEMENTS_SHOWN]))),
         hidden=0,
+        own=own,
     )
-    return replace(parting, hidden=parting.differ - shown.count())
+    return parting if own.chats else replace(parting, hidden=parting.differ - shown.count())
 
 
 def _differing(one: Measured) -> QuerySet[Verdict]:

@@ -19,7 +19,7 @@ from alignment.selectors.cells import excerpt
 from alignment.selectors.held_out import concealed, held_counts
 from alignment.selectors.paired import judge_codes, paired_answers
 from alignment.selectors.report_page import select_filter
-from alignment.selectors.scope import Scope
+from alignment.selectors.scope import Own, Scope, own_chats
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.selectors.blind import chats_shown, reads_holdout, sees_every_chat
@@ -139,7 +139,9 @@ class PairedCriterion:
         return self.pair.count(cell)
 
     def readable(self, cell: str, narrow: Narrow) -> list[Member]:
-        """Those of the cell that the user may read and asks for."""
+        """Those of the cell that the user may read and asks for; none while the lists are closed."""
+        if self.own.closed:
+            return []
         inside = set(np.flatnonzero(self.pair.cells[cell]).tolist())
         return [member for member in self.members if member.place in inside and narrow.fits(member)]
 
@@ -166,6 +168,11 @@ class PairedCriterion:
             return False
         run = self.test.baseline_run_id
         return concealed(self.stored, held=held_counts([run]).get((run, self.pair.key), {}))
+
+    @cached_property
+    def own(self) -> Own:
+        """The chats of the test that are still the user's to label."""
+        return own_chats(self.scope, user=self.user)
 
     @cached_property
     def stored(self) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from alignment.models.regressions import RegressionTest
 from alignment.selectors.paired import paired_answers
 from alignment.selectors.scope import Scope
 from labeling.models.people import User
-from labeling.selectors.blind import held_out, reads_holdout
+from labeling.selectors.blind import chats_shown, sees_every_chat
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class TopicRow:
 def topic_rows(test: RegressionTest, *, key: str, user: User | AnonymousUser) -> list[TopicRow] | None:
     """By topic, counted as the whole is; None where this criterion was not compared, or not decided yet.
 
-    Who may not read the holdout gets no row that counts from 1 to 9 of its chats.
+    Who may not read some of the chats, held out or still to be labelled, gets no row that counts 1 to 9 of
+    these.
     """
     if test.body is None:
         return None
@@ -49,9 +50,9 @@ def topic_rows(test: RegressionTest, *, key: str, user: User | AnonymousUser) ->
     columns = ("chat_id", "chat__topic_id", "chat__topic__key", "chat__topic__name")
     chats = list(members.values_list(*columns))
     held = None
-    if not reads_holdout(user=user):
-        outside = set(held_out())
-        held = np.array([chat in outside for chat, *_ in chats], dtype=bool)
+    if not sees_every_chat(user=user):
+        shown = set(chats_shown(user=user).filter(pk__in=members.values("chat")).values_list("pk", flat=True))
+        held = np.array([chat not in shown for chat, *_ in chats], dtype=bool)
     names = {topic: (topic_key, name) for _, topic, topic_key, name in chats}
     topics = np.array([topic for _, topic, *_ in chats], dtype=np.int64)
     return [

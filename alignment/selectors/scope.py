@@ -16,7 +16,7 @@ from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import held_out, reads_holdout
+from labeling.selectors.blind import held_out, labels_too, reads_holdout, to_label
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,18 @@ class Scope:
         return list(rows.filter(rubric=rubric, state=Criterion.State.ACTIVE))
 
 
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The chats covered that are still the user's to label: lists leave them out and tell only how many.
+
+    `closed`: so few of them have an answer that counts, with a list taken from them, would tell it. Then no
+    list opens.
+    """
+
+    chats: int = 0
+    closed: bool = False
+
+
 def valid_ground_truth(against: str) -> bool:
     """Whether this names a ground truth that a report can be taken against."""
     rater = against.removeprefix("rater:")
@@ -112,13 +124,37 @@ def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:
     return replace(scope, without_holdout=few)
 
 
+def own_chats(scope: Scope, *, user: User | AnonymousUser) -> Own:
+    """Those of the whole run, whatever the split; none where nobody has answered any of them yet.
+
+    Decided split by split: lists name the split of each chat. No query for who does not label.
+    """
+    if not labels_too(user=user):
+        return Own()
+    whole = replace(scope, split="")
+    own = whole.members.filter(chat__in=to_label(user=user)).order_by()
+    counts = _answered(whole, own)
+    return Own(own.count(), closed=bool(_few(counts))) if counts else Own()
+
+
 def _few_held_out(whole: Scope) -> frozenset[str]:
     """The splits with held-out chats of which on some criterion, or by some rater, too few are answered."""
     held = whole.members.filter(chat__in=held_out()).order_by()
     splits = set(held.values_list("split", flat=True).distinct())
     if not splits:
         return frozenset()
-    about = {"chat__in": held.values("chat_id"), "criterion__in": whole.criteria}
+    counts = _answered(whole, held)
+    return frozenset(_few(counts) | (splits - {row["split"] for row in counts}))
+
+
+def _few(counts: list[Any]) -> set[str]:
+    """The splits with fewer than 10 answers, of somebody on some criterion."""
+    return {row["split"] for row in counts if (row.get("compared") or row["n"]) < FEWEST}
+
+
+def _answered(whole: Scope, among: QuerySet[Any]) -> list[Any]:
+    """How many of these members have an answer: rows by criterion and split, where asked for by rater too."""
+    about = {"chat__in": among.values("chat_id"), "criterion__in": whole.criteria}
     split = Subquery(whole.members.filter(chat=OuterRef("chat")).order_by().values("split")[:1])
     answers = Consensus.objects.filter(**about).annotate(split=split).values("criterion", "split")
     compared = Count("pk", filter=Q(state__in=(Consensus.State.TRUE, Consensus.State.FALSE)))
@@ -127,6 +163,4 @@ def _few_held_out(whole: Scope) -> frozenset[str]:
         labels = Label.objects.counted().filter(value__isnull=False, **about).annotate(split=split)
         own = labels.filter(rater__name=whole.rater) if whole.rater else labels
         counts += own.values("criterion", "rater", "split").annotate(n=Count("pk")).order_by()
-    told = {row["split"] for row in counts}
-    few = {row["split"] for row in counts if (row.get("compared") or row["n"]) < FEWEST}
-    return frozenset(few | (splits - told))
+    return counts

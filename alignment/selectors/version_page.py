@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.held_out import tell
 from alignment.selectors.prompt_parts import examples_for, sections_of, version_diff
-from alignment.selectors.versions import VersionRow, champion_of, version_rows
+from alignment.selectors.versions import VersionRow, champion_of, version_rows, with_figures
 from evaluation.selectors.runs import run_notices
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -19,10 +19,11 @@ def version_page(
     *, criterion: Criterion, number: int, user: User | AnonymousUser, against: str = ""
 ) -> dict[str, Any] | None:
     """The template context; None where there is no such version. An unknown `against` is none."""
-    rows = version_rows(criteria=[criterion], user=user)[criterion.pk]
-    row = row_of(rows, number)
-    if row is None:
+    rows = version_rows(criteria=[criterion])[criterion.pk]
+    found = row_of(rows, number)
+    if found is None:
         return None
+    (row,) = with_figures([found], of=[found], user=user)
     other = row_of(rows, int(against)) if against.isdecimal() and len(against) < 10 else None
     return {
         "criterion": criterion,

@@ -1,7 +1,7 @@
 """Prompt versions of criteria with their state, the tests of them and their releases."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from django.contrib.auth.models import AnonymousUser
@@ -9,7 +9,8 @@ from django.db.models import Q
 
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.changed_prompts import changed_by_judges
-from alignment.selectors.measured import Measured, measured
+from alignment.selectors.held_out import CONCEALED
+from alignment.selectors.measured import Figures, Measured, measured
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -29,15 +30,15 @@ class VersionRow:
     """A version; `tests`, `releases` and `measured` newest first.
 
     `same_as` is the first version of the same text and examples, where that is another one. A test that was
-    cancelled is listed and says nothing about the state.
+    cancelled is listed and says nothing about the state. `figures` are empty where they were not asked for.
     """
 
     prompt: PromptVersion
     state: VersionState
     tests: tuple[RegressionTest, ...]
     releases: tuple[Promotion, ...]
-    measured: tuple[Measured, ...]
     same_as: int | None
+    figures: Figures = field(default_factory=Figures)
 
     @property
     def number(self) -> int:
@@ -61,6 +62,16 @@ class VersionRow:
         is_passed = newest is not None and newest.result == RegressionTest.Result.PASS
         return newest if is_passed and self.state is VersionState.CANDIDATE else None
 
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        """What it was measured to be."""
+        return self.figures.rows
+
+    @property
+    def kept_back(self) -> str:
+        """Why the user is not told some figures; '' where nothing is kept back."""
+        return CONCEALED if self.figures.few else ""
+
     def at(self, place: str) -> Measured | None:
         """What it was measured to be on this set and split."""
         return next((one for one in self.measured if one.place == place), None)
@@ -73,22 +84,17 @@ class _Known:
     prompts: Sequence[PromptVersion]
     releases: Sequence[Promotion]
     tests: Sequence[tuple[int, RegressionTest]]  # with the id of the version tested
-    measured: dict[tuple[int, str], list[Measured]]
 
 
-def version_rows(
-    *, criteria: Collection[Criterion], user: User | AnonymousUser
-) -> dict[int, list[VersionRow]]:
-    """By criterion id, newest first, with the figures that the user may be told.
-
-    The number of queries depends neither on versions nor on chats.
+def version_rows(*, criteria: Collection[Criterion]) -> dict[int, list[VersionRow]]:
+    """By criterion id, newest first, without figures; the number of queries does not depend on versions.
 
     A version's text is fetched where it is read.
     """
     known = _Known(
         list(
             PromptVersion.objects.filter(criterion__in=criteria)
-            .select_related("author", "base")
+            .select_related("author", "base", "criterion")
             .defer("text", "base__text")
             .order_by("criterion", "-number")
         ),
@@ -99,13 +105,26 @@ def version_rows(
             .order_by("-id")
         ),
         _tests(criteria),
-        measured(criteria, user=user),
     )
     found: dict[int, list[VersionRow]] = {criterion.pk: [] for criterion in criteria}
     for criterion in criteria:
         own = [prompt for prompt in known.prompts if prompt.criterion_id == criterion.pk]
         found[criterion.pk] = [_row(prompt, own, known) for prompt in own]
     return found
+
+
+def with_figures(
+    rows: Sequence[VersionRow], *, of: Collection[VersionRow], user: User | AnonymousUser
+) -> list[VersionRow]:
+    """The same rows; those of `of`, and what says the same, with what the user may be told of their figures.
+
+    NB: after each label every version of `of` is counted anew, chat by chat: ask for what is shown.
+    """
+    criteria = {row.prompt.criterion_id: row.prompt.criterion for row in of}
+    contents = {row.prompt.content_hash for row in of}
+    found = measured(list(criteria.values()), user=user, contents=contents)
+    keys = [(row.prompt.criterion_id, row.prompt.content_hash) for row in rows]
+    return [replace(row, figures=found.get(key, row.figures)) for row, key in zip(rows, keys, strict=True)]
 
 
 def releases_of(rows: Iterable[VersionRow]) -> list[Promotion]:
@@ -133,7 +152,6 @@ def _row(prompt: PromptVersion, own: Sequence[PromptVersion], known: _Known) -> 
         state=_state(tests, releases, is_champion=newest is not None and newest.version_id == prompt.pk),
         tests=tests,
         releases=releases,
-        measured=tuple(known.measured.get((prompt.criterion_id, prompt.content_hash), ())),
         same_as=first if first != prompt.number else None,
     )
 

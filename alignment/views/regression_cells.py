@@ -26,7 +26,7 @@ from evaluation.selectors.prompts import newest_versions
 from labeling.access import permission_or_404
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import reads_holdout
+from labeling.selectors.blind import sees_every_chat
 
 PAGE = 50
 
@@ -41,7 +41,7 @@ def regression_cell(request: HttpRequest, test_id: int, key: str, cell: str) -> 
     narrow = _narrow(request)
     readable, listed = tested.readable(cell, Narrow()), tested.readable(cell, narrow)
     page = Paginator(listed, PAGE).get_page(request.GET.get("page"))
-    total = tested.total(cell)
+    total, untold = tested.total(cell), tested.concealed or tested.own.chats > 0
     context: dict[str, Any] = {
         "test": tested.test,
         "criterion": criterion,
@@ -49,8 +49,9 @@ def regression_cell(request: HttpRequest, test_id: int, key: str, cell: str) -> 
         "cell": {"name": NAMES[cell], "meaning": MEANINGS[cell]},
         "page_obj": page,
         "items": cell_rows(tested, list(page), narrow.query(cell=cell)),
-        "total": None if tested.concealed else total,
-        "hidden": total - len(readable),
+        "total": None if untold else total,
+        "hidden": 0 if untold else total - len(readable),
+        "own": tested.own,
         "then": tested.stored.get(STORED[cell]),
         "changed": tested.changed,
         "concealed": tested.concealed,
@@ -92,7 +93,7 @@ def regression_topics(request: HttpRequest, test_id: int) -> HttpResponse:
         "name": criterion.name,
         "rows": rows,
         "fewest": FEWEST,
-        "conceals": not reads_holdout(user=request.user),
+        "conceals": not sees_every_chat(user=request.user),
     }
     return render(request, "alignment/_regression_topic_rows.html", context)
 

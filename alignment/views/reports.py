@@ -20,7 +20,7 @@ from alignment.selectors.prompt_parts import hides_examples
 from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.scope import Scope, requested_scope
+from alignment.selectors.scope import Scope, own_chats, requested_scope
 from evaluation.models.runs import FINISHED, Run
 from evaluation.selectors.runs import runs_open_to
 from labeling.access import permission_or_404
@@ -83,6 +83,7 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
             "url": reverse("alignment:criterion_detail", args=[key]),
         },
         "cell": CELLS[cell],
+        "own": own_chats(replace(scope, only=key), user=request.user),
     }
     return render(request, "alignment/cell.html", context)
 
@@ -95,7 +96,8 @@ def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
     found = cells.disagreements(scope, request.user)
     page = _page(request, found.places)
     context = _listed(scope, run, page, found.pairs(page))
-    context |= {"hidden": found.hidden, "split": scope.split, "ground_truth": scope.ground_truth}
+    context |= {"hidden": found.hidden, "own": found.own}
+    context |= {"split": scope.split, "ground_truth": scope.ground_truth}
     return render(request, "alignment/disagreements.html", context)
 
 
@@ -107,7 +109,8 @@ def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
     gaps = knowledge_gaps(scope, run, request.user)
     page = _page(request, gaps.found.places)
     context = _listed(scope, run, page, gaps.found.pairs(page))
-    context |= {"hidden": gaps.found.hidden, "split": scope.split, "ground_truth": scope.ground_truth}
+    context |= {"hidden": gaps.found.hidden, "own": gaps.found.own}
+    context |= {"split": scope.split, "ground_truth": scope.ground_truth}
     return render(request, "alignment/knowledge_gaps.html", context | {"mode": gaps.mode})
 
 

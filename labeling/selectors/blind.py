@@ -21,7 +21,7 @@ def chats_shown(*, user: User | AnonymousUser) -> QuerySet[Chat]:
     have neither submitted nor skipped.
     """
     chats = Chat.objects.visible_to(user)
-    return chats.exclude(pk__in=_to_label(user)) if _labels(user) else chats
+    return chats.exclude(pk__in=to_label(user=user)) if labels_too(user=user) else chats
 
 
 def reads_holdout(*, user: User | AnonymousUser) -> bool:
@@ -36,15 +36,17 @@ def held_out() -> QuerySet[ChatSetMember, int]:
 
 def sees_every_chat(*, user: User | AnonymousUser) -> bool:
     """Whether there is no need to look which chats are shown."""
-    return reads_holdout(user=user) and not _labels(user)
+    return reads_holdout(user=user) and not labels_too(user=user)
 
 
-def _labels(user: User | AnonymousUser) -> bool:
+def labels_too(*, user: User | AnonymousUser) -> bool:
+    """Whether the user is one of those who label."""
     # NB: the account, not the token of the request: a person remembers what another token showed them.
     return isinstance(user, User) and user.is_allowed("label_chats")
 
 
-def _to_label(user: User | AnonymousUser) -> QuerySet[Any]:
+def to_label(*, user: User | AnonymousUser) -> QuerySet[Any]:
+    """A subquery of the chats that a job that is not closed may still ask of who labels."""
     own = LabelingJob.objects.filter(Q(raters__user=user.pk) | Q(group__user=user.pk)).values("pk")
     through = Assignment.objects.filter(
         through_with(), job=OuterRef("job"), chat=OuterRef("chat"), rater__user=user.pk

@@ -6,15 +6,16 @@ from collections.abc import Iterable
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
 from alignment.models.reports import Report
-from alignment.selectors.criterion_page import criterion_page
-from alignment.selectors.measured import measured
-from alignment.selectors.versions import version_rows
+from alignment.selectors.criterion_page import VERSIONS_A_PAGE, criterion_page
+from alignment.selectors.measured import Measured, measured
+from alignment.selectors.versions import version_rows, with_figures
 from evaluation.models.prompts import PromptDraft
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Label, RaterNote
@@ -29,11 +30,22 @@ from tests.alignment.test_regression_pages import words_of
 pytestmark = pytest.mark.django_db
 
 PAGE = "/criteria/polite/"
+COUNTED_ANEW = 5  # queries: count, begin, insert, delete, end
 
 
 def states() -> dict[int, str]:
-    rows = version_rows(criteria=[polite()], user=AnonymousUser())[polite().pk]
+    rows = version_rows(criteria=[polite()])[polite().pk]
     return {row.number: row.state.value for row in rows}
+
+
+def figures() -> tuple[Measured, ...]:
+    """What the one version with a run was measured to be."""
+    (found,) = measured([polite()], user=AnonymousUser()).values()
+    return found.rows
+
+
+def an_answer_changes() -> None:
+    Criterion.objects.filter(key="polite").update(labels_seq=F("labels_seq") + 1)
 
 
 def page(client: Client, url: str = PAGE) -> str:
@@ -96,7 +108,7 @@ def test_a_version_is_measured_by_its_newest_finished_run_on_each_split(compared
     run_of(version, compared.chat_set, wrong=3, purpose="try")
     run_of(version, compared.chat_set, wrong=3, state="cancelled")
     run_of(version, compared.chat_set, wrong=3, options={"limit": 5})
-    (found,) = measured([polite()], user=AnonymousUser()).values()
+    found = figures()
     assert {one.run for one in found} == {newest}
     assert [(one.split, one.table.n) for one in found] == [("dev", 20), ("train", 10), ("holdout", 10)]
     dev = found[0]
@@ -109,24 +121,75 @@ def test_versions_of_one_content_are_measured_together(compared: Compared) -> No
     a_version(polite())
     a_version(polite(), "# Objective\nAs before.")
     run_of(first, compared.chat_set)
-    newest, _, oldest = version_rows(criteria=[polite()], user=AnonymousUser())[polite().pk]
+    rows = version_rows(criteria=[polite()])[polite().pk]
+    newest, other, oldest = with_figures(rows, of=rows[:1], user=AnonymousUser())
     assert newest.same_as == oldest.number
-    assert newest.measured == oldest.measured
+    assert newest.measured == oldest.measured != ()
+    assert other.measured == ()
 
 
 def test_what_was_counted_is_kept_until_an_answer_changes(compared: Compared) -> None:
     run_of(a_version(polite()), compared.chat_set)
-    (first,) = measured([polite()], user=AnonymousUser()).values()
+    first = figures()
     assert Report.objects.count() == 1
-    (again,) = measured([polite()], user=AnonymousUser()).values()
+    again = figures()
     assert [one.table for one in again] == [one.table for one in first]
     assert Report.objects.count() == 1
     chat = compared.chat(1)
     Label.objects.filter(chat=chat, criterion=polite()).update(value=None)
     consensus_refresh(criterion_ids=[polite().pk], chat_ids=[chat.pk])
     Criterion.objects.filter(pk=polite().pk).update(labels_seq=99)
-    (changed,) = measured([polite()], user=AnonymousUser()).values()
-    assert sum(one.table.n for one in changed) == 39
+    assert sum(one.table.n for one in figures()) == 39
+
+
+def test_counts_from_before_an_answer_changed_are_not_kept(compared: Compared, lead: Client) -> None:
+    promote(version := a_version(polite()))
+    run = run_of(version, compared.chat_set)
+    report = Report.objects.create(
+        run=run, chat_set=compared.chat_set, against="consensus", pin="e" * 64, policy=1, body={}
+    )
+    page(lead)
+    before = set(Report.objects.exclude(pk=report.pk))
+    an_answer_changes()
+    page(lead)
+    after = set(Report.objects.exclude(pk=report.pk))
+    assert (len(before), len(after), before & after) == (1, 1, set())
+    assert Report.objects.filter(pk=report.pk).exists()
+
+
+def test_only_versions_that_a_page_shows_are_counted(compared: Compared, lead: Client) -> None:
+    for _ in range(VERSIONS_A_PAGE + 3):
+        run_of(version := a_version(polite()), compared.chat_set)
+        if version.number == 1:
+            promote(version)
+    shown = {
+        "/criteria/": 1,  # the champion
+        "/api/criteria/polite/": 1,
+        "/criteria/polite/versions/2/": 2,
+        "/api/criteria/polite/prompts/3/": 3,
+        PAGE: 2 + VERSIONS_A_PAGE + 1,
+        f"{PAGE}?page=2": VERSIONS_A_PAGE + 3,
+    }
+    for url, counted in shown.items():
+        page(lead, url) if url.startswith("/criteria") else lead.get(url)
+        assert Report.objects.count() == counted, url
+
+
+def test_counting_anew_takes_a_query_whatever_the_number_of_versions(
+    compared: Compared, lead: Client
+) -> None:
+    promote(a_version(polite()))
+    found = []
+    for versions in (2, 12):
+        for _ in range(versions):
+            run_of(a_version(polite()), compared.chat_set)
+        (warm,) = asked(lead, [PAGE])
+        an_answer_changes()
+        with CaptureQueriesContext(connection) as queries:
+            lead.get(PAGE)
+        found.append((warm, len(queries)))
+    assert found[0] == found[1]
+    assert found[0][1] - found[0][0] == COUNTED_ANEW
 
 
 def test_the_line_breaks_where_the_model_changed(compared: Compared, author_user: User) -> None:

@@ -111,7 +111,7 @@ def test_the_page_of_the_version_tested_follows(tested: DecidedTest, author: Cli
 def measured_on(compared: Compared, split: str, user: User) -> list[int]:
     """How many chats a run of a version is said to be compared on."""
     (found,) = measured([polite()], user=user).values()
-    return [one.table.n for one in found if one.split == split]
+    return [one.table.n for one in found.rows if one.split == split]
 
 
 def test_a_version_is_not_measured_on_nine_held_out_chats_for_authors(
@@ -137,6 +137,25 @@ def test_a_version_is_not_measured_on_nine_held_out_chats_for_authors(
         assert "calibration, holdout" not in text_of(author.get(url)), url
         assert '"split":"holdout"' not in text_of(author.get(url)), url
     assert '"split":"holdout"' in text_of(lead.get("/api/criteria/polite/"))
+
+
+def test_that_figures_are_kept_back_is_said_where_they_would_stand(
+    compared: Compared, author: Client, lead: Client
+) -> None:
+    promote(version := a_version(polite()))
+    run = run_of(version, compared.chat_set)
+    Consensus.objects.exclude(chat__in=held_chats()[:9]).delete()
+    assert run.run_chats.filter(split="holdout").count() == 10
+    for url in ("/criteria/", "/criteria/polite/", f"/criteria/polite/versions/{version.number}/"):
+        shown = text_of(author.get(url))
+        assert CONCEALED[1:] in shown, url
+        assert CONCEALED[1:] not in text_of(lead.get(url))
+        for words in ("not measured yet", "covers labelled chats.", "split yet"):
+            assert words not in shown
+
+
+def held_chats() -> Any:
+    return ChatSetMember.objects.filter(split="holdout").order_by("pk").values_list("chat", flat=True)
 
 
 def test_a_dev_chat_that_another_set_holds_out_is_left_out_of_what_dev_measures(
