@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
-from evaluation.selectors.leaks import measured_chats
-from labeling.models.chats import Chat, ChatSetMember, Split, Topic
+from alignment.selectors.training import train_chats
+from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -76,14 +76,10 @@ class Chosen:
 
 
 def pickable(*, criterion: Criterion, user: User | AnonymousUser) -> QuerySet[Any]:
-    """The chats that are for training alone and that people decided on, by id; `people` is the consensus."""
-    train = ChatSetMember.objects.filter(chat=OuterRef("pk"), split=Split.TRAIN)
+    """The `train_chats` that people decided on, by id; `people` is the consensus."""
     said = Consensus.objects.filter(chat=OuterRef("pk"), criterion=criterion, state__in=VALUES)
-    measured = measured_chats().order_by().values("pk")
     return (
-        chats_shown(user=user)
-        .filter(Exists(train))
-        .exclude(pk__in=measured)
+        train_chats(user=user)
         .annotate(people=Subquery(said.values("state")))
         .filter(people__isnull=False)
         .select_related("topic")

@@ -13,12 +13,16 @@ from labeling.models.rubric import Criterion
 
 def prompt_findings(*, criterion: Criterion, text: str) -> tuple[Finding, ...]:
     """What the lint says of a text as this criterion's prompt, errors first."""
-    found = lint_prompt(
+    return (*text_findings(criterion=criterion, text=text), *leak_findings(sections(text)))
+
+
+def text_findings(*, criterion: Criterion, text: str) -> tuple[Finding, ...]:
+    """The same without a look at any chat."""
+    return lint_prompt(
         text,
         question=newest_versions(criteria=[criterion])[criterion.pk].question,
         has_articles=bool(articles_of([criterion])[criterion.pk]),
     )
-    return (*found, *leak_findings(sections(text)))
 
 
 def leak_findings(texts: Mapping[str, str]) -> tuple[Finding, ...]:

@@ -1,12 +1,13 @@
 """Which passages of a prompt stand in chats of dev or holdout; which chat that is, nobody is told."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 from django.db.models import Exists, OuterRef, QuerySet
 
-from evaluation.core.prompts.leaks import Shingles, leaked_passages, shingles_of
+from evaluation.core.prompts.leaks import Shingles, leaked_passages, merged, shingles_of
 from labeling.core.importing import in_batches
 from labeling.core.sampling import has_near
 from labeling.models.chats import Chat, ChatSetMember, Split
@@ -62,9 +63,11 @@ def _known() -> _Known:
         return known
     # Numbers cannot be taken out again: where a chat is gone, all is read anew.
     start = known if known.hashes <= hashes else _Known()
-    found = [start.shingles]
-    for batch in in_batches(sorted(hashes - start.hashes), AT_ONCE):
-        chats = Chat.objects.filter(content_hash__in=batch).values_list("messages", flat=True)
-        found.append(shingles_of(message["content"] for messages in chats for message in messages))
-    _Memory.known = _Known(hashes, np.sort(np.concatenate(found)))
+    batches = in_batches(sorted(hashes - start.hashes), AT_ONCE)
+    _Memory.known = _Known(hashes, merged(chain([start.shingles], map(_read, batches))))
     return _Memory.known
+
+
+def _read(hashes: Sequence[str]) -> Shingles:
+    chats = Chat.objects.filter(content_hash__in=hashes).values_list("messages", flat=True)
+    return shingles_of(message["content"] for messages in chats for message in messages)

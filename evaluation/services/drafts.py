@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db import transaction
 
-from evaluation.core.prompts.lint import Finding, Level
+from evaluation.core.prompts.lint import Finding
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.selectors.prompts import newer_versions
 from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_hash, prompt_version_add
-from evaluation.services.linting import prompt_lint
+from evaluation.services.linting import prompt_errors
 from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.chats import Chat
 from labeling.models.people import User
@@ -105,7 +105,6 @@ def _choice(line: dict[str, Any], chat: Chat) -> ExampleChoice:
     return ExampleChoice(chat, first, last, line["value"], line["rationale"])
 
 
-@transaction.atomic
 def version_save(
     *,
     criterion: Criterion,
@@ -118,35 +117,35 @@ def version_save(
 ) -> SavedVersion:
     """Make a version of what an author wrote; their draft goes where it says the same.
 
-    `confirmed` is the number of the newest version that the author has been told of.
+    Where its text is the draft's it has the draft's origin, else it is the author's. `confirmed` is the
+    number of the newest version that the author has been told of.
 
     Raises FieldProblem without a reason, FaultyPrompt for a text with errors, PromptRefused as
     `prompt_version_add`, NewerVersions where one was saved after `base` that the author has not confirmed.
     """
-    if Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk).state == Criterion.State.RETIRED:
-        raise PromptRefused("prompt", f"{criterion.key} is retired: it gets no new versions")
-    versions = PromptVersion.objects.filter(criterion=criterion)
-    draft = PromptDraft.objects.filter(criterion=criterion, author=author).first()
-    known = versions.filter(content_hash=prompt_hash(text=text, examples=examples)).first()
-    if known is None:
-        _check(criterion, text, examples, reason)
-        since = newer_versions(base) if base else []
-        if since and (since[-1].number or 0) > confirmed:
-            raise NewerVersions(since)
-    origin = PromptVersion.Origin.AUTHOR
-    if draft is not None and draft.origin == PromptVersion.Origin.SUGGESTED:
-        origin = PromptVersion.Origin.SUGGESTED
-    saved = known or prompt_version_add(
-        criterion=criterion,
-        text=text,
-        examples=examples,
-        reason=reason.strip(),
-        author=author,
-        base=base,
-        origin=origin,
+    says_so = PromptVersion.objects.filter(
+        criterion=criterion, content_hash=prompt_hash(text=text, examples=examples)
     )
-    if draft is not None and (draft.text, draft.examples) == (text, example_lines(examples)):
-        draft_discard(criterion=criterion, author=author)
+    # What needs no lock comes before it. A version never goes, so one that says the same stays.
+    if not says_so.exists():
+        _check(criterion, text, examples, reason)
+    with transaction.atomic():
+        _lock(criterion)
+        draft = PromptDraft.objects.filter(criterion=criterion, author=author).first()
+        known = says_so.first()
+        if known is None:
+            _check_newer(base, confirmed)
+        saved = known or prompt_version_add(
+            criterion=criterion,
+            text=text,
+            examples=examples,
+            reason=reason.strip(),
+            author=author,
+            base=base,
+            origin=draft.origin if draft is not None and draft.text == text else PromptVersion.Origin.AUTHOR,
+        )
+        if draft is not None and (draft.text, draft.examples) == (text, example_lines(examples)):
+            draft_discard(criterion=criterion, author=author)
     return SavedVersion(saved, known is None)
 
 
@@ -163,9 +162,20 @@ def example_lines(examples: Sequence[ExampleChoice]) -> list[dict[str, Any]]:
     ]
 
 
+def _lock(criterion: Criterion) -> None:
+    row = Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
+    if row.state == Criterion.State.RETIRED:
+        raise PromptRefused("prompt", f"{row.key} is retired: it gets no new versions")
+
+
+def _check_newer(base: PromptVersion | None, confirmed: int) -> None:
+    since = newer_versions(base) if base else []
+    if since and (since[-1].number or 0) > confirmed:
+        raise NewerVersions(since)
+
+
 def _check(criterion: Criterion, text: str, examples: Sequence[ExampleChoice], reason: str) -> None:
     if not reason.strip():
         raise FieldProblem("reason", "is missing: say what is new in it")
-    findings = prompt_lint(criterion=criterion, text=text, examples=examples)
-    if errors := [finding for finding in findings if finding.level == Level.ERROR]:
+    if errors := prompt_errors(criterion=criterion, text=text, examples=examples):
         raise FaultyPrompt(errors)

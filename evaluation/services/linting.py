@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from evaluation.core.examples import advice, check_mixture
 from evaluation.core.prompts.lint import Finding, Level
-from evaluation.selectors.criteria import leak_findings, prompt_findings
+from evaluation.selectors.criteria import leak_findings, prompt_findings, text_findings
 from evaluation.services.examples import ExampleChoice, PromptRefused, examples_check
 from labeling.core.problems import FieldProblem
 from labeling.models.rubric import Criterion
@@ -19,7 +19,16 @@ def prompt_lint(
     found = list(prompt_findings(criterion=criterion, text=text))
     if examples:
         found += _of_examples(criterion, examples)
+        found += leak_findings({EXAMPLES: "\n".join(example.rationale for example in examples)})
     return tuple(sorted(found, key=lambda finding: finding.level != Level.ERROR))
+
+
+def prompt_errors(
+    *, criterion: Criterion, text: str, examples: Sequence[ExampleChoice]
+) -> tuple[Finding, ...]:
+    """What keeps a prompt from being saved; chats are not read for leaked words, which only warn."""
+    found = [*text_findings(criterion=criterion, text=text), *_of_examples(criterion, examples)]
+    return tuple(finding for finding in found if finding.level == Level.ERROR)
 
 
 def _of_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> Iterator[Finding]:
@@ -31,4 +40,3 @@ def _of_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> Ite
         yield Finding(Level.ERROR, EXAMPLES, str(problem).removeprefix("examples: "))
     for note in advice(values, topics=[example.chat.topic.key for example in examples]):
         yield Finding(Level.WARNING, EXAMPLES, note.removeprefix("examples: "))
-    yield from leak_findings({EXAMPLES: "\n".join(example.rationale for example in examples)})

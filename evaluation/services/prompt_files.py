@@ -1,7 +1,7 @@
 """Prompts as files in a folder: `KEY.md`, and `KEY.examples.jsonl` beside it where there are examples."""
 
 import json
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from evaluation.core.prompts.files import PromptFile, prompt_file_read, prompt_f
 from evaluation.models.prompts import FewShotExample, PromptVersion
 from evaluation.selectors.prompts import champions
 from evaluation.services.example_files import ExampleFile, examples_read, refused_in_file
-from evaluation.services.examples import PromptRefused, prompt_hash, prompt_version_add
+from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_hash, prompt_version_add
 from evaluation.services.linting import prompt_lint
 from evaluation.services.prompts import champions_ensure
 from labeling.core.importing import Ignored, ImportResult, read_text
@@ -27,6 +27,16 @@ class Exported:
 
     prompts: int
     changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """The version that a file became."""
+
+    path: Path
+    criterion: Criterion
+    version: PromptVersion
+    examples: Sequence[ExampleChoice]
 
 
 def prompts_export(folder: Path) -> Exported:
@@ -49,7 +59,6 @@ def prompts_export(folder: Path) -> Exported:
     return Exported(len(criteria), changed)
 
 
-@transaction.atomic
 def prompts_import(folder: Path, *, reason: str) -> ImportResult:
     """Add a version for each file whose text or examples no version has; nothing is promoted.
 
@@ -57,21 +66,16 @@ def prompts_import(folder: Path, *, reason: str) -> ImportResult:
     text or example that is refused: nothing is written then.
     """
     ignored = Ignored()
-    counts: Counter[str] = Counter()
-    notes: list[str] = []
-    for path in _files(folder):
-        criterion = Criterion.objects.filter(key=path.name.removesuffix(TEXT)).first()
-        if criterion is None:
-            raise ImportProblem(str(path), None, "", f"there is no criterion {shown(path.stem)}")
-        outcome, said = _import(path, criterion, reason=reason, ignored=ignored)
-        counts[outcome] += 1
-        notes += said
+    with transaction.atomic():
+        found = [_import(path, reason=reason, ignored=ignored) for path in _files(folder)]
+    added = [one for one in found if one is not None]
     return ImportResult(
-        created=counts["created"],
-        unchanged=counts["unchanged"],
+        created=len(added),
+        unchanged=len(found) - len(added),
         updated=0,
         ignored=dict(ignored.counts),
-        notes=tuple(notes),
+        # NB: after the transaction, for the lint may read every chat of dev and holdout.
+        notes=tuple(note for one in added for note in _notes(one)),
     )
 
 
@@ -97,14 +101,17 @@ def _files(folder: Path) -> list[Path]:
     return found
 
 
-def _import(path: Path, criterion: Criterion, *, reason: str, ignored: Ignored) -> tuple[str, list[str]]:
-    """What became of one file, and what has to be said about it, the lint's findings too."""
+def _import(path: Path, *, reason: str, ignored: Ignored) -> _Added | None:
+    """The version that one file became; None where one says the same."""
+    criterion = Criterion.objects.filter(key=path.name.removesuffix(TEXT)).first()
+    if criterion is None:
+        raise ImportProblem(str(path), None, "", f"there is no criterion {shown(path.stem)}")
     file = prompt_read(path, criterion=criterion)
     beside = path.with_name(f"{criterion.key}{EXAMPLES}")
     examples = examples_read(beside, ignored=ignored) if beside.exists() else None
     champions_ensure(criteria=[criterion])
     if _known(criterion, file.text, examples):
-        return "unchanged", []
+        return None
     choices = examples.choices if examples else ()
     base = PromptVersion.objects.filter(criterion=criterion, number=file.version or 0).first()
     try:
@@ -117,17 +124,19 @@ def _import(path: Path, criterion: Criterion, *, reason: str, ignored: Ignored) 
         )
     except PromptRefused as problem:
         raise refused_in_file(problem, prompt=path, examples=examples) from None
-    findings = prompt_lint(criterion=criterion, text=file.text, examples=choices)
-    return "created", [
-        _said(path, criterion, added, base),
-        *(f"{path}: {finding.line}" for finding in findings),
-    ]
+    return _Added(path, criterion, added, choices)
 
 
-def _said(path: Path, criterion: Criterion, added: PromptVersion, base: PromptVersion | None) -> str:
+def _notes(added: _Added) -> list[str]:
+    """What has to be said about a new version, the lint's findings too."""
+    findings = prompt_lint(criterion=added.criterion, text=added.version.text, examples=added.examples)
+    return [_said(added), *(f"{added.path}: {finding.line}" for finding in findings)]
+
+
+def _said(added: _Added) -> str:
     """Which version the file became, and whether somebody else has released another meanwhile."""
-    champion = champions(criteria=[criterion])[criterion.pk]
-    said = f"{path}: version {added.number} of {criterion.key}"
+    base, champion = added.version.base, champions(criteria=[added.criterion])[added.criterion.pk]
+    said = f"{added.path}: version {added.version.number} of {added.criterion.key}"
     if base is not None and base.pk != champion.pk:
         return f"{said}; made from version {base.number}, but the champion is version {champion.number}"
     return said

@@ -1,4 +1,4 @@
-"""Worked examples in the prompt editor: train chats that people decided on, picked, moved, taken out."""
+"""Worked examples in the prompt editor: train chats that people decided on, picked and taken out."""
 
 import re
 from typing import Any
@@ -108,12 +108,25 @@ def test_a_chat_that_can_be_no_example_says_why(criterion: Criterion, author: Cl
     chat = decided(criterion, "t0", messages=[("user", "The same"), ("assistant", "words")])
     pick(author, chat)
     assert "This chat is an example already." in words_of(part(author, "prompt_example", chat.pk))
-    twin = decided(criterion, "t1", messages=[("user", "Of two"), ("assistant", "kinds")])
-    held = make_chat("secret", messages=[("user", "Of two"), ("assistant", "kinds")])
+    near = decided(criterion, "t1", messages=[("user", "Of two"), ("assistant", "kinds")])
+    held = make_chat("secret", messages=[("user", "Of two"), ("assistant", "sorts")])
     make_set(criterion.rubric, held, name="held", split="holdout")
-    answer = part(author, "prompt_example", twin.pk)
-    assert "This chat has the same messages as a chat of dev or holdout." in words_of(answer)
+    Chat.objects.filter(pk__in=(near.pk, held.pk)).update(near_hash=1)
+    answer = part(author, "prompt_example", near.pk)
+    assert "This chat is nearly the same as a chat of dev or holdout." in words_of(answer)
     assert "secret" not in text_of(answer)
+
+
+@pytest.mark.parametrize("split", ["dev", "holdout"])
+def test_a_chat_with_the_messages_of_a_measured_one_is_not_offered(
+    criterion: Criterion, author: Client, split: str
+) -> None:
+    decided(criterion, "t0")
+    twin = decided(criterion, "t1", messages=[("user", "Of two"), ("assistant", "kinds")])
+    measured = make_chat("secret", messages=[("user", "Of two"), ("assistant", "kinds")])
+    make_set(criterion.rubric, measured, name="measured", split=split)
+    assert "1 train chat with a consensus" in words_of(part(author, "prompt_examples"))
+    assert part(author, "prompt_example", twin.pk).status_code == 404
 
 
 def test_examples_are_taken_out_and_not_moved_for_judges_draw_their_order(

@@ -1,6 +1,8 @@
 """A draft is one author's: kept at every save, never overwritten unseen, gone once a version says it."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.services.drafts import (
@@ -16,7 +18,7 @@ from labeling.core.problems import FieldProblem
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
 from tests.alignment.prompting import TEXT, champion_of, draft_of_text, make_prompted, saved
-from tests.factories import make_user
+from tests.factories import make_chat, make_set, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -119,6 +121,18 @@ def test_what_was_suggested_is_marked_in_the_version(criterion: Criterion, autho
     assert save(criterion, author_user).version.origin == PromptVersion.Origin.SUGGESTED
 
 
+def test_a_suggestion_that_was_edited_is_still_marked(criterion: Criterion, author_user: User) -> None:
+    draft_of_text(criterion, author_user, origin="suggested")
+    mine = f"{TEXT}And mine."
+    draft_of_text(criterion, author_user, mine, revision=1)
+    assert save(criterion, author_user, mine).version.origin == PromptVersion.Origin.SUGGESTED
+
+
+def test_a_text_that_is_not_the_drafts_is_its_authors(criterion: Criterion, author_user: User) -> None:
+    draft_of_text(criterion, author_user, "# Objective\nIs polite so?\nSuggested.", origin="suggested")
+    assert save(criterion, author_user).version.origin == PromptVersion.Origin.AUTHOR
+
+
 def test_the_same_text_again_is_the_version_there_is(criterion: Criterion, author_user: User) -> None:
     first = saved(criterion)
     draft_of_text(criterion, author_user)
@@ -140,6 +154,14 @@ def test_an_error_of_the_lint_keeps_it_from_being_saved_and_a_warning_does_not(
     assert [finding.section for finding in caught.value.findings] == ["response", "response"]
     assert PromptVersion.objects.filter(criterion=criterion).count() == 1
     assert save(criterion, author_user).added  # without Audience and Response: warnings
+
+
+def test_saving_reads_no_chat_for_leaks_which_only_warn(criterion: Criterion, author_user: User) -> None:
+    """All chats of dev and holdout: with many of them others would wait at the database meanwhile."""
+    make_set(criterion.rubric, make_chat("dev"), name="dev", split="dev")
+    with CaptureQueriesContext(connection) as queries:
+        assert save(criterion, author_user).added
+    assert not [query for query in queries if "messages" in query["sql"]]
 
 
 def test_versions_saved_meanwhile_are_told_until_they_are_confirmed(

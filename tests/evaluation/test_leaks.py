@@ -1,10 +1,13 @@
 """Words of a prompt that stand in chats judges are measured on are found; which chat, nobody is told."""
 
+import tracemalloc
+
+import numpy as np
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluation.core.prompts.leaks import leaked_passages, shingles_of, shortened
+from evaluation.core.prompts.leaks import leaked_passages, merged, shingles_of, shortened
 from evaluation.selectors.criteria import prompt_findings
 from evaluation.selectors.leaks import leaks
 from evaluation.services.examples import ExampleChoice
@@ -39,6 +42,20 @@ def test_two_places_are_two_passages() -> None:
         SAID.rstrip("!"),
         "Give me back all of my money before the end",
     )
+
+
+def test_a_run_of_words_that_many_messages_hold_is_kept_once() -> None:
+    assert len(shingles_of([SAID, SAID])) == len(shingles_of([SAID]))
+
+
+def test_what_is_read_of_many_chats_is_held_once_in_memory() -> None:
+    parts = (np.arange(n, 2_000_000, 40, dtype=np.uint64) for n in range(40))
+    tracemalloc.start()
+    found = merged(parts)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.array_equal(found, np.arange(2_000_000, dtype=np.uint64))
+    assert peak < 1.5 * found.nbytes
 
 
 def test_a_long_passage_is_shown_by_its_ends() -> None:

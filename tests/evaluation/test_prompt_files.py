@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +15,7 @@ from evaluation.selectors.prompts import champions
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
 from tests.evaluation.running import workspace
+from tests.factories import make_chat, make_set
 from tests.files import refused, run, write_jsonl
 
 TEXT = "# Objective\nIs polite so?\n\nRude words count.\n"
@@ -100,6 +103,17 @@ def test_a_changed_file_is_a_draft_made_from_the_version_it_names(folder: Path) 
     polite = Criterion.objects.get(key="polite")
     assert champions(criteria=[polite])[polite.pk].number == 1
     assert imported(folder)["created"] == 0
+
+
+def test_chats_are_read_for_leaked_words_once_the_versions_are_written(folder: Path) -> None:
+    exported(folder)
+    change(folder / "polite.md")
+    make_set(Criterion.objects.get(key="polite").rubric, make_chat("dev"), name="dev", split="dev")
+    with CaptureQueriesContext(connection) as queries:
+        imported(folder)
+    asked = [query["sql"] for query in queries]
+    written = [n for n, sql in enumerate(asked) if sql.startswith("RELEASE SAVEPOINT")]
+    assert written[-1] < next(n for n, sql in enumerate(asked) if "messages" in sql)
 
 
 def test_a_file_made_from_an_older_champion_says_so(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Passages of a prompt that stand word for word in chats that judges are measured on."""
 
 import re
+from array import array
 from collections.abc import Iterable
 
 import numpy as np
@@ -16,7 +17,7 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def shingles_of(texts: Iterable[str]) -> Shingles:
-    """Return one number for every run of eight words inside one of the texts, sorted.
+    """Return a number for every different run of eight words inside one of the texts, sorted.
 
     Case and punctuation do not count, and no run goes from one text into the next. The numbers hold for this
     process: Python hashes words anew in each.
@@ -32,7 +33,21 @@ def shingles_of(texts: Iterable[str]) -> Shingles:
         places.extend([number] * len(words))
     inside = np.array(places, np.int32)
     runs = _runs(np.array(codes, np.int64).view(np.uint64))
-    return np.sort(runs[inside[: len(runs)] == inside[SHINGLE - 1 :]])
+    return np.unique(runs[inside[: len(runs)] == inside[SHINGLE - 1 :]])
+
+
+def merged(parts: Iterable[Shingles]) -> Shingles:
+    """Return the numbers of all parts, sorted; takes little more memory than the answer.
+
+    >>> merged(np.array(part, np.uint64) for part in ([2, 5], [1])).tolist()
+    [1, 2, 5]
+    """
+    grown = array("Q")
+    for part in parts:
+        grown.frombytes(part.view(np.uint8).data)
+    found = np.frombuffer(grown, np.uint64)
+    found.sort()
+    return found
 
 
 def leaked_passages(text: str, *, known: Shingles) -> tuple[str, ...]:
