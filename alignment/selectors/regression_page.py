@@ -197,7 +197,9 @@ def _rates(found: dict[str, Any]) -> list[dict[str, Any]]:
     )
     # A test that was decided before these were counted has none of them stored.
     keys = ("right", *RATES, *(key for key in BEYOND_CHANCE if key in before))
-    rows = [{"name": NAMES[key], "before": _told(before, key), "after": _told(after, key)} for key in keys]
+    rows: list[dict[str, Any]] = [
+        {"name": NAMES[key], "before": _told(before, key), "after": _told(after, key)} for key in keys
+    ]
     rows[0]["change"] = found["change"]
     for key, row in zip(keys, rows, strict=True):
         ceiling = found["ceiling"] if key == "balanced_accuracy" else None

@@ -29,9 +29,10 @@ def calls_a_second(judge: Judge, *, max_in_flight: int | None = None) -> float |
         alike = alike.filter(options__max_in_flight__isnull=True)
     spans, answers = [], 0
     for run in alike.order_by("-id").values_list("pk", flat=True)[:RUNS]:
-        rows = Attempt.objects.filter(run=run, ended_at__isnull=False).order_by("-id")
+        rows = Attempt.objects.filter(run=run).order_by("-id")
         for sent, ended, outcome in rows.values_list("sent_at", "ended_at", "outcome")[:ATTEMPTS]:
-            spans.append((sent, ended))
-            answers += outcome in PAID
+            if ended is not None:
+                spans.append((sent, ended))
+                answers += outcome in PAID
     seconds = busy_seconds(spans)
     return answers / seconds if answers >= FEWEST and seconds else None

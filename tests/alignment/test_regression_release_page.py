@@ -198,6 +198,18 @@ def test_a_test_against_an_older_champion_leads_to_a_new_one(
     assert champion_of().number == 3
 
 
+def test_the_reason_of_an_override_that_comes_too_late_is_still_there_to_be_copied(
+    golden: ChatSet, lead: Client
+) -> None:
+    version_of(mark=OTHER)
+    failed = carried_out(start(lead, golden, version=3))
+    release(lead, carried_out(start(lead, golden)))
+    shown = words_of(release(lead, failed, reason="The <b>law</b> says so"))
+    assert "Not released: the champion of polite is version 2" in shown
+    assert "Your reason was not stored: The &lt;b&gt;law&lt;/b&gt; says so" in shown
+    assert champion_of().number == 2
+
+
 def test_a_whole_judge_becomes_the_default_unless_it_was_changed_since(
     golden: ChatSet, lead: Client, stub: StubEndpoint
 ) -> None:
