@@ -22,6 +22,7 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runner.plan import current_endpoint
 from evaluation.selectors.runs import RunFilter, run_json, run_list, run_rows, runs_open_to
+from evaluation.selectors.troubles import tell_errors
 from evaluation.services.control import run_cancel, run_launch, run_pause, run_resume
 from evaluation.services.runs import RunRefused
 from labeling.api.base import FORBIDDEN, Permitted
@@ -89,7 +90,9 @@ class RunList(APIView):
         only = RunFilter(purpose=request.query_params.get("purpose", ""))
         runs = run_list(only, among=runs_open_to(request.user))
         page = pages.paginate_queryset(runs, request, view=self)
-        return pages.get_paginated_response([run_json(row) for row in run_rows(page or [])])
+        found = list(page or [])
+        tell_errors(found, user=request.user)
+        return pages.get_paginated_response([run_json(row) for row in run_rows(found)])
 
     @extend_schema(
         operation_id="run_start",
@@ -113,6 +116,7 @@ class RunDetail(APIView):
     def get(self, request: Request, run_id: int) -> Response:
         """How far it is and what it cost."""
         run = get_object_or_404(runs_open_to(request.user), pk=run_id)
+        tell_errors([run], user=request.user)
         return Response(run_body(run))
 
 

@@ -25,6 +25,7 @@ from alignment.api.regression_bodies import (
     regression_row,
 )
 from alignment.models.regressions import RegressionTest
+from alignment.runner.regressions import runs_of
 from alignment.selectors.held_out import tell
 from alignment.selectors.regression_list import RegressionFilter, regression_rows
 from alignment.selectors.regression_page import regression_whole
@@ -39,6 +40,7 @@ from alignment.services.regressions import RegressionRefused, regression_cancel
 from alignment.services.releases import ReleaseRefused, may_release, release
 from evaluation.api import SeesJudge
 from evaluation.api_bodies import ResumeInput
+from evaluation.selectors.troubles import tell_errors
 from evaluation.services.runs import RunRefused
 from labeling.api.base import NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
 from labeling.core.problems import FieldProblem, InputProblem
@@ -220,6 +222,7 @@ def _body(test_id: int, user: User) -> Any:
     """The test as this user may know it."""
     test = get_object_or_404(regression_whole(), pk=test_id)
     tell([test], user=user)
+    tell_errors(runs_of(test), user=user)
     return RegressionOutput(regression_body(test)).data
 
 

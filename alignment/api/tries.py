@@ -26,6 +26,7 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
 from evaluation.runner.preview import Preview
 from evaluation.selectors.runs import runs_open_to
+from evaluation.selectors.troubles import tell_errors
 from labeling.api.base import FORBIDDEN, NOT_FOUND, WRONG, WritesTexts
 from labeling.core.problems import InputProblem
 from labeling.models.people import User
@@ -131,6 +132,7 @@ class PromptTry(APIView):
         """What it came to so far; a chat that is not open to the caller is left out."""
         run = get_object_or_404(runs_open_to(request.user).filter(purpose=Run.Purpose.TRY), pk=run_id)
         criterion = get_object_or_404(Criterion, key=run.options[TRIED]["criterion"])
+        tell_errors([run], user=request.user)
         found = tried(run=run, criterion=criterion, user=cast(User, request.user))
         return Response(
             {

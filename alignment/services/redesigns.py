@@ -9,6 +9,7 @@ from labeling.core.problems import FieldProblem
 from labeling.core.redesign import Redesign
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.services.consensus import criteria_lock
 from labeling.services.redesign import Redesigned, criteria_redesign
 
 
@@ -20,6 +21,8 @@ def redesign_carry_out(*, redesign: Redesign, reason: str, by: User | None) -> R
     Raises FieldProblem as `criteria_redesign` does, and while a regression test asks one of the old ones: its
     result would be about a question that nobody asks any more.
     """
+    # As the redesign itself does, and before looking: a test that starts holds its criteria, too.
+    criteria_lock(criterion_ids=list(Criterion.objects.values_list("pk", flat=True)))
     if tests := open_tests(criteria=Criterion.objects.filter(key__in=redesign.olds)):
         raise FieldProblem("kind", f"regression test {tests[0].pk} is open: let it end, or cancel it first")
     done = criteria_redesign(redesign=redesign, reason=reason, by=by)

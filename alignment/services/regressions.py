@@ -29,6 +29,7 @@ from labeling.core.problems import InputProblem
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.services.consensus import criteria_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +245,18 @@ def _noise_run(choice: RegressionChoice, baseline: Run, by: User | None) -> Run:
     return noise
 
 
+def _hold_criteria(run: Run) -> None:
+    """Keep the run's criteria from being redesigned until the test is stored; raises RegressionRefused.
+
+    NB: asked for last, after the planning: raters who submit wait for these locks.
+    """
+    asked = run.judge.prompts.values_list("criterion_id", flat=True)
+    held = Criterion.objects.filter(pk__in=criteria_lock(criterion_ids=list(asked)))
+    gone = held.exclude(state=Criterion.State.ACTIVE).values_list("key", flat=True).first()
+    if gone is not None:
+        raise RegressionRefused(f"{gone} is no active criterion any more")
+
+
 def _test(
     choice: RegressionChoice,
     kind: RegressionTest.Kind,
@@ -254,6 +267,7 @@ def _test(
     candidate: PromptVersion | None = None,
 ) -> RegressionTest:
     noise = _noise_run(choice, baseline, by) if choice.noise else None
+    _hold_criteria(tested)
     test = RegressionTest.objects.create(
         kind=kind,
         chat_set=choice.chat_set,

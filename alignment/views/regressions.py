@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from alignment.forms.regressions import OverrideForm
 from alignment.models.regressions import RegressionTest
+from alignment.runner.regressions import runs_of
 from alignment.selectors.held_out import tell
 from alignment.selectors.regression_list import RegressionFilter, regression_filters, regression_rows
 from alignment.selectors.regression_page import (
@@ -23,6 +24,7 @@ from alignment.services.regression_control import regression_pause, regression_r
 from alignment.services.regressions import regression_cancel
 from alignment.services.releases import may_release, release, release_problem
 from evaluation.forms.runs import ResumeForm
+from evaluation.selectors.troubles import tell_errors
 from labeling.access import permission_or_404
 from labeling.core.problems import InputProblem
 from labeling.models.people import User
@@ -61,6 +63,7 @@ def regression_detail(request: HttpRequest, test_id: int) -> HttpResponse:
     """
     test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
     tell([test], user=user)
+    tell_errors(runs_of(test), user=user)
     again = bool(request.headers.get("HX-Request"))
     if again and request.GET.get("seen") == (progress := regression_progress(test))["seen"]:
         return render(request, "alignment/_regression_progress.html", progress)
@@ -108,6 +111,7 @@ def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
     except InputProblem as refused:
         messages.error(request, f"Not released: {refused}.")
         tell([test], user=user)
+        tell_errors(runs_of(test), user=user)
         return _page(request, test, form if override else OverrideForm())
     messages.success(request, "Released. Judges ask it in every new run; older runs keep theirs.")
     return redirect("alignment:regression_detail", test.pk)

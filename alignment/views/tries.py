@@ -19,6 +19,7 @@ from evaluation.selectors.drafts import draft_of
 from evaluation.selectors.progress import run_progress
 from evaluation.selectors.prompts import newest_versions
 from evaluation.selectors.runs import runs_open_to
+from evaluation.selectors.troubles import tell_errors
 from evaluation.services.control import CANCELLABLE
 from labeling.access import permission_or_404
 from labeling.core.problems import InputProblem
@@ -156,6 +157,7 @@ def _of(request: HttpRequest, criterion: Criterion, run: Run) -> dict[str, Any]:
 
 
 def _tried(criterion: Criterion, run: Run, author: User, *, seen: frozenset[int]) -> dict[str, Any]:
+    tell_errors([run], user=author)
     found, progress = tried(run=run, criterion=criterion, user=author), run_progress(run)
     over = not progress.active
     return {

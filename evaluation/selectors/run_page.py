@@ -1,5 +1,6 @@
 """What the page of one run shows: how far it is, what went wrong, what was asked."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,6 +9,8 @@ from django.db.models import Count
 from django.utils import timezone
 
 from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, WorkerLease
+from evaluation.selectors.troubles import errors_told, kind_alone
+from labeling.models.people import User
 
 # What the outcome's name leaves open.
 NOTES = {
@@ -66,11 +69,14 @@ def run_missing(run: Run) -> list[Missing]:
     return [Missing(state, number, REASONS[Verdict.State(state)]) for state, number in counts.items()]
 
 
-def run_failures(run: Run) -> list[tuple[str, int]]:
-    """The reasons of failed units with their number, most frequent first."""
+def run_failures(run: Run, *, user: User) -> list[tuple[str, int]]:
+    """The reasons of failed units with their number, most frequent first, as far as the user is told."""
     failed = Unit.objects.filter(run=run, state=Unit.State.FAILED)
     rows = failed.values_list("error").annotate(n=Count("id")).order_by("-n", "error")
-    return [(in_words(error) or "No reason given", number) for error, number in rows[:5]]
+    whole, counts = errors_told(run, user=user), Counter[str]()
+    for error, number in rows[:5]:
+        counts[in_words(error if whole else kind_alone(error)) or "No reason given"] += number
+    return counts.most_common()
 
 
 def in_words(error: str) -> str:
@@ -84,9 +90,13 @@ def in_words(error: str) -> str:
     return f"{name[:1].upper()}{name[1:]}{colon}{rest}"
 
 
-def run_batches(run: Run) -> list[Batch]:
-    """The files of requests at the endpoint's Batch API, oldest first."""
-    return list(run.batches.order_by("id")) if run.mode == Run.Mode.BATCH else []
+def run_batches(run: Run, *, user: User) -> list[Batch]:
+    """The files of requests at the endpoint's Batch API, oldest first; why one failed if the user is told."""
+    batches = list(run.batches.order_by("id")) if run.mode == Run.Mode.BATCH else []
+    if batches and not errors_told(run, user=user):
+        for batch in batches:
+            batch.error = ""  # a code of the endpoint's
+    return batches
 
 
 def waits_for(run: Run, *, workers: int, batches: Sequence[Batch]) -> str:

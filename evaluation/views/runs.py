@@ -18,6 +18,7 @@ from evaluation.selectors.progress import run_progress
 from evaluation.selectors.recipes import judge_roles, judge_settings
 from evaluation.selectors.runs import RunFilter, run_filters, run_rows, runs_open_to
 from evaluation.selectors.runs import run_list as all_runs
+from evaluation.selectors.troubles import tell_errors
 from evaluation.services.control import (
     CANCELLABLE,
     PAUSABLE,
@@ -46,7 +47,9 @@ def run_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(all_runs(only, among=runs_open_to(request.user)), RUNS_A_PAGE).get_page(
         request.GET.get("page")
     )
-    rows = run_rows(list(page))
+    found = list(page)
+    tell_errors(found, user=request.user)
+    rows = run_rows(found)
     context = {
         "page_obj": page,
         "runs": rows,
@@ -65,10 +68,11 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     The page asks for its progress with the state it has `seen`; in another state all of it is new.
     """
     run = get_object_or_404(runs_open_to(request.user).select_related("started_by"), pk=run_id)
-    again = bool(request.headers.get("HX-Request"))
+    tell_errors([run], user=request.user)
+    user, again = cast(User, request.user), bool(request.headers.get("HX-Request"))
     if again and request.GET.get("seen", run.state) == run.state:
-        return render(request, "evaluation/_run_progress.html", _progress(run))
-    response = render(request, "evaluation/run_detail.html", _progress(run) | _whole(run))
+        return render(request, "evaluation/_run_progress.html", _progress(run, user))
+    response = render(request, "evaluation/run_detail.html", _progress(run, user) | _whole(run, user))
     if again:
         for header, value in (("Retarget", "#main"), ("Reselect", "#main"), ("Reswap", "outerHTML")):
             response[f"HX-{header}"] = value
@@ -109,8 +113,8 @@ def _budget(request: HttpRequest) -> dict[str, Any]:
     return form.cleaned_data
 
 
-def _progress(run: Run) -> dict[str, Any]:
-    row, progress, batches = run_rows([run])[0], run_progress(run), run_page.run_batches(run)
+def _progress(run: Run, user: User) -> dict[str, Any]:
+    row, progress, batches = run_rows([run])[0], run_progress(run), run_page.run_batches(run, user=user)
     return {
         "run": row,
         "progress": progress,
@@ -124,14 +128,14 @@ def _progress(run: Run) -> dict[str, Any]:
     }
 
 
-def _whole(run: Run) -> dict[str, Any]:
+def _whole(run: Run, user: User) -> dict[str, Any]:
     chats = run.run_chats.count()
     return {
         "record": run,
         "chats": chats,
         "took": (run.finished_at - run.created_at).total_seconds() if run.finished_at else None,
         "missing": run_page.run_missing(run),
-        "failures": run_page.run_failures(run),
+        "failures": run_page.run_failures(run, user=user),
         "outcomes": run_page.run_outcomes(run),
         "ledger": run_ledger(run),
         "resume": None if run.budget_usd is None else ResumeForm(initial={"budget_usd": run.budget_usd}),

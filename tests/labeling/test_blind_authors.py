@@ -14,7 +14,7 @@ import pytest
 from django.utils import timezone
 
 from evaluation.models.prompts import FewShotExample, PromptVersion
-from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
+from evaluation.models.runs import Attempt, ModelCall, Run, Unit, UnitCall, Verdict
 from labeling.models.chats import Chat, ChatSetMember, Topic
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.services.audit import audit
@@ -62,7 +62,7 @@ def _mark_people(world: World, chat: Chat) -> None:
 def _mark_judge(world: World, chat: Chat) -> None:
     """Its verdicts and calls; a prompt that was written when it was no holdout has it as an example."""
     Verdict.objects.filter(chat=chat).update(rationale=SECRET, explanation=SECRET)
-    Unit.objects.filter(chat=chat).update(error=SECRET)
+    _mark_trouble(chat)
     units = UnitCall.objects.filter(unit__chat=chat)
     ModelCall.objects.filter(pk__in=units.values("call")).update(reply=SECRET)
     for version in PromptVersion.objects.filter(criterion=world.desk.criteria[0]):
@@ -75,6 +75,16 @@ def _mark_judge(world: World, chat: Chat) -> None:
             value=True,
             rationale=SECRET,
         )
+
+
+def _mark_trouble(chat: Chat) -> None:
+    """The endpoint repeats what it was sent when it refuses a request."""
+    said = f"bad_request: HTTP 400: {SECRET}"
+    Unit.objects.filter(chat=chat).update(error=said, state="failed")
+    Run.objects.filter(run_chats__chat=chat).update(error=said)
+    calls = ModelCall.objects.filter(pk__in=UnitCall.objects.filter(unit__chat=chat).values("call"))
+    Attempt.objects.filter(call__in=calls).update(error=said)
+    calls.update(error=said)
 
 
 def about_it(world: World) -> World:
@@ -171,7 +181,8 @@ def test_the_words_are_where_they_should_be(world: World) -> None:
         if SECRET in as_text(ask(lead, "GET", url)):
             reading.add(name)
     named = {"alignment:chat", "alignment:regression_chat", "labeling:note_detail", "api_labels"}
-    assert named <= reading
+    named |= {"evaluation:run_detail", "api_run"}
+    assert named - reading == set()
 
 
 # ---------- what is derived from it ----------

@@ -1,0 +1,48 @@
+"""Whose errors are told whole: what an endpoint says of a request may repeat the chat that it held."""
+
+import re
+from collections.abc import Sequence
+
+from django.contrib.auth.models import AnonymousUser
+
+from evaluation.models.runs import Run, RunChat
+from labeling.models.chats import ChatSetMember, Split
+from labeling.models.people import User
+
+# What follows a status, or stands in brackets at the end, may be the endpoint's own.
+_ITS_WORDS = re.compile(r"(?<=HTTP \d{3}):.*|\s*\([^()]*\)\s*$", re.DOTALL)
+
+
+def tell_errors(runs: Sequence[Run], *, user: User | AnonymousUser) -> None:
+    """Leave of these rows' errors the kind alone where the user may not read all the run's chats; one query.
+
+    NB: the rows are for showing: never save them.
+    """
+    hidden = _covering_holdout(runs, user=user)
+    for run in runs:
+        if run.pk in hidden:
+            run.error = kind_alone(run.error)
+
+
+def errors_told(run: Run, *, user: User | AnonymousUser) -> bool:
+    """Whether the user is told the run's errors whole; one query, none for leads."""
+    return not _covering_holdout([run], user=user)
+
+
+def kind_alone(error: str) -> str:
+    """An error without what may be the endpoint's words.
+
+    >>> kind_alone("bad_request: HTTP 400: the endpoint rejects the request (bad_word)")
+    'bad_request: HTTP 400'
+    >>> kind_alone("cancelled by otto")
+    'cancelled by otto'
+    """
+    return _ITS_WORDS.sub("", error)
+
+
+def _covering_holdout(runs: Sequence[Run], *, user: User | AnonymousUser) -> set[int]:
+    if user.has_perm("labeling.see_holdout"):
+        return set()
+    held_out = ChatSetMember.objects.filter(split=Split.HOLDOUT).values("chat")
+    rows = RunChat.objects.filter(run__in=[run.pk for run in runs], chat__in=held_out)
+    return set(rows.values_list("run_id", flat=True).distinct())
