@@ -79,7 +79,7 @@ def test_the_preview_shows_the_draft_between_the_fences_of_the_chat(
     assert "&lt;&lt;chat " in text
     assert "Asked in the same call: Exact." in text
     assert "only if the rules cannot read the answer" in text
-    assert "no price known: see LACE_PRICES" in text
+    assert "price not known (LACE_PRICES)" in text
 
 
 def test_the_draft_of_another_author_is_not_shown(try_set: ChatSet, author: Client) -> None:
