@@ -87,8 +87,8 @@ class TouchedJobOutput(serializers.Serializer[Any]):
 
 
 class RedesignOutput(serializers.Serializer[Any]):
-    """What was done, or with `dry_run` would be: the counts of labels, adjudications and drafts are of the old
-    criteria, where they stay in any case; `runs` are under way; with `tests` open it is refused.
+    """What was done, or with `dry_run` would be. The counts of labels, adjudications and drafts are of the
+    old criteria, where they stay in any case; `runs` are under way; with `tests` open it is refused.
     """
 
     olds = Keys(child=serializers.CharField())

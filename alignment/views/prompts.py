@@ -116,7 +116,13 @@ def _page(
     if not form.is_bound and editor.newer:
         # The dialog tells of them, so saving in it confirms them.
         form.initial["confirmed"] = editor.newer[-1].number
-    context = {"editor": editor, "criterion": criterion, "key": criterion.key, "form": form}
+    context = {
+        "editor": editor,
+        "criterion": criterion,
+        "key": criterion.key,
+        "form": form,
+        "longest": LONGEST_PROMPT,
+    }
     return render(request, "alignment/prompt_edit.html", context | more)
 
 

@@ -189,6 +189,12 @@ def answer_in_words(value: Any) -> str:
 
 
 @register.simple_tag
+def between(forloop: Mapping[str, Any]) -> str:
+    """What stands behind a name of a list, in its loop: “a, b and c”."""
+    return " and " if forloop["revcounter"] == 2 else "" if forloop["last"] else ", "
+
+
+@register.simple_tag
 def human_chip(value: Any) -> SafeString:
     """What people answered: True, False, None (not applicable), or the name of a consensus state."""
     answer = _answer(value)

@@ -1,14 +1,24 @@
 """Fixtures of the alignment pages' tests: a compared workspace, and who looks at it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.test import Client
+from playwright.sync_api import BrowserContext, Page
 from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
 
+from labeling.models.chats import ChatSet
 from labeling.models.people import User
+from labeling.models.rubric import Criterion
+from tests.alignment import trying
 from tests.alignment.compared import Compared, make_compared
+from tests.alignment.prompting import make_prompted
 from tests.alignment.suggesting import Parted, make_parted, suggesting
+from tests.browsing import watch
+from tests.evaluation.running import answering
+from tests.labeling.screen import sign_in
 from tests.stub_endpoint import StubEndpoint
 
 
@@ -41,3 +51,44 @@ def reviser(settings: Settings, parted: Parted) -> Iterator[StubEndpoint]:
     """An endpoint that answers with the champion's prompt and one more rule."""
     with suggesting(settings, parted) as endpoint:
         yield endpoint
+
+
+@pytest.fixture
+def try_stub(settings: Settings) -> Iterator[StubEndpoint]:
+    """A judge that errs with the champion's prompt and hardly with the draft's."""
+    with answering(settings, trying.ANSWER) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def try_set(tmp_path: Path, try_stub: StubEndpoint) -> ChatSet:
+    """Labelled chats that the champion has judged."""
+    return trying.labelled(tmp_path)
+
+
+@pytest.fixture
+def prompted(transactional_db: None) -> Criterion:
+    """A criterion with a champion, as the browser sees it."""
+    return make_prompted()
+
+
+@pytest.fixture
+def console() -> list[str]:
+    """What the editor's console complained of."""
+    return []
+
+
+@pytest.fixture
+def editor(
+    page: Page,
+    context: BrowserContext,
+    live_server: LiveServer,
+    prompted: Criterion,
+    author_user: User,
+    console: list[str],
+) -> Iterator[Page]:
+    """The page of an author; afterwards the console must be clean: no CSP violation, no script error."""
+    watch(page, console)
+    sign_in(context, live_server, author_user)
+    yield page
+    assert console == []

@@ -1,8 +1,13 @@
 """What the tests of the editor share: a criterion with a champion, training chats that people decided on."""
 
+import re
 from typing import Any
 
-from evaluation.models.prompts import PromptVersion
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.services.drafts import draft_save
 from evaluation.services.examples import prompt_version_add
 from evaluation.services.prompts import champions_ensure
@@ -16,6 +21,8 @@ from tests.factories import make_chat, make_criterion, make_rater, make_rubric, 
 QUESTION = "Is polite so?"
 TEXT = f"# Context\nA shop.\n\n# Objective\n{QUESTION}\n\n# Style\nRead all.\n\n# Tone\nCalm.\n"
 SECTIONS = {"context": "A shop.", "objective": QUESTION, "style": "Read all.", "tone": "Calm."}
+EDIT = reverse("alignment:prompt_edit", args=["polite"])
+SAVED = re.compile(r"^Saved \d\d:\d\d$")
 
 
 def make_prompted() -> Criterion:
@@ -73,3 +80,24 @@ def draft_of_text(criterion: Criterion, author: User, text: str = TEXT, **more: 
     """The author's stored draft."""
     given = {"base": champion_of(criterion), "examples": [], "revision": 0, **more}
     return draft_save(criterion=criterion, author=author, text=text, **given)
+
+
+# ---------- in a browser ----------
+
+
+def opened(page: Page, live_server: LiveServer, query: str = "") -> None:
+    page.goto(f"{live_server.url}{EDIT}{query}")
+    expect(page.locator("#findings")).not_to_contain_text("Looking.")
+
+
+def write(page: Page, section: str, words: str) -> None:
+    page.get_by_label(section, exact=True).fill(words)
+
+
+def status(page: Page) -> Any:
+    """The line that tells how saving goes."""
+    return page.locator("#save")
+
+
+def stored() -> str:
+    return PromptDraft.objects.get().text

@@ -1,80 +1,42 @@
 """The prompt editor in a real browser: it saves by itself, notices another tab, makes versions."""
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.urls import reverse
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.prompting import TEXT, champion_of, decided, draft_of_text, line, make_prompted, saved
-from tests.browsing import watch
-from tests.labeling.screen import forgive, sign_in
+from tests.alignment.prompting import (
+    EDIT,
+    SAVED,
+    TEXT,
+    champion_of,
+    decided,
+    draft_of_text,
+    line,
+    opened,
+    saved,
+    status,
+    stored,
+    write,
+)
+from tests.labeling.screen import forgive
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-EDIT = reverse("alignment:prompt_edit", args=["polite"])
-SAVED = re.compile(r"^Saved \d\d:\d\d$")
-
-
-@pytest.fixture
-def criterion(transactional_db: None) -> Criterion:
-    return make_prompted()
-
-
-@pytest.fixture
-def said() -> list[str]:
-    """What the console complained of."""
-    return []
-
-
-@pytest.fixture
-def editor(
-    page: Page,
-    context: BrowserContext,
-    live_server: LiveServer,
-    criterion: Criterion,
-    author_user: User,
-    said: list[str],
-) -> Iterator[Page]:
-    """The page of an author; afterwards the console must be clean: no CSP violation, no script error."""
-    watch(page, said)
-    sign_in(context, live_server, author_user)
-    yield page
-    assert said == []
-
-
-def opened(page: Page, live_server: LiveServer, query: str = "") -> None:
-    page.goto(f"{live_server.url}{EDIT}{query}")
-    expect(page.locator("#findings")).not_to_contain_text("Looking.")
-
-
-def write(page: Page, section: str, words: str) -> None:
-    page.get_by_label(section, exact=True).fill(words)
-
-
-def status(page: Page) -> Any:
-    return page.locator("#save")
-
-
-def stored() -> str:
-    return PromptDraft.objects.get().text
-
 
 def test_what_is_written_saves_itself_and_is_there_after_a_reload(
-    editor: Page, live_server: LiveServer, criterion: Criterion
+    editor: Page, live_server: LiveServer, prompted: Criterion
 ) -> None:
     opened(editor, live_server)
     expect(status(editor)).to_have_text("Nothing changed")
     write(editor, "Tone", "Calm, and be strict.")
     expect(status(editor)).to_have_text(SAVED)
-    assert stored() == champion_of(criterion).text.replace(
+    assert stored() == champion_of(prompted).text.replace(
         "Impartial towards bot and customer, neither lenient nor harsh.", "Calm, and be strict."
     )
     expect(editor.locator("#findings")).to_contain_text("“be strict”")
@@ -97,6 +59,17 @@ def test_sections_and_the_whole_text_are_two_views_of_one_draft(
     editor.goto(live_server.url + EDIT)
     expect(whole).to_have_value(f"Before.\n{TEXT}")
     expect(editor.get_by_label("Tone", exact=True)).to_have_count(0)
+
+
+def test_the_lint_is_read_out_where_it_changes(editor: Page, live_server: LiveServer) -> None:
+    opened(editor, live_server)
+    line = editor.locator("#findings > [role=status]")
+    expect(line).to_be_empty()
+    write(editor, "Tone", "Calm, and be strict.")
+    expect(line).to_have_text("Nothing that keeps a version from being saved.")
+    write(editor, "Objective", "")
+    expect(line).to_have_text(re.compile("^2? ?.*no version can be saved yet"))
+    expect(editor.locator("#findings").get_by_role("status")).to_have_count(1)
 
 
 def test_a_preview_follows_the_typing(editor: Page, live_server: LiveServer) -> None:
@@ -122,7 +95,7 @@ def test_what_changed_since_the_version_unfolds_and_follows_the_saves(
 
 
 def test_a_section_that_cannot_be_kept_says_why_and_is_kept_once_it_can(
-    editor: Page, live_server: LiveServer, said: list[str]
+    editor: Page, live_server: LiveServer, console: list[str]
 ) -> None:
     opened(editor, live_server)
     write(editor, "Context", "A shop.\n# Tone\nCalm.")
@@ -135,17 +108,39 @@ def test_a_section_that_cannot_be_kept_says_why_and_is_kept_once_it_can(
     expect(status(editor)).to_have_text(SAVED)
     expect(wrong).to_be_hidden()
     expect(editor.get_by_label("Context", exact=True)).not_to_have_attribute("aria-invalid", "true")
-    forgive(said, "400")
+    forgive(console, "400")
 
 
 # ---------- examples ----------
 
 
-def test_an_example_is_picked_with_what_people_said(
-    editor: Page, live_server: LiveServer, criterion: Criterion
+def test_back_from_a_chat_the_list_is_where_one_left_it(
+    editor: Page, live_server: LiveServer, prompted: Criterion
 ) -> None:
-    decided(criterion, "t0", value=False)
-    decided(criterion, "t1")
+    for n in range(22):
+        decided(prompted, f"t{n:02}", value=n > 0)
+    opened(editor, live_server)
+    editor.get_by_role("button", name="Add an example…").press("Enter")
+    picker = editor.get_by_role("dialog", name="Add a worked example")
+    picker.get_by_label("People say").select_option("True")
+    expect(picker).to_contain_text("21 train chats")
+    picker.get_by_role("button", name="Next").press("Enter")
+    expect(picker).to_contain_text("Page 2 of 2")
+    chat = picker.locator(".picks button")
+    chat.press("Enter")
+    expect(picker.locator("h3")).to_be_focused()
+    expect(chat).to_be_hidden()
+    picker.get_by_role("button", name="Back to the list").press("Enter")
+    expect(chat).to_be_focused()
+    expect(picker).to_contain_text("Page 2 of 2")
+    expect(picker.get_by_label("People say")).to_have_value("true")
+
+
+def test_an_example_is_picked_with_what_people_said(
+    editor: Page, live_server: LiveServer, prompted: Criterion
+) -> None:
+    decided(prompted, "t0", value=False)
+    decided(prompted, "t1")
     opened(editor, live_server)
     write(editor, "Tone", "Calm.")
     editor.get_by_role("button", name="Add an example…").click()
@@ -156,6 +151,11 @@ def test_an_example_is_picked_with_what_people_said(
     expect(picker.get_by_label("False", exact=True)).to_be_checked()
     picker.get_by_label("Last turn").fill("2")
     expect(picker.locator("li.in")).to_have_count(2)
+    picker.get_by_label("Why").fill(" ")
+    picker.get_by_role("button", name="Add this example").press("Enter")
+    expect(picker).to_contain_text("must not be blank")
+    expect(picker.get_by_label("Why")).to_be_focused()
+    picker.get_by_label("Last turn").fill("2")
     picker.get_by_role("button", name="Use this reason").last.click()
     why = picker.get_by_label("Why").input_value()
     picker.get_by_role("button", name="Add this example").click()
@@ -171,10 +171,10 @@ def test_an_example_is_picked_with_what_people_said(
 
 
 def test_the_keyboard_keeps_its_place_in_the_examples(
-    editor: Page, live_server: LiveServer, criterion: Criterion, author_user: User
+    editor: Page, live_server: LiveServer, prompted: Criterion, author_user: User
 ) -> None:
-    chats = [decided(criterion, name) for name in ("t0", "t1", "t2")]
-    draft_of_text(criterion, author_user, examples=[line(chat) for chat in chats])
+    chats = [decided(prompted, name) for name in ("t0", "t1", "t2")]
+    draft_of_text(prompted, author_user, examples=[line(chat) for chat in chats])
     opened(editor, live_server)
     for left in (2, 1):
         editor.get_by_role("button", name="Remove example 1").press("Enter")
@@ -194,7 +194,7 @@ def test_the_keyboard_keeps_its_place_in_the_examples(
 
 
 def test_a_version_is_saved_by_keyboard_alone(
-    editor: Page, live_server: LiveServer, criterion: Criterion, author_user: User, said: list[str]
+    editor: Page, live_server: LiveServer, prompted: Criterion, author_user: User, console: list[str]
 ) -> None:
     opened(editor, live_server)
     editor.get_by_label("Tone", exact=True).focus()
@@ -209,11 +209,11 @@ def test_a_version_is_saved_by_keyboard_alone(
     editor.keyboard.type("Calmer tone")
     editor.keyboard.press("Control+Enter")
     editor.wait_for_url("**/criteria/polite/versions/2/")
-    version = PromptVersion.objects.get(criterion=criterion, number=2)
+    version = PromptVersion.objects.get(criterion=prompted, number=2)
     assert (version.reason, version.author) == ("Calmer tone", author_user)
     assert "Calm? Yes, s. More." in version.text
     assert not PromptDraft.objects.exists()
-    forgive(said, "404")
+    forgive(console, "404")
 
 
 def test_a_double_press_saves_one_version(editor: Page, live_server: LiveServer) -> None:
@@ -244,9 +244,9 @@ def test_errors_open_the_dialog_again_with_their_names(editor: Page, live_server
 
 
 def test_the_draft_can_be_discarded(
-    editor: Page, live_server: LiveServer, criterion: Criterion, author_user: User
+    editor: Page, live_server: LiveServer, prompted: Criterion, author_user: User
 ) -> None:
-    draft_of_text(criterion, author_user)
+    draft_of_text(prompted, author_user)
     opened(editor, live_server)
     editor.get_by_role("button", name="Discard…").click()
     editor.get_by_role("dialog").get_by_role("button", name="Discard").click()
@@ -255,9 +255,9 @@ def test_the_draft_can_be_discarded(
 
 
 def test_words_that_only_this_browser_has_go_with_the_discarded_draft(
-    editor: Page, live_server: LiveServer, criterion: Criterion, author_user: User, said: list[str]
+    editor: Page, live_server: LiveServer, prompted: Criterion, author_user: User, console: list[str]
 ) -> None:
-    draft_of_text(criterion, author_user)
+    draft_of_text(prompted, author_user)
     opened(editor, live_server)
     editor.on("dialog", lambda dialog: dialog.accept())
     editor.route("**/api/criteria/*/draft/", lambda route: route.abort())
@@ -269,7 +269,7 @@ def test_words_that_only_this_browser_has_go_with_the_discarded_draft(
     editor.wait_for_load_state("networkidle")
     expect(status(editor)).to_have_text("Nothing changed")
     expect(editor.get_by_label("Tone", exact=True)).to_have_value(re.compile("Impartial"))
-    forgive(said, "ERR_FAILED")
+    forgive(console, "ERR_FAILED")
 
 
 @pytest.mark.parametrize("appearance", ["light", "dark"])
@@ -277,17 +277,17 @@ def test_words_that_only_this_browser_has_go_with_the_discarded_draft(
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     editor: Page,
     live_server: LiveServer,
-    criterion: Criterion,
+    prompted: Criterion,
     author_user: User,
     width: int,
     appearance: str,
 ) -> None:
     editor.set_viewport_size({"width": width, "height": 900})
     editor.emulate_media(color_scheme="dark" if appearance == "dark" else "light")
-    chat = decided(criterion, "t0")
-    draft_of_text(criterion, author_user, f"{TEXT}Be strict.", examples=[line(chat)])
-    saved(criterion)
-    decided(criterion, "t1", value=False)
+    chat = decided(prompted, "t0")
+    draft_of_text(prompted, author_user, f"{TEXT}Be strict.", examples=[line(chat)])
+    saved(prompted)
+    decided(prompted, "t1", value=False)
 
     def fine() -> None:
         found = Axe().run(editor).response["violations"]

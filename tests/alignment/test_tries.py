@@ -1,6 +1,5 @@
 """A draft tried on a few chats of train and dev: real HTTP, carried out as the workers do."""
 
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from alignment.selectors.newest import judged
-from alignment.selectors.tries import TRIED, Tried, last_try, tried
+from alignment.selectors.tries import TRIED, last_try
 from alignment.services.tries import TryRefused, try_cancel, try_estimate, try_start
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
@@ -26,10 +25,12 @@ from tests.alignment.trying import (
     DRAFT,
     HOLDOUT,
     MARK,
+    OPEN_AND_WRONG,
     STILL_WRONG,
     TRAIN,
     WRONG,
     carried_out,
+    cases,
     champion,
     drafted,
     labelled,
@@ -37,6 +38,7 @@ from tests.alignment.trying import (
     on_disagreements,
     polite,
     profile,
+    result,
 )
 from tests.evaluation.running import answering, point_at
 from tests.evaluation.working import ended, workers_with
@@ -46,49 +48,27 @@ from tests.stub_endpoint import StubEndpoint, StubReply, conversation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-OPEN_AND_WRONG = sorted(WRONG - set(HOLDOUT))
-
-
-@pytest.fixture
-def stub(settings: Settings) -> Iterator[StubEndpoint]:
-    with answering(settings, ANSWER) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture
-def golden(tmp_path: Path, stub: StubEndpoint) -> ChatSet:
-    return labelled(tmp_path)
-
-
-def result(run: Run, author: User) -> Tried:
-    return tried(run=run, criterion=polite(), user=author)
-
-
-def cases(found: Tried) -> list[str]:
-    return [one.chat.external_id for one in found.chats]
-
-
 # ---------- what is tried ----------
 
 
 def test_the_draft_is_asked_about_the_newest_disagreements(
-    golden: ChatSet, stub: StubEndpoint, author_user: User
+    try_set: ChatSet, try_stub: StubEndpoint, author_user: User
 ) -> None:
     drafted(author_user)
-    before = stub.count
+    before = try_stub.count
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
     found = result(run, author_user)
     assert (run.state, run.purpose, run.mode, run.started_by) == ("done", "try", "live", author_user)
     assert cases(found) == OPEN_AND_WRONG
-    assert stub.count - before == len(OPEN_AND_WRONG)
-    assert all(MARK in conversation(body) for body in stub.requests[before:])
+    assert try_stub.count - before == len(OPEN_AND_WRONG)
+    assert all(MARK in conversation(body) for body in try_stub.requests[before:])
     changes = {one.chat.external_id: one.change for one in found.chats}
     assert changes.pop(STILL_WRONG) == "still_wrong"
     assert set(changes.values()) == {"fixed"}
     assert (found.tally.fixed, found.tally.broken, found.tally.of) == (6, 0, 7)
 
 
-def test_at_most_so_many_are_taken(golden: ChatSet, author_user: User) -> None:
+def test_at_most_so_many_are_taken(try_set: ChatSet, author_user: User) -> None:
     drafted(author_user)
     run = try_start(criterion=polite(), author=author_user, choice=on_disagreements(3))
     newest = judged(criterion=polite(), champion=champion()).parted.values_list(
@@ -101,7 +81,7 @@ def test_at_most_so_many_are_taken(golden: ChatSet, author_user: User) -> None:
             try_start(criterion=polite(), author=author_user, choice=on_disagreements(n))
 
 
-def test_one_chat_shows_the_verdict_before_and_after(golden: ChatSet, author_user: User) -> None:
+def test_one_chat_shows_the_verdict_before_and_after(try_set: ChatSet, author_user: User) -> None:
     drafted(author_user)
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
     (one,) = result(run, author_user).chats
@@ -111,22 +91,22 @@ def test_one_chat_shows_the_verdict_before_and_after(golden: ChatSet, author_use
 
 
 def test_what_was_right_and_is_wrong_now_is_broken(
-    golden: ChatSet, stub: StubEndpoint, author_user: User
+    try_set: ChatSet, try_stub: StubEndpoint, author_user: User
 ) -> None:
     drafted(author_user)
-    stub.answer = lambda body: StubReply("No.\n\nVERDICTS\npolite: FALSE\nexact: TRUE")
+    try_stub.answer = lambda body: StubReply("No.\n\nVERDICTS\npolite: FALSE\nexact: TRUE")
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-08")))
     assert [one.change for one in result(run, author_user).chats] == ["broken"]
 
 
-def test_criteria_of_the_same_call_are_asked_with_it(golden: ChatSet, author_user: User) -> None:
+def test_criteria_of_the_same_call_are_asked_with_it(try_set: ChatSet, author_user: User) -> None:
     drafted(author_user)
     run = try_start(criterion=polite(), author=author_user, choice=on_chat("c-02"))
     assert sorted(run.judge.prompts.values_list("criterion__key", flat=True)) == ["exact", "polite"]
 
 
 def test_where_people_and_judge_agree_everywhere_there_is_nothing_to_try(
-    golden: ChatSet, author_user: User
+    try_set: ChatSet, author_user: User
 ) -> None:
     Run.objects.get().verdicts.filter(chat__external_id__in=WRONG).delete()
     with pytest.raises(TryRefused, match="try one chat"):
@@ -134,7 +114,7 @@ def test_where_people_and_judge_agree_everywhere_there_is_nothing_to_try(
 
 
 def test_verdicts_from_outside_stand_before_where_the_champion_was_never_run(
-    tmp_path: Path, stub: StubEndpoint, author_user: User
+    tmp_path: Path, try_stub: StubEndpoint, author_user: User
 ) -> None:
     labelled(tmp_path, judged=False)
     lines = [verdict(case, "polite", value=True) for case in CASES]
@@ -148,7 +128,7 @@ def test_verdicts_from_outside_stand_before_where_the_champion_was_never_run(
 # ---------- the draft is no version ----------
 
 
-def test_a_draft_that_is_tried_gets_no_number_and_no_release(golden: ChatSet, author_user: User) -> None:
+def test_a_draft_that_is_tried_gets_no_number_and_no_release(try_set: ChatSet, author_user: User) -> None:
     drafted(author_user)
     number = next_number(polite())
     releases = Promotion.objects.count()
@@ -160,21 +140,21 @@ def test_a_draft_that_is_tried_gets_no_number_and_no_release(golden: ChatSet, au
 
 
 def test_the_same_draft_tried_again_is_the_same_row_and_asks_nothing(
-    golden: ChatSet, stub: StubEndpoint, author_user: User
+    try_set: ChatSet, try_stub: StubEndpoint, author_user: User
 ) -> None:
     drafted(author_user)
     first = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
-    asked = stub.count
+    asked = try_stub.count
     drafted(author_user)  # saved once more, as it is
     second = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
-    assert stub.count == asked
+    assert try_stub.count == asked
     assert (second.calls, second.reused) == (0, len(OPEN_AND_WRONG))
     assert second.judge == first.judge
     assert PromptVersion._base_manager.filter(text=DRAFT).count() == 1
 
 
 def test_a_draft_that_is_saved_later_becomes_a_version_in_its_place(
-    golden: ChatSet, author_user: User
+    try_set: ChatSet, author_user: User
 ) -> None:
     """What asked it points at the version then, and a test of that asks nothing twice."""
     drafted(author_user)
@@ -187,21 +167,21 @@ def test_a_draft_that_is_saved_later_becomes_a_version_in_its_place(
 
 
 def test_without_a_draft_the_champion_is_tried_and_pays_nothing_again(
-    golden: ChatSet, stub: StubEndpoint, author_user: User
+    try_set: ChatSet, try_stub: StubEndpoint, author_user: User
 ) -> None:
-    asked = stub.count
+    asked = try_stub.count
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
-    assert stub.count == asked
+    assert try_stub.count == asked
     assert {one.change for one in result(run, author_user).chats} == {"still_wrong"}
 
 
-def test_another_version_may_be_the_base(golden: ChatSet, author_user: User) -> None:
+def test_another_version_may_be_the_base(try_set: ChatSet, author_user: User) -> None:
     version = prompt_version_add(criterion=polite(), text=DRAFT, author=author_user)
     run = try_start(criterion=polite(), author=author_user, choice=on_chat("c-02", base=version))
     assert run.judge.prompts.get(criterion=polite()).prompt_version == version
 
 
-def test_examples_are_checked_as_for_a_version(golden: ChatSet, author_user: User) -> None:
+def test_examples_are_checked_as_for_a_version(try_set: ChatSet, author_user: User) -> None:
     example = {"turns": [1, 2], "value": True, "rationale": "Because."}
     for chat, reason in (
         ("c-03", "is dev in a set"),
@@ -216,14 +196,16 @@ def test_examples_are_checked_as_for_a_version(golden: ChatSet, author_user: Use
     assert not PromptVersion._base_manager.filter(text=DRAFT).exists()
 
 
-def test_examples_are_tried_with_the_text(golden: ChatSet, stub: StubEndpoint, author_user: User) -> None:
+def test_examples_are_tried_with_the_text(
+    try_set: ChatSet, try_stub: StubEndpoint, author_user: User
+) -> None:
     rows = [
         {"chat": case, "turns": [1, 2], "value": value, "rationale": f"Example {case}."}
         for case, value in zip(TRAIN, (True, False), strict=True)
     ]
     drafted(author_user, examples=rows)
     carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
-    assert f"Example {TRAIN[1]}." in conversation(stub.requests[-1])
+    assert f"Example {TRAIN[1]}." in conversation(try_stub.requests[-1])
     assert FewShotExample.objects.filter(prompt_version__number=None).count() == 2
 
 
@@ -242,7 +224,7 @@ def test_workers_carry_a_try_to_its_end(tmp_path: Path, settings: Settings, auth
     assert result(run, author_user).tally.fixed == 6
 
 
-def test_a_new_try_ends_the_one_that_goes_on(golden: ChatSet, author_user: User, lead_user: User) -> None:
+def test_a_new_try_ends_the_one_that_goes_on(try_set: ChatSet, author_user: User, lead_user: User) -> None:
     drafted(author_user)
     first = try_start(criterion=polite(), author=author_user, choice=on_disagreements())
     other = try_start(criterion=polite(), author=lead_user, choice=on_disagreements())
@@ -253,7 +235,7 @@ def test_a_new_try_ends_the_one_that_goes_on(golden: ChatSet, author_user: User,
     assert last_try(criterion=polite(), author=author_user) == second
 
 
-def test_a_try_can_be_cancelled(golden: ChatSet, author_user: User) -> None:
+def test_a_try_can_be_cancelled(try_set: ChatSet, author_user: User) -> None:
     run = try_start(criterion=polite(), author=author_user, choice=on_disagreements())
     try_cancel(run=run, author=author_user)
     run.refresh_from_db()
@@ -261,13 +243,15 @@ def test_a_try_can_be_cancelled(golden: ChatSet, author_user: User) -> None:
     try_cancel(run=run, author=author_user)
 
 
-def test_a_budget_needs_a_price(golden: ChatSet, author_user: User) -> None:
+def test_a_budget_needs_a_price(try_set: ChatSet, author_user: User) -> None:
     with pytest.raises(InputProblem, match="a budget needs the price"):
         try_start(criterion=polite(), author=author_user, choice=on_chat("c-02", budget_usd=Decimal(1)))
     assert not Run.objects.filter(purpose="try").exists()
 
 
-def test_the_estimate_says_what_a_try_would_ask_and_keeps_nothing(golden: ChatSet, author_user: User) -> None:
+def test_the_estimate_says_what_a_try_would_ask_and_keeps_nothing(
+    try_set: ChatSet, author_user: User
+) -> None:
     drafted(author_user)
     found = try_estimate(criterion=polite(), author=author_user, choice=on_disagreements())
     assert (found.chats, found.calls, found.reused) == (7, 7, 0)
@@ -277,7 +261,7 @@ def test_the_estimate_says_what_a_try_would_ask_and_keeps_nothing(golden: ChatSe
     assert (again.calls, again.reused) == (0, 7)
 
 
-def test_another_profile_asks_otherwise(golden: ChatSet, author_user: User) -> None:
+def test_another_profile_asks_otherwise(try_set: ChatSet, author_user: User) -> None:
     careful = profile("careful", choice=JudgeChoice("debate"))
     run = carried_out(
         try_start(criterion=polite(), author=author_user, choice=on_chat("c-02", profile=careful))
@@ -289,7 +273,7 @@ def test_another_profile_asks_otherwise(golden: ChatSet, author_user: User) -> N
 
 
 def test_reading_a_try_takes_the_same_queries_for_few_chats_and_many(
-    golden: ChatSet, author_user: User
+    try_set: ChatSet, author_user: User
 ) -> None:
     drafted(author_user)
     counts = []
@@ -303,7 +287,7 @@ def test_reading_a_try_takes_the_same_queries_for_few_chats_and_many(
 
 
 def test_steps_are_seen_while_a_chat_is_in_work(
-    golden: ChatSet, stub: StubEndpoint, author_user: User
+    try_set: ChatSet, try_stub: StubEndpoint, author_user: User
 ) -> None:
     """A debate whose Judge has not answered: both briefs stand there, with what they took."""
     drafted(author_user)
@@ -325,7 +309,7 @@ def test_steps_are_seen_while_a_chat_is_in_work(
 
 
 def test_without_an_endpoint_that_can_be_named_there_is_no_try(
-    golden: ChatSet, settings: Settings, author_user: User
+    try_set: ChatSet, settings: Settings, author_user: User
 ) -> None:
     point_at(settings, "ftp://nowhere")
     with pytest.raises(InputProblem, match="OPENAI_BASE_URL"):

@@ -1,14 +1,9 @@
 """What a try never touches: the holdout, and whatever lists or counts runs."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from pytest_django import Settings
 
 from alignment.selectors.exports import runs_to_export
 from alignment.selectors.newest import judged
-from alignment.selectors.tries import Tried, tried
 from alignment.services.tries import TryRefused, try_start
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.runs import Run
@@ -18,49 +13,29 @@ from evaluation.services.runs import RunChoice, RunRefused, chosen_members, run_
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
 from tests.alignment.trying import (
-    ANSWER,
     CASES,
     HOLDOUT,
     WRONG,
     carried_out,
+    cases,
     champion,
     drafted,
-    labelled,
     on_chat,
     on_disagreements,
     polite,
+    result,
 )
-from tests.evaluation.running import answering, command
+from tests.evaluation.running import command
 from tests.stub_endpoint import StubEndpoint, StubReply
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-OPEN_AND_WRONG = sorted(WRONG - set(HOLDOUT))
-
-
-@pytest.fixture
-def stub(settings: Settings) -> Iterator[StubEndpoint]:
-    with answering(settings, ANSWER) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture
-def golden(tmp_path: Path, stub: StubEndpoint) -> ChatSet:
-    return labelled(tmp_path)
-
-
-def result(run: Run, author: User) -> Tried:
-    return tried(run=run, criterion=polite(), user=author)
-
-
-def cases(found: Tried) -> list[str]:
-    return [one.chat.external_id for one in found.chats]
-
-
 # ---------- the holdout ----------
 
 
-def test_the_holdout_is_never_tried_whoever_asks(golden: ChatSet, author_user: User, lead_user: User) -> None:
+def test_the_holdout_is_never_tried_whoever_asks(
+    try_set: ChatSet, author_user: User, lead_user: User
+) -> None:
     for person in (author_user, lead_user):
         with pytest.raises(TryRefused, match="no such chat"):
             try_start(criterion=polite(), author=person, choice=on_chat(HOLDOUT[0]))
@@ -68,34 +43,34 @@ def test_the_holdout_is_never_tried_whoever_asks(golden: ChatSet, author_user: U
         assert not set(HOLDOUT) & set(cases(result(run, person)))
 
 
-def test_nor_is_a_chat_that_is_holdout_in_another_set(golden: ChatSet, lead_user: User) -> None:
-    other = ChatSet.objects.create(name="other", rubric=golden.rubric)
-    chat = golden.members.get(chat__external_id="c-02").chat
+def test_nor_is_a_chat_that_is_holdout_in_another_set(try_set: ChatSet, lead_user: User) -> None:
+    other = ChatSet.objects.create(name="other", rubric=try_set.rubric)
+    chat = try_set.members.get(chat__external_id="c-02").chat
     ChatSetMember.objects.create(chat_set=other, chat=chat, split="holdout", position=1)
     with pytest.raises(TryRefused, match="no such chat"):
         try_start(criterion=polite(), author=lead_user, choice=on_chat("c-02"))
 
 
-def test_a_run_that_is_a_try_refuses_the_holdout_itself(golden: ChatSet, stub: StubEndpoint) -> None:
-    held = list(golden.members.filter(split="holdout").values_list("chat_id", flat=True))
+def test_a_run_that_is_a_try_refuses_the_holdout_itself(try_set: ChatSet, try_stub: StubEndpoint) -> None:
+    held = list(try_set.members.filter(split="holdout").values_list("chat_id", flat=True))
     for choice in (RunChoice(chats=held), RunChoice(split="holdout"), RunChoice()):
         with pytest.raises(RunRefused, match="no chat of the holdout"):
             run_start(
-                chat_set=golden,
+                chat_set=try_set,
                 judge=JudgeChoice("direct"),
                 run=RunChoice(chats=choice.chats, split=choice.split, purpose=Run.Purpose.TRY),
                 endpoint=current_endpoint(),
             )
 
 
-def test_named_chats_have_to_be_in_the_set(golden: ChatSet) -> None:
-    some = list(golden.members.values_list("chat_id", flat=True)[2:4])
-    assert list(chosen_members(golden, RunChoice(chats=some)).values_list("chat_id", flat=True)) == some
+def test_named_chats_have_to_be_in_the_set(try_set: ChatSet) -> None:
+    some = list(try_set.members.values_list("chat_id", flat=True)[2:4])
+    assert list(chosen_members(try_set, RunChoice(chats=some)).values_list("chat_id", flat=True)) == some
     with pytest.raises(RunRefused, match="is not in the set"):
-        chosen_members(golden, RunChoice(chats=[*some, 987_654]))
+        chosen_members(try_set, RunChoice(chats=[*some, 987_654]))
 
 
-def test_a_chat_that_becomes_holdout_later_is_shown_no_more(golden: ChatSet, author_user: User) -> None:
+def test_a_chat_that_becomes_holdout_later_is_shown_no_more(try_set: ChatSet, author_user: User) -> None:
     drafted(author_user)
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_disagreements()))
     ChatSetMember.objects.filter(chat__external_id="c-00").update(split="holdout")
@@ -107,16 +82,16 @@ def test_a_chat_that_becomes_holdout_later_is_shown_no_more(golden: ChatSet, aut
 # ---------- lists and newest verdicts leave tries out ----------
 
 
-def test_tries_are_in_no_list_unless_asked_for(golden: ChatSet, author_user: User) -> None:
+def test_tries_are_in_no_list_unless_asked_for(try_set: ChatSet, author_user: User) -> None:
     drafted(author_user)
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
     assert run not in run_list()
     assert list(run_list(RunFilter(purpose="try"))) == [run]
-    exported, older = runs_to_export(golden)
+    exported, older = runs_to_export(try_set)
     assert run not in [one.run for one in exported] + older
 
 
-def test_a_try_is_nobodys_newest_verdict(golden: ChatSet, author_user: User) -> None:
+def test_a_try_is_nobodys_newest_verdict(try_set: ChatSet, author_user: User) -> None:
     """The champion tried on a chat answers as before: its verdict stays the run's."""
     run = carried_out(try_start(criterion=polite(), author=author_user, choice=on_chat("c-02")))
     assert run.judge.prompts.get(criterion=polite()).prompt_version == champion()
@@ -124,8 +99,8 @@ def test_a_try_is_nobodys_newest_verdict(golden: ChatSet, author_user: User) -> 
     assert set(standing.verdicts.values_list("run", flat=True)) == {Run.objects.get(purpose="evaluation").pk}
 
 
-def test_the_newest_verdict_of_each_chat_stands(golden: ChatSet, stub: StubEndpoint) -> None:
-    stub.answer = lambda body: StubReply("Yes.\n\nVERDICTS\npolite: TRUE\nexact: TRUE")
+def test_the_newest_verdict_of_each_chat_stands(try_set: ChatSet, try_stub: StubEndpoint) -> None:
+    try_stub.answer = lambda body: StubReply("Yes.\n\nVERDICTS\npolite: TRUE\nexact: TRUE")
     command("evaluate", "--set", "golden", "--engine", "direct", "--limit", "2", "--replicate", "1")
     newest = Run.objects.latest("pk")
     standing = judged(criterion=polite(), champion=champion())

@@ -1,40 +1,24 @@
 """Preview and tries over HTTP: the same services as the page."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from pytest_django import Settings
 
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from tests.alignment.trying import ANSWER, HOLDOUT, MARK, carried_out, drafted, labelled
-from tests.evaluation.running import answering
-from tests.stub_endpoint import StubEndpoint
+from tests.alignment.trying import HOLDOUT, MARK, carried_out, drafted
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def stub(settings: Settings) -> Iterator[StubEndpoint]:
-    with answering(settings, ANSWER) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture
-def golden(tmp_path: Path, stub: StubEndpoint) -> ChatSet:
-    return labelled(tmp_path)
 
 
 def post(client: Client, name: str, body: dict[str, Any]) -> Any:
     return client.post(reverse(name, args=["polite"]), body, content_type="application/json")
 
 
-def test_the_preview_answers_with_every_message(golden: ChatSet, author: Client, author_user: User) -> None:
+def test_the_preview_answers_with_every_message(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user)
     answer = post(author, "api_prompt_preview", {"chat": "c-03", "profile": "default"}).json()
     assert (answer["engine"], answer["criteria"], answer["calls"]) == ("direct", ["polite", "exact"], 1)
@@ -46,11 +30,11 @@ def test_the_preview_answers_with_every_message(golden: ChatSet, author: Client,
     assert answer["cost_usd"] is None
 
 
-def test_without_a_chat_it_takes_a_short_disagreement(golden: ChatSet, author: Client) -> None:
+def test_without_a_chat_it_takes_a_short_disagreement(try_set: ChatSet, author: Client) -> None:
     assert "m01 customer| This is case" in str(post(author, "api_prompt_preview", {}).json())
 
 
-def test_a_try_is_started_and_read(golden: ChatSet, author: Client, author_user: User) -> None:
+def test_a_try_is_started_and_read(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user)
     answer = post(author, "api_prompt_tries", {"what": "disagreements"})
     assert answer.status_code == 202
@@ -66,7 +50,7 @@ def test_a_try_is_started_and_read(golden: ChatSet, author: Client, author_user:
     assert first["after"] == {"state": "read", "value": True}
 
 
-def test_a_dry_run_answers_with_the_estimate(golden: ChatSet, author: Client, author_user: User) -> None:
+def test_a_dry_run_answers_with_the_estimate(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user)
     answer = post(author, "api_prompt_tries", {"what": "disagreements", "n": 3, "dry_run": True})
     assert (answer.status_code, answer.json()["calls"]) == (200, 3)
@@ -87,14 +71,14 @@ def test_a_dry_run_answers_with_the_estimate(golden: ChatSet, author: Client, au
     ],
 )
 def test_what_is_wrong_is_named_by_field(
-    golden: ChatSet, author: Client, body: dict[str, Any], field: str
+    try_set: ChatSet, author: Client, body: dict[str, Any], field: str
 ) -> None:
     answer = post(author, "api_prompt_tries", body)
     assert (answer.status_code, list(answer.json())) == (400, [field])
 
 
 def test_a_chat_of_the_holdout_is_answered_like_one_that_does_not_exist(
-    golden: ChatSet, author: Client, client: Client, lead_user: User
+    try_set: ChatSet, author: Client, client: Client, lead_user: User
 ) -> None:
     client.force_login(lead_user)
     for person in (author, client):

@@ -9,29 +9,28 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.db import connections
 from playwright.sync_api import BrowserContext, Page, expect
-from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.runs import Run
 from labeling.models.people import Role, User
-from tests.alignment.trying import ANSWER, MARK, carried_out, drafted, labelled
+from tests.alignment.trying import MARK, carried_out, drafted, labelled
 from tests.browsing import watch
-from tests.evaluation.running import answering
 from tests.factories import make_user
 from tests.labeling.screen import sign_in
 from tests.stub_endpoint import StubEndpoint
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
+# What a status line says from now on.
+RECORDED = """line => {
+  const said = [];
+  new MutationObserver(() => said.push(line.textContent)).observe(line, { childList: true });
+  return said;
+}"""
+
 
 @pytest.fixture
-def stub(settings: Settings) -> Iterator[StubEndpoint]:
-    with answering(settings, ANSWER) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture
-def otto(stub: StubEndpoint, tmp_path: Path) -> User:
+def otto(try_stub: StubEndpoint, tmp_path: Path) -> User:
     apart(labelled, tmp_path)
     user = make_user("otto", Role.AUTHOR)
     drafted(user)
@@ -80,6 +79,7 @@ def test_a_try_streams_in_and_is_there_after_a_reload(panel: Page) -> None:
     panel.get_by_role("button", name="Try it").focus()
     panel.keyboard.press("Enter")
     expect(panel.locator("#try-progress")).to_contain_text("0 of 7 judged")
+    expect(panel.get_by_role("button", name="Try it")).to_be_focused()
     expect(panel.locator(".tried li")).to_have_count(7)
     apart(carried_out, Run.objects.get(purpose="try"))
     expect(panel.locator("#try-progress")).to_contain_text("6 fixed, 0 broken of 7.")
@@ -95,11 +95,29 @@ def test_a_try_streams_in_and_is_there_after_a_reload(panel: Page) -> None:
     expect(panel.locator("#try-progress")).to_contain_text("6 fixed, 0 broken of 7.")
 
 
+def test_how_a_try_goes_on_is_read_out_where_it_changes_and_not_at_every_tick(panel: Page) -> None:
+    panel.get_by_role("radio", name="the newest").check()
+    panel.get_by_role("button", name="Try it").click()
+    line = panel.locator("#trying > [role=status]")
+    expect(line).to_have_text("0 of 7 judged")
+    said = panel.evaluate_handle(RECORDED, line.element_handle())
+    for _ in range(2):
+        with panel.expect_response("**/prompt/tries/**"):
+            pass
+    assert said.json_value() == []
+    apart(carried_out, Run.objects.get(purpose="try"))
+    expect(line).to_have_text("6 fixed, 0 broken of 7. Done.")
+    assert said.json_value()[-1] == "6 fixed, 0 broken of 7. Done."
+    assert len(set(said.json_value())) == len(said.json_value())
+    expect(panel.locator("#tried").get_by_role("status")).to_have_count(0)
+
+
 def test_a_try_that_goes_on_can_be_cancelled(panel: Page) -> None:
     panel.get_by_role("button", name="Try it").click()
-    panel.get_by_role("button", name="Cancel the try").click()
+    panel.get_by_role("button", name="Cancel the try").press("Enter")
     expect(panel.locator("#try-progress")).to_contain_text("Cancelled.")
     expect(panel.get_by_role("button", name="Cancel the try")).to_have_count(0)
+    expect(panel.get_by_role("heading", name="Try it before you save it")).to_be_focused()
 
 
 def test_what_the_estimate_says_follows_the_choice(panel: Page) -> None:

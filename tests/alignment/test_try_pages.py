@@ -1,6 +1,5 @@
 """The fragments beside the editor: form, preview, a try's progress and steps; and whose they are."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from evaluation.models.runs import Run
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import Role, User
 from tests.alignment.trying import (
-    ANSWER,
     DRAFT,
     HOLDOUT,
     MARK,
@@ -29,22 +27,11 @@ from tests.alignment.trying import (
     on_disagreements,
     polite,
 )
-from tests.evaluation.running import answering, point_at
+from tests.evaluation.running import point_at
 from tests.factories import make_user
 from tests.stub_endpoint import StubEndpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def stub(settings: Settings) -> Iterator[StubEndpoint]:
-    with answering(settings, ANSWER) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture
-def golden(tmp_path: Path, stub: StubEndpoint) -> ChatSet:
-    return labelled(tmp_path)
 
 
 def url(name: str, *args: Any) -> str:
@@ -68,14 +55,14 @@ def started(author: User, **more: Any) -> Run:
 # ---------- form and preview ----------
 
 
-def test_the_form_offers_the_disagreements_first_and_no_holdout(golden: ChatSet, author: Client) -> None:
+def test_the_form_offers_the_disagreements_first_and_no_holdout(try_set: ChatSet, author: Client) -> None:
     text = page(author, "prompt_try")
     assert text.index("c-10:") < text.index("c-08:")
     assert "Judge and people part" in text
     assert not [case for case in HOLDOUT if f"{case}:" in text]
 
 
-def test_without_a_chat_it_says_what_to_do(author: Client, tmp_path: Path, stub: StubEndpoint) -> None:
+def test_without_a_chat_it_says_what_to_do(author: Client, tmp_path: Path, try_stub: StubEndpoint) -> None:
     labelled(tmp_path, judged=False)
     ChatSetMember.objects.update(split="holdout")
     text = page(author, "prompt_try")
@@ -84,7 +71,7 @@ def test_without_a_chat_it_says_what_to_do(author: Client, tmp_path: Path, stub:
 
 
 def test_the_preview_shows_the_draft_between_the_fences_of_the_chat(
-    golden: ChatSet, author: Client, author_user: User
+    try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     drafted(author_user)
     text = page(author, "prompt_preview", chat=pk_of("c-03"))
@@ -92,15 +79,15 @@ def test_the_preview_shows_the_draft_between_the_fences_of_the_chat(
     assert "&lt;&lt;chat " in text
     assert "Asked in the same call: Exact." in text
     assert "only if the rules cannot read the answer" in text
-    assert "no price known: see LACE_PRICES" in text
+    assert "price not known (LACE_PRICES)" in text
 
 
-def test_the_draft_of_another_author_is_not_shown(golden: ChatSet, author: Client) -> None:
+def test_the_draft_of_another_author_is_not_shown(try_set: ChatSet, author: Client) -> None:
     drafted(make_user("ada", Role.AUTHOR))
     assert MARK not in page(author, "prompt_preview", chat=pk_of("c-03"))
 
 
-def test_what_is_wrong_with_a_draft_is_said(golden: ChatSet, author: Client, author_user: User) -> None:
+def test_what_is_wrong_with_a_draft_is_said(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user, "# Response\nVERDICTS\n")
     for name in ("prompt_preview", "prompt_try_estimate"):
         assert "the engine asks for that itself" in page(author, name, chat=pk_of("c-03"))
@@ -109,14 +96,14 @@ def test_what_is_wrong_with_a_draft_is_said(golden: ChatSet, author: Client, aut
     assert not Run.objects.filter(purpose="try").exists()
 
 
-def test_nonsense_in_the_form_is_named_and_starts_nothing(golden: ChatSet, author: Client) -> None:
+def test_nonsense_in_the_form_is_named_and_starts_nothing(try_set: ChatSet, author: Client) -> None:
     for given in ({"n": 51, "what": "disagreements"}, {"what": "all"}, {"profile": 999}, {"base": 99}):
         answer = author.post(url("prompt_try"), given)
         assert (answer.status_code, "Not tried." in answer.content.decode()) == (200, True), given
     assert not Run.objects.filter(purpose="try").exists()
 
 
-def test_the_cost_is_shown_before(golden: ChatSet, author: Client, author_user: User) -> None:
+def test_the_cost_is_shown_before(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user)
     text = page(author, "prompt_try_estimate", what="disagreements", n=10)
     assert "7 chats, 7 units of work" in text
@@ -124,7 +111,7 @@ def test_the_cost_is_shown_before(golden: ChatSet, author: Client, author_user: 
 
 @pytest.mark.parametrize("name", ["prompt_preview", "prompt_try_estimate"])
 def test_a_chat_of_the_holdout_does_not_exist_for_either(
-    golden: ChatSet, author: Client, client: Client, lead_user: User, name: str
+    try_set: ChatSet, author: Client, client: Client, lead_user: User, name: str
 ) -> None:
     client.force_login(lead_user)
     for person in (author, client):
@@ -134,7 +121,7 @@ def test_a_chat_of_the_holdout_does_not_exist_for_either(
 
 
 def test_an_endpoint_that_cannot_be_used_is_named(
-    golden: ChatSet, author: Client, settings: Settings
+    try_set: ChatSet, author: Client, settings: Settings
 ) -> None:
     point_at(settings, "ftp://nowhere")
     assert "OPENAI_BASE_URL" in page(author, "prompt_preview", chat=pk_of("c-03"))
@@ -143,7 +130,9 @@ def test_an_endpoint_that_cannot_be_used_is_named(
 # ---------- a try ----------
 
 
-def test_a_try_that_begins_says_what_it_waits_for(golden: ChatSet, author: Client, author_user: User) -> None:
+def test_a_try_that_begins_says_what_it_waits_for(
+    try_set: ChatSet, author: Client, author_user: User
+) -> None:
     drafted(author_user)
     answer = author.post(url("prompt_try"), {"what": "disagreements", "n": 3}).content.decode()
     run = Run.objects.get(purpose="try")
@@ -154,7 +143,7 @@ def test_a_try_that_begins_says_what_it_waits_for(golden: ChatSet, author: Clien
 
 
 def test_progress_brings_only_what_the_page_has_not_seen(
-    golden: ChatSet, author: Client, author_user: User
+    try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     drafted(author_user)
     run = started(author_user)
@@ -166,7 +155,7 @@ def test_progress_brings_only_what_the_page_has_not_seen(
 
 
 def test_the_last_try_is_shown_again_with_both_verdicts(
-    golden: ChatSet, author: Client, author_user: User
+    try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     drafted(author_user)
     started(author_user)
@@ -180,7 +169,7 @@ def test_the_last_try_is_shown_again_with_both_verdicts(
     assert "The draft has changed since." in page(author, "prompt_try")
 
 
-def test_the_steps_of_a_chat_lead_to_its_turns(golden: ChatSet, author: Client, author_user: User) -> None:
+def test_the_steps_of_a_chat_lead_to_its_turns(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user)
     run = started(author_user)
     text = page(author, "prompt_try_chat", run.pk, pk_of(STILL_WRONG))
@@ -190,7 +179,7 @@ def test_the_steps_of_a_chat_lead_to_its_turns(golden: ChatSet, author: Client, 
     assert author.get(chat_page, {"criterion": "polite"}).status_code == 200
 
 
-def test_a_try_can_be_cancelled_from_the_page(golden: ChatSet, author: Client, author_user: User) -> None:
+def test_a_try_can_be_cancelled_from_the_page(try_set: ChatSet, author: Client, author_user: User) -> None:
     run = try_start(criterion=polite(), author=author_user, choice=on_disagreements())
     text = author.post(url("prompt_try_cancel", run.pk)).content.decode()
     assert "Cancelled" in text
@@ -198,7 +187,7 @@ def test_a_try_can_be_cancelled_from_the_page(golden: ChatSet, author: Client, a
 
 
 def test_no_route_of_a_try_shows_a_chat_that_was_held_out_meanwhile(
-    golden: ChatSet, author: Client, author_user: User
+    try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     drafted(author_user)
     run, gone = started(author_user), pk_of("c-00")
@@ -210,7 +199,7 @@ def test_no_route_of_a_try_shows_a_chat_that_was_held_out_meanwhile(
 
 
 def test_what_one_author_tried_is_no_other_authors(
-    golden: ChatSet, author: Client, author_user: User, lead_user: User
+    try_set: ChatSet, author: Client, author_user: User, lead_user: User
 ) -> None:
     run, other, lead = started(author_user), Client(), Client()
     other.force_login(make_user("ada", Role.AUTHOR))
@@ -231,7 +220,7 @@ def test_what_one_author_tried_is_no_other_authors(
         assert [person.get(route).status_code for person in (author, lead, other)] == [200, 200, 404], route
 
 
-def test_a_try_of_another_criterion_is_not_found(golden: ChatSet, author: Client, author_user: User) -> None:
+def test_a_try_of_another_criterion_is_not_found(try_set: ChatSet, author: Client, author_user: User) -> None:
     run = started(author_user)
     assert author.get(reverse("alignment:prompt_try_progress", args=["exact", run.pk])).status_code == 404
     ordinary = Run.objects.get(purpose="evaluation")
@@ -242,7 +231,7 @@ def test_a_try_of_another_criterion_is_not_found(golden: ChatSet, author: Client
 
 
 def test_tries_are_in_no_list_and_no_newest_verdict(
-    golden: ChatSet, author: Client, author_user: User
+    try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     drafted(author_user)
     run, ordinary = started(author_user), Run.objects.get(purpose="evaluation")
@@ -260,7 +249,7 @@ def test_tries_are_in_no_list_and_no_newest_verdict(
 
 
 def test_another_author_does_not_find_it_in_the_list_of_tries_either(
-    golden: ChatSet, author_user: User
+    try_set: ChatSet, author_user: User
 ) -> None:
     started(author_user)
     other = Client()
@@ -270,7 +259,7 @@ def test_another_author_does_not_find_it_in_the_list_of_tries_either(
 
 
 def test_the_run_page_says_that_the_prompt_was_not_saved(
-    golden: ChatSet, author: Client, author_user: User
+    try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     drafted(author_user)
     text = author.get(reverse("evaluation:run_detail", args=[started(author_user).pk])).content.decode()
@@ -279,7 +268,7 @@ def test_the_run_page_says_that_the_prompt_was_not_saved(
 
 
 def test_a_fragment_takes_the_same_queries_for_one_chat_and_for_many(
-    golden: ChatSet, author: Client, author_user: User
+    try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     drafted(author_user)
     counts = []

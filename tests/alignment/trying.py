@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from alignment.selectors.tries import Tried, tried
 from alignment.services.tries import TryChoice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptDraft, PromptVersion
@@ -27,6 +28,7 @@ TRAIN, HOLDOUT = CASES[10:12], CASES[12:]
 WRONG = {*CASES[:6], CASES[10], *CASES[12:14]}
 # The draft mends all of these but one.
 STILL_WRONG = CASES[5]
+OPEN_AND_WRONG = sorted(WRONG - set(HOLDOUT))
 MARK = "Look twice."
 DRAFT = f"# Context\nA shop.\n\n# Objective\nIs polite so?\n\n# Style\n{MARK}\n"
 
@@ -101,3 +103,11 @@ def carried_out(started: Run) -> Run:
     drain(started.pk)
     started.refresh_from_db()
     return started
+
+
+def result(run: Run, author: User) -> Tried:
+    return tried(run=run, criterion=polite(), user=author)
+
+
+def cases(found: Tried) -> list[str]:
+    return [one.chat.external_id for one in found.chats]

@@ -2,7 +2,7 @@
 
 import { token } from "../labeling/rate_api.js";
 import { keyOf } from "../labeling/rate_keys.js";
-import { Draft, joined } from "./editor_draft.js";
+import { Draft, joined, tooLong } from "./editor_draft.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -26,6 +26,7 @@ const draft = new Draft({
   store: form.dataset.store,
   base: Number($("[name=base]", state).value),
   revision: Number($("[name=revision]", state).value),
+  longest: Number(form.dataset.longest),
   unstored: "unstored" in form.dataset,
   content,
   on: { state: say, stored, refused, clash },
@@ -89,6 +90,7 @@ async function clash() {
   const body = new FormData(form);
   const answer = await fetch(place.dataset.changes, { method: "POST", body, headers: { "X-CSRFToken": token() } }).catch(() => null);
   if (answer?.ok) place.innerHTML = await answer.text();
+  else place.textContent = "What differs can’t be shown now. Your text stays on this page.";
   conflict.scrollIntoView({ block: "start" });
 }
 
@@ -166,6 +168,8 @@ function look(pane, after = 0) {
   const seen = $(".seen", pane);
   if (!seen.open) return;
   clearTimeout(waits.get(seen));
+  const far = tooLong({ text: $("textarea", pane).value }, draft.longest);
+  if (far) return void ($("[hx-post]", seen).textContent = `No preview: ${far}.`);
   waits.set(seen, setTimeout(() => globalThis.htmx.trigger($("[hx-post]", seen), "look"), after));
 }
 for (const pane of $$(".pane")) $(".seen", pane).addEventListener("toggle", () => look(pane));
@@ -177,21 +181,36 @@ function changed() {
 }
 $("#since").addEventListener("toggle", changed);
 
+// A try begins below its form, which may be the end of a small screen.
+document.body.addEventListener("htmx:afterSettle", ({ target }) => {
+  if (target.id === "tried") $("#try-progress", target)?.scrollIntoView({ block: "nearest" });
+});
+
 // ---------- dialogs ----------
 
 function open(name) {
   const dialog = $(`#${name}`);
   if (dialog.open || $("dialog[open]")) return;
   dialog.showModal();
-  if (name === "pick") globalThis.htmx.trigger("#pick-body", "open");
+  if (name === "pick") {
+    $("#pick-chat").replaceChildren();
+    globalThis.htmx.trigger("#pick-list", "open");
+  }
   if (name === "publish") $("[name=reason]", dialog).focus();
 }
+
+let picked = null; // the line of the list whose chat is shown
 
 document.addEventListener("click", ({ target }) => {
   const opener = target.closest("[data-open]");
   if (opener) open(opener.dataset.open);
   const shut = target.closest("dialog button[value=cancel]");
   if (shut) shut.closest("dialog").close();
+  picked = target.closest(".picks button") ?? picked;
+  if (target.closest("[data-back]")) {
+    $("#pick-chat").replaceChildren(); // the list stands behind it as it was
+    picked.focus();
+  }
   const use = target.closest("[data-use]");
   if (use) {
     $("#pick [name=rationale]").value = use.dataset.use;
@@ -211,7 +230,10 @@ function mark() {
   }
 }
 $("#pick").addEventListener("input", mark);
-$("#pick").addEventListener("htmx:afterSettle", mark);
+$("#pick").addEventListener("htmx:afterSettle", () => {
+  mark();
+  $("#pick-chat [aria-invalid=true]")?.focus();
+});
 
 // ---------- keys ----------
 

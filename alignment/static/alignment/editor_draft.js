@@ -1,7 +1,7 @@
 // Autosave of one draft: sent a moment after the last key, one save after the other; what the server does not
 // have yet is kept in this browser.
 
-import { Trouble, call, reasons } from "../labeling/rate_api.js";
+import { TooLarge, Trouble, call, reasons } from "../labeling/rate_api.js";
 
 const PAUSE = 800; // ms after the last key
 const LONGEST_WAIT = 30_000; // ms between two tries when offline
@@ -23,10 +23,11 @@ export class Draft {
   #wait = 0;
 
   // url: of the draft; store: names this author's work on this criterion; base, revision: what the page shows
+  // longest: characters that a prompt may have
   // unstored: others that act on the stored draft would not see what the page shows
   // content(): {text} or {sections}; on: {state(words, kind), stored(reply), refused(problem), clash()}
-  constructor({ url, store, base, revision, unstored, content, on }) {
-    Object.assign(this, { dirty: unstored });
+  constructor({ url, store, base, revision, longest, unstored, content, on }) {
+    Object.assign(this, { longest, dirty: unstored });
     this.#url = url;
     this.#store = KEPT + store;
     this.#base = base;
@@ -94,6 +95,8 @@ export class Draft {
 
   async #send(more = {}) {
     const edits = this.#edits;
+    const far = tooLong({ ...this.#content(), ...more }, this.longest);
+    if (far) return this.#stays(`${far}. Your text stays on this page`);
     this.#on.state("Saving", "busy");
     try {
       const body = { base: this.#base, revision: this.#revision, ...this.#content(), ...more };
@@ -101,6 +104,7 @@ export class Draft {
       if (response.status === 404) throw new Trouble("Gone", "This criterion is gone");
       return await this.#answered(response, edits);
     } catch (error) {
+      if (error instanceof TooLarge) return this.#stays(`${error.message}. Your text stays on this page`);
       this.#keep();
       this.#wait = Math.min(this.#wait * 2 || 1000, LONGEST_WAIT);
       this.#timer = setTimeout(() => this.save(), this.#wait);
@@ -108,6 +112,13 @@ export class Draft {
       this.#on.state(`Not saved: ${word}, retrying`, "off");
       return false;
     }
+  }
+
+  // Trying again would not help before the author has changed something.
+  #stays(why) {
+    this.#keep();
+    this.#on.state(`Not saved: ${why}`, "off");
+    return false;
   }
 
   async #answered(response, edits) {
@@ -121,10 +132,8 @@ export class Draft {
       return false;
     }
     if (response.status === 400) {
-      this.#keep();
       this.#on.refused(body);
-      this.#on.state(`Not saved: ${reasons(body)}`, "off");
-      return false;
+      return this.#stays(reasons(body));
     }
     this.#sent = edits;
     this.dirty = edits < this.#edits;
@@ -158,6 +167,13 @@ export class Draft {
     this.#sent = this.#edits;
     this.forget();
   }
+}
+
+// Why this {text} or {sections} is no prompt's, in characters as the server counts them; "" where it may be one.
+export function tooLong({ text, sections }, longest) {
+  const words = text ?? Object.values(sections).join("");
+  const length = words.length > longest ? [...words].length : 0;
+  return length > longest ? `${length.toLocaleString("en")} characters, and a prompt has ${longest.toLocaleString("en")} at most` : "";
 }
 
 export function joined(sections) {

@@ -11,6 +11,13 @@ export class Trouble extends Error {
   }
 }
 
+// More than the server, or what stands before it, takes at once: trying again does not help.
+export class TooLarge extends Trouble {
+  constructor() {
+    super("Too large", "More than the server takes at once");
+  }
+}
+
 // The CSRF token, read anew each time: it changes when somebody signs in again.
 export function token() {
   return document.cookie.match(/(?:^|; )csrftoken=([^;]*)/)?.[1] ?? "";
@@ -22,6 +29,7 @@ export async function call(method, url, body) {
   if (body) headers["Content-Type"] = "application/json";
   const response = await sent(url, { method, headers, body: body && JSON.stringify(body) });
   if ([401, 403].includes(response.status)) throw new Trouble("Signed out", "You are signed out");
+  if (response.status === 413) throw new TooLarge();
   if (!response.ok && ![400, 404, 409].includes(response.status)) throw new Trouble("Server trouble", "The server has a problem");
   return response;
 }
