@@ -46,12 +46,12 @@ def topic_rows(test: RegressionTest, *, key: str, user: User | AnonymousUser) ->
     found = paired_answers(test, candidate=test.candidate_run, only=key)
     if not found.criteria:
         return None
-    members = Scope(test.chat_set, test.baseline_run).members
+    scope = Scope(test.chat_set, test.baseline_run)
     columns = ("chat_id", "chat__topic_id", "chat__topic__key", "chat__topic__name")
-    chats = list(members.values_list(*columns))
+    chats = list(scope.members.values_list(*columns))
     held = None
     if not sees_every_chat(user=user):
-        shown = set(chats_shown(user=user).filter(pk__in=members.values("chat")).values_list("pk", flat=True))
+        shown = set(chats_shown(user=user).filter(pk__in=scope.chat_ids).values_list("pk", flat=True))
         held = np.array([chat not in shown for chat, *_ in chats], dtype=bool)
     names = {topic: (topic_key, name) for _, topic, topic_key, name in chats}
     topics = np.array([topic for _, topic, *_ in chats], dtype=np.int64)

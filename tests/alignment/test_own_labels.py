@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Consensus
-from labeling.models.people import Role
+from labeling.models.people import Role, User
 from labeling.services.jobs import job_close, job_open
 from labeling.services.roles import rater_for
 from tests.alignment.compared import Compared, cell_url, urls
@@ -37,13 +37,13 @@ def both() -> Client:
     return client
 
 
-def to_label(compared: Compared, client: Client, *places: int) -> Any:
+def to_label(compared: Compared, *places: int) -> Any:
     """A job that wants this user's labels on the chats at these places."""
     chat_set = ChatSet.objects.create(name="more", rubric=compared.rubric)
     ChatSetMember.objects.bulk_create(
         ChatSetMember(chat_set=chat_set, chat=compared.chat(n), split="train", position=n) for n in places
     )
-    user = client.get("/").wsgi_request.user
+    user = User.objects.get(username="both")
     return job_open(
         chat_set=chat_set,
         name="October",
@@ -67,7 +67,7 @@ def lists(tested: DecidedTest, cell: str) -> tuple[str, ...]:
 def test_the_one_chat_left_is_not_told_by_taking_the_lists_from_the_counts(
     tested: DecidedTest, both: Client, lead: Client
 ) -> None:
-    to_label(tested.compared, both, 5)
+    to_label(tested.compared, 5)
     for url in lists(tested, "fixed"):
         assert 5 in listed(lead, url)
         assert listed(both, url) == []
@@ -77,7 +77,7 @@ def test_the_one_chat_left_is_not_told_by_taking_the_lists_from_the_counts(
 
 def test_no_page_of_a_list_says_which_cell_it_is_in(tested: DecidedTest, both: Client) -> None:
     before = {cell: words_of(both.get(tested.cell_url(cell))) for cell in ("fixed", "still_wrong")}
-    to_label(tested.compared, both, 5)
+    to_label(tested.compared, 5)
     after = {cell: words_of(both.get(tested.cell_url(cell))) for cell in before}
     heads = {cell: page.split("Narrow")[-1].split("people.")[-1] for cell, page in after.items()}
     assert before["fixed"] != before["still_wrong"]
@@ -90,7 +90,7 @@ def test_of_ten_in_each_split_lists_leave_them_out_and_tell_their_number_alone(
     tested: DecidedTest, both: Client
 ) -> None:
     own = [n for n in range(1, 41) if n % 4]  # 20 of dev and 10 of train
-    to_label(tested.compared, both, *own)
+    to_label(tested.compared, *own)
     for cell in ("fixed", "still_right"):
         assert set(listed(both, tested.cell_url(cell))) == set(tested.of(cell)) - set(own)
         page = both.get(tested.cell_url(cell))
@@ -104,12 +104,12 @@ def test_of_ten_in_each_split_lists_leave_them_out_and_tell_their_number_alone(
 def test_one_of_a_split_closes_the_lists_however_many_there_are_elsewhere(
     tested: DecidedTest, both: Client
 ) -> None:
-    to_label(tested.compared, both, *[n for n in range(1, 41) if n % 4 in (1, 2)], 3)
+    to_label(tested.compared, *[n for n in range(1, 41) if n % 4 in (1, 2)], 3)
     assert listed(both, tested.cell_url("fixed")) == []
 
 
 def test_what_nobody_has_answered_closes_nothing(tested: DecidedTest, both: Client, lead: Client) -> None:
-    to_label(tested.compared, both, 5)
+    to_label(tested.compared, 5)
     Consensus.objects.filter(chat=tested.compared.chat(5)).delete()
     for url in lists(tested, "fixed"):
         assert listed(both, url) == listed(lead, url) != []
@@ -117,7 +117,7 @@ def test_what_nobody_has_answered_closes_nothing(tested: DecidedTest, both: Clie
 
 
 def test_lists_open_once_nothing_is_left_to_label(tested: DecidedTest, both: Client, lead: Client) -> None:
-    job = to_label(tested.compared, both, 5)
+    job = to_label(tested.compared, 5)
     job_close(job=job, by=None)
     for url in lists(tested, "fixed"):
         assert listed(both, url) == listed(lead, url)
@@ -128,7 +128,7 @@ def test_a_topic_of_which_one_chat_is_left_is_not_counted_alone(
 ) -> None:
     Chat.objects.filter(external_id="chat-5").update(topic=Topic.objects.create(key="odd", name="Odd one"))
     assert "Odd one" in words_of(both.get(tested.topics_url()))
-    to_label(tested.compared, both, 5)
+    to_label(tested.compared, 5)
     assert "Odd one" not in words_of(both.get(tested.topics_url()))
     assert "Odd one" in words_of(lead.get(tested.topics_url()))
 
@@ -136,24 +136,24 @@ def test_a_topic_of_which_one_chat_is_left_is_not_counted_alone(
 def test_where_judge_and_people_part_follows(compared: Compared, both: Client) -> None:
     promote(version := a_version(polite()))
     run_of(version, compared.chat_set, wrong=5)
-    to_label(compared, both, 5)
+    to_label(compared, 5)
     for parting in both.get("/criteria/polite/").context["partings"]:
         assert (parting.chats, parting.hidden, parting.differ > 0) == ((), 0, True)
     assert TOLD in words_of(both.get("/criteria/polite/"))
 
 
 def test_programs_are_told_no_list_either(compared: Compared, both: Client, lead: Client) -> None:
-    to_label(compared, both, 5)
+    to_label(compared, 5)
     url = urls(compared)["api_run"]
     assert both.get(url).json()["disagreements"] == []
     assert lead.get(url).json()["disagreements"] != []
 
 
 def test_the_queries_do_not_grow_with_the_chats_left(tested: DecidedTest, both: Client) -> None:
-    found = []
+    found: list[int] = []
     for places in ([n for n in range(1, 41) if n % 4], range(1, 41)):
         ChatSet.objects.filter(name="more").update(name=f"more {len(found)}")
-        to_label(tested.compared, both, *places)
+        to_label(tested.compared, *places)
         with CaptureQueriesContext(connection) as queries:
             both.get(tested.cell_url("broken", "?q=nothing"))
         found.append(len(queries))
