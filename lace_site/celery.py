@@ -10,9 +10,11 @@ from celery.app.amqp import AMQP
 from celery.signals import worker_ready, worker_shutting_down
 from celery.worker.state import active_requests
 from kombu.connection import Connection
+from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lace_site.settings")
 
+TRANSPORT_ALIASES["filesystem"] = "lace_site.broker:Transport"
 DRAIN, SWEEP = "evaluation.tasks.drain", "evaluation.tasks.sweep"
 RETRY_SECONDS = 2
 
