@@ -20,7 +20,7 @@ def whole_file(path: Path, data: bytes) -> None:
     written.replace(path)
 
 
-class Channel(filesystem.Channel):  # type: ignore[misc]
+class Channel(filesystem.Channel):
     """kombu's, with whole files."""
 
     def _put(self, queue: str, payload: dict[str, Any], **_: Any) -> None:  # type: ignore[override]

@@ -273,7 +273,7 @@ def test_a_whole_judges_test_is_about_the_newest_version_of_the_content_it_asked
     test = a_judges_test(restored, three[1], compared.chat_set)
     assert test.candidate_run.judge.prompts.get().prompt_version == three[0]
     assert (changed_prompts(before), changed_prompts(test)) == ([three[0]], [restored])
-    rows = version_rows(criteria=[polite()], user=lead_user)[polite().pk]
+    rows = version_rows(criteria=[polite()])[polite().pk]
     tests = {row.prompt: list(row.tests) for row in rows if row.tests}
     assert tests == {three[0]: [before], restored: [test]}
     release(test=test, by=lead_user)
