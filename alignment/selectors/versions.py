@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 
 from django.contrib.auth.models import AnonymousUser
@@ -30,7 +31,8 @@ class VersionRow:
     """A version; `tests`, `releases` and `measured` newest first.
 
     `same_as` is the first version of the same text and examples, where that is another one. A test that was
-    cancelled is listed and says nothing about the state. `figures` are empty where they were not asked for.
+    cancelled is listed and says nothing about the state. `champion_since` is when the criterion's champion of
+    today was released. `figures` are empty where they were not asked for.
     """
 
     prompt: PromptVersion
@@ -38,6 +40,7 @@ class VersionRow:
     tests: tuple[RegressionTest, ...]
     releases: tuple[Promotion, ...]
     same_as: int | None
+    champion_since: datetime | None = None
     figures: Figures = field(default_factory=Figures)
 
     @property
@@ -57,7 +60,17 @@ class VersionRow:
 
     @property
     def passed(self) -> RegressionTest | None:
-        """The test that it waits for a release with."""
+        """The test that it waits for a release with: against the champion of today."""
+        return None if self.outdated else self._passed
+
+    @property
+    def outdated(self) -> bool:
+        """Whether it passed against a champion that has been replaced since."""
+        test, since = self._passed, self.champion_since
+        return test is not None and since is not None and test.created_at < since
+
+    @property
+    def _passed(self) -> RegressionTest | None:
         newest = next((test for test in self.tests if _counts(test)), None)
         is_passed = newest is not None and newest.result == RegressionTest.Result.PASS
         return newest if is_passed and self.state is VersionState.CANDIDATE else None
@@ -153,6 +166,7 @@ def _row(prompt: PromptVersion, own: Sequence[PromptVersion], known: _Known) -> 
         tests=tests,
         releases=releases,
         same_as=first if first != prompt.number else None,
+        champion_since=newest.created_at if newest else None,
     )
 
 

@@ -222,6 +222,9 @@ def test_a_test_that_goes_on_and_one_that_passed_are_linked(compared: Compared, 
     going.state, going.result = "done", "pass"
     going.save()
     assert "Version 2 has passed its test and waits for its release." in page(author)
+    promote(a_version(polite()))
+    shown = page(author)
+    assert "Version 2 waits for a test. It passed against a champion that has been replaced since." in shown
 
 
 def test_an_authors_own_draft_is_taken_up(compared: Compared, author: Client, author_user: User) -> None:
