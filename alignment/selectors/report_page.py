@@ -1,9 +1,11 @@
 """A report as its page shows it: names, groups, links, the sentence on top."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import Exists, OuterRef
 from django.urls import reverse
 from django.utils.text import capfirst
 
@@ -15,7 +17,7 @@ from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
 from evaluation.selectors.prompts import newest_versions
 from evaluation.selectors.runs import run_notices
-from labeling.models.chats import Chat, Split
+from labeling.models.chats import Chat, Split, Topic
 from labeling.models.people import Rater
 
 CELLS = {
@@ -56,6 +58,8 @@ def notices(scope: Scope) -> list[str]:
     if scope.without_holdout and (not scope.split or scope.split in scope.without_holdout):
         found.append(f"holdout chats are left out: figures on fewer than {FEWEST} are for leads alone")
     kinds = rater_kinds(scope)
+    if scope.kept_whole:
+        found.append("topics and days open once you have labelled your own chats of this set")
     if Rater.Kind.DEMO in kinds:
         found.append(DEMO_LABELS)
     if Rater.Kind.AUTOMATIC in kinds:
@@ -110,8 +114,14 @@ def policy_note() -> str:
 
 
 def scope_query(scope: Scope, *, start: str = "?") -> str:
-    """What keeps split and ground truth from page to page; `start` is "&" behind another parameter."""
-    chosen = {"split": scope.split, "against": scope.against if scope.against != "consensus" else ""}
+    """What keeps the filters from page to page; `start` is "&" behind another parameter."""
+    chosen = {
+        "split": scope.split,
+        "against": scope.against if scope.against != "consensus" else "",
+        "topic": scope.topic,
+        "since": scope.since,
+        "until": scope.until,
+    }
     text = urlencode({name: value for name, value in chosen.items() if value})
     return f"{start}{text}" if text else ""
 
@@ -162,7 +172,17 @@ def _filters(scope: Scope) -> list[dict[str, Any]]:
             "split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split
         ),
         select_filter("against", "Ground truth", people, scope.against),
+        select_filter("topic", "Topic", [("", "all"), *_topics(scope)], scope.topic),
+        {"name": "since", "label": "Chats since", "day": scope.since},
+        {"name": "until", "label": "until", "day": scope.until},
     ]
+
+
+def _topics(scope: Scope) -> list[tuple[str, str]]:
+    """Key and name of the topics that the run or set covers."""
+    whole = replace(scope, split="", topic="", since=None, until=None)
+    rows = Topic.objects.filter(Exists(whole.members.filter(chat__topic=OuterRef("pk"))))
+    return [(row.key, row.name) for row in rows.order_by("name", "key")]
 
 
 def select_filter(name: str, label: str, options: list[tuple[str, str]], chosen: str) -> dict[str, Any]:

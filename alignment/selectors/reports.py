@@ -16,7 +16,7 @@ from alignment.selectors.scope import Scope
 from labeling.models.rubric import CriterionVersion
 
 SEED = 20_260_101
-BODY_VERSION = 3
+BODY_VERSION = 4
 POLICY = StatusPolicy()
 
 
@@ -51,6 +51,9 @@ def _body(scope: Scope) -> dict[str, Any]:
         "run": scope.run.pk if scope.run else None,
         "set": scope.chat_set.name if scope.chat_set else None,
         "split": scope.split or None,
+        "topic": scope.topic or None,
+        "since": scope.since and scope.since.isoformat(),
+        "until": scope.until and scope.until.isoformat(),
         "against": scope.against,
         "judge": judge
         and {
@@ -77,7 +80,7 @@ def _pin(scope: Scope) -> str:
         BODY_VERSION,
         scope.run and [scope.run.pk, scope.run.finished_at],
         scope.chat_set and [scope.chat_set.pk, scope.chat_set.name],
-        scope.split,
+        [scope.split, scope.topic, scope.since, scope.until],
         scope.against,
         POLICY.version,
         SEED,

@@ -2,17 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.utils.dateparse import parse_date
 
 from alignment.core.regression.topics import FEWEST
 from alignment.core.report import CONSENSUS, EACH_RATER
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
-from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.chats import ChatSet, ChatSetMember, Split, Topic
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -24,7 +26,9 @@ class Scope:
     """A run (judge against people) or a set alone (people only).
 
     `split` '' = all; `against` names the ground truth; `only` narrows it to one criterion key;
-    in the splits `without_holdout`, the chats that are holdout in any set are left out.
+    `topic` '' = all, `since` and `until` are days on which chats started, both included; in the splits
+    `without_holdout`, the chats that are holdout in any set are left out. `kept_whole`: a part was asked for
+    that the user is not told apart from the whole.
     """
 
     chat_set: ChatSet | None
@@ -32,7 +36,16 @@ class Scope:
     split: str = ""
     against: str = CONSENSUS
     only: str = ""
+    topic: str = ""
+    since: date | None = None
+    until: date | None = None
     without_holdout: frozenset[str] = frozenset()
+    kept_whole: bool = False
+
+    @property
+    def is_part(self) -> bool:
+        """Whether chats are left out by topic or day."""
+        return bool(self.topic or self.since or self.until)
 
     @property
     def rater(self) -> str:
@@ -57,12 +70,22 @@ class Scope:
     @property
     def members(self) -> QuerySet[RunChat] | QuerySet[ChatSetMember]:
         """The rows that say which chats are covered, in the set's order."""
-        asked = Q(split=self.split) if self.split else Q()
+        asked = self._asked
         if self.without_holdout:
             asked &= ~Q(split__in=self.without_holdout, chat__in=held_out())
         if self.run is not None:
             return RunChat.objects.filter(asked, run=self.run).order_by("id")
         return ChatSetMember.objects.filter(asked, chat_set=self.chat_set).order_by("position")
+
+    @property
+    def _asked(self) -> Q:
+        asked = {
+            "split": self.split,
+            "chat__topic__key": self.topic,
+            "chat__started_at__date__gte": self.since,
+            "chat__started_at__date__lte": self.until,
+        }
+        return Q(**{name: value for name, value in asked.items() if value})
 
     @property
     def chat_ids(self) -> QuerySet[RunChat, int] | QuerySet[ChatSetMember, int]:
@@ -105,11 +128,23 @@ def valid_ground_truth(against: str) -> bool:
 def requested_scope(
     chat_set: ChatSet | None, run: Run | None, query: Mapping[str, str], user: User | AnonymousUser
 ) -> Scope | None:
-    """The scope that `split` and `against` of a query string ask for; None when they make no sense."""
+    """The scope that `split`, `against`, `topic`, `since` and `until` of a query string ask for.
+
+    None when they make no sense.
+    """
     split, against = query.get("split", ""), query.get("against", "") or CONSENSUS
     if (split and split not in Split.values) or not valid_ground_truth(against):
         return None
-    return narrowed(Scope(chat_set, run, split, against), user=user)
+    topic, days = query.get("topic", ""), [query.get(name, "") for name in ("since", "until")]
+    if topic and not Topic.objects.filter(key=topic).exists():
+        return None
+    try:
+        since, until = (parse_date(day) for day in days)
+    except ValueError:
+        return None
+    if (since is None) != (not days[0]) or (until is None) != (not days[1]):
+        return None
+    return narrowed(Scope(chat_set, run, split, against, topic=topic, since=since, until=until), user=user)
 
 
 def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:
@@ -117,21 +152,27 @@ def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:
 
     Who may not read the holdout is told of it in sum, and nothing of a split's held-out chats where fewer
     than 10 are compared on a criterion: such figures would come close to telling what is said of one. Decided
-    split by split and for the whole alike, or taking splits from the whole would tell.
+    split by split and for the whole alike, or taking splits from the whole would tell. Topics and days cut
+    the holdout too finely to be told at all, and the chats still to label of whoever labels as well.
     """
-    if reads_holdout(user=user) or not (few := _few_held_out(replace(scope, split=""))):
+    if scope.is_part and own_chats(scope, user=user).chats:
+        scope = replace(scope, topic="", since=None, until=None, kept_whole=True)
+    if reads_holdout(user=user):
         return scope
-    return replace(scope, without_holdout=few)
+    if scope.is_part:
+        return replace(scope, without_holdout=frozenset(Split.values))
+    few = _few_held_out(replace(scope, split=""))
+    return replace(scope, without_holdout=few) if few else scope
 
 
 def own_chats(scope: Scope, *, user: User | AnonymousUser) -> Own:
-    """Those of the whole run, whatever the split; none where nobody has answered any of them yet.
+    """Those of the whole run, whatever the split or part; none where nobody has answered any of them yet.
 
     Decided split by split: lists name the split of each chat. No query for who does not label.
     """
     if not labels_too(user=user):
         return Own()
-    whole = replace(scope, split="")
+    whole = replace(scope, split="", topic="", since=None, until=None)
     own = whole.members.filter(chat__in=to_label(user=user)).order_by()
     counts = _answered(whole, own)
     return Own(own.count(), closed=bool(_few(counts))) if counts else Own()
