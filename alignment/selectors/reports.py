@@ -16,7 +16,7 @@ from alignment.selectors.scope import Scope
 from labeling.models.rubric import CriterionVersion
 
 SEED = 20_260_101
-BODY_VERSION = 3
+BODY_VERSION = 4
 POLICY = StatusPolicy()
 
 

@@ -17,6 +17,7 @@ from alignment.core.intervals import (
     bootstrap_estimate,
     clopper_pearson,
     digits,
+    half_of_each,
     mover_mean,
     packed_patterns,
     patterns,
@@ -260,6 +261,27 @@ def test_an_interval_without_width_says_so() -> None:
     found = bootstrap_estimate(1.0, formulas.accuracy, drawn, reason="")
     assert found.interval == Interval(1.0, 1.0)
     assert found.flag == "no resample differs: the interval says nothing"
+
+
+def test_a_pseudo_chat_makes_the_unseen_rare_and_not_impossible() -> None:
+    chats = np.array([30, 0, 0, 30])
+    drawn = resample_chats(np.eye(4), chats, seed=1, pseudo=half_of_each()).sums
+    assert drawn is not None
+    assert (drawn.sum(axis=1) == 60).all()
+    assert drawn.mean(axis=0) == pytest.approx(60 * (chats + 0.5) / 62, rel=0.1)
+    found = bootstrap_estimate(1.0, formulas.accuracy, Resamples(drawn), reason="")
+    assert found.interval is not None
+    assert found.flag == ""
+    assert 0.9 < found.interval.low < 1.0 == found.interval.high
+
+
+def test_pseudo_chats_do_not_count_as_chats() -> None:
+    assert resample_chats(np.eye(4), np.array([9, 0, 0, 0]), seed=1, pseudo=half_of_each()).sums is None
+
+
+def test_an_interval_is_stretched_to_the_value_it_belongs_to() -> None:
+    off = bootstrap_estimate(0.9, lambda sums: sums[:, 0], Resamples(np.full((50, 1), 0.5)), reason="")
+    assert off.interval == Interval(0.5, 0.9)
 
 
 def test_an_undefined_value_has_no_interval() -> None:
