@@ -17,16 +17,14 @@ MANY = ("people's alpha", "human ceiling", "accuracy of 3 criteria", "balanced_a
 
 @pytest.fixture(scope="module")
 def shares() -> list[dict[str, float]]:
-    return [covered(cell, sets=200, sets_of_many=40) for cell in CELLS]
+    return [covered(cell, sets=150, sets_of_many=30) for cell in CELLS]
 
 
 @pytest.mark.parametrize("name", [*NAMES, "pass rate, people", "pass rate, judge", "pass rate, corrected"])
-def test_nineteen_of_twenty_intervals_hold_what_was_planted(
-    shares: list[dict[str, float]], name: str
-) -> None:
+def test_nineteen_of_twenty_hold_what_was_planted(shares: list[dict[str, float]], name: str) -> None:
     found = [one[name] for one in shares]
-    assert np.mean(found) > 0.92  # two standard errors of 600 sets below .94
-    assert min(found) > 0.85  # three of 200 below .91
+    assert np.mean(found) > 0.915  # two standard errors of 450 sets below .94
+    assert min(found) > 0.85  # two standard errors of 150 sets below .90
 
 
 @pytest.mark.parametrize("name", MANY)
