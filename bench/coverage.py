@@ -27,7 +27,8 @@ SIZES = ((30, 30), (30, 200), (200, 30), (100, 100), (200, 200))
 SETS = 2000
 # Sets of many answers a chat are hardly ever equal: each needs a bootstrap of its own.
 SETS_OF_MANY = 200
-UNLABELLED = 1000
+# Chats of a run beyond the labelled ones; the labelled ones are in the judge's rate and in its errors.
+UNLABELLED = (1000, 5000)
 RATERS = 3
 CRITERIA = 3
 # How often a chat's other criteria repeat what happened on the first.
@@ -160,28 +161,41 @@ def _tables(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]
 
 def _planted_pass_rates(cell: Cell) -> dict[str, float]:
     judge = cell.share * cell.tpr + (1 - cell.share) * (1 - cell.tnr)
-    rates = {"pass rate, judge": judge, "pass rate, corrected": cell.share}
     # With fixed counts people's share is the planted one in every set.
-    return {"pass rate, people": cell.share, **rates} if cell.drawn else rates
+    people = {"pass rate, people": cell.share} if cell.drawn else {}
+    return people | {"pass rate, judge": judge} | {_corrected(more): cell.share for more in UNLABELLED}
+
+
+def _corrected(more: int) -> str:
+    return f"pass rate, corrected, {more:,} more"
 
 
 def _pass_rates(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]:
-    """A run over the labelled chats and 1,000 more that are True as often."""
-    more_true = draw.binomial(UNLABELLED, cell.share, sets)
-    said_true = draw.binomial(more_true, cell.tpr) + draw.binomial(UNLABELLED - more_true, 1 - cell.tnr)
-    for table, true in zip(_drawn_tables(cell, draw, sets), said_true.tolist(), strict=True):
-        joint = np.zeros((len(HumanCode), len(JudgeCode)), dtype=np.int64)
-        joint[:2, :2] = table.reshape(2, 2)
-        joint[HumanCode.UNLABELLED, :2] = true, UNLABELLED - true
-        tally = Tally(joint)
-        yield (
-            {
-                "pass rate, people": human_pass_rate(tally, passes_when=True),
-                "pass rate, judge": judge_pass_rate(tally, passes_when=True),
-                "pass rate, corrected": corrected_pass_rate(tally, passes_when=True),
-            },
-            1,
-        )
+    """Runs over the labelled chats and more of them that are True as often."""
+    said = [_more_said_true(cell, draw, sets, more) for more in UNLABELLED]
+    for table, *true in zip(_drawn_tables(cell, draw, sets), *said, strict=True):
+        runs = [_tally(table, *more) for more in zip(true, UNLABELLED, strict=True)]
+        corrected = {
+            _corrected(more): corrected_pass_rate(run, passes_when=True)
+            for run, more in zip(runs, UNLABELLED, strict=True)
+        }
+        people = human_pass_rate(runs[0], passes_when=True)
+        judge = judge_pass_rate(runs[0], passes_when=True)
+        yield {"pass rate, people": people, "pass rate, judge": judge, **corrected}, 1
+
+
+def _more_said_true(cell: Cell, draw: np.random.Generator, sets: int, more: int) -> list[int]:
+    """How many of the chats nobody labelled the judge calls True, in each set."""
+    true = draw.binomial(more, cell.share, sets)
+    said: list[int] = (draw.binomial(true, cell.tpr) + draw.binomial(more - true, 1 - cell.tnr)).tolist()
+    return said
+
+
+def _tally(table: NDArray[np.int64], said_true: int, unlabelled: int) -> Tally:
+    joint = np.zeros((len(HumanCode), len(JudgeCode)), dtype=np.int64)
+    joint[:2, :2] = table.reshape(2, 2)
+    joint[HumanCode.UNLABELLED, :2] = said_true, unlabelled - said_true
+    return Tally(joint)
 
 
 # ---------- people among themselves ----------

@@ -20,7 +20,9 @@ def shares() -> list[dict[str, float]]:
     return [covered(cell, sets=150, sets_of_many=30) for cell in CELLS]
 
 
-@pytest.mark.parametrize("name", [*NAMES, "pass rate, people", "pass rate, judge", "pass rate, corrected"])
+@pytest.mark.parametrize(
+    "name", [*NAMES, "pass rate, people", "pass rate, judge", "pass rate, corrected, 1,000 more"]
+)
 def test_nineteen_of_twenty_hold_what_was_planted(shares: list[dict[str, float]], name: str) -> None:
     found = [one[name] for one in shares]
     assert np.mean(found) > 0.915  # two standard errors of 450 sets below .94
