@@ -152,8 +152,4 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
     )
     if interval is None or interval.high - interval.low > WIDEST_USABLE:
         return Estimate(share.value, reason=TOO_WIDE, flag=flag)
-    return Estimate(share.value, _holding(interval, share.value), flag=flag)
-
-
-def _holding(interval: Interval, value: float) -> Interval:
-    return Interval(min(interval.low, value), max(interval.high, value))
+    return Estimate(share.value, interval.holding(share.value), flag=flag)

@@ -19,6 +19,14 @@ class Interval:
         """
         return Interval(1 - self.high, 1 - self.low)
 
+    def holding(self, value: float) -> "Interval":
+        """The same, stretched to the value where that lies outside.
+
+        >>> Interval(0.25, 0.5).holding(0.75)
+        Interval(low=0.25, high=0.75)
+        """
+        return Interval(min(self.low, value), max(self.high, value))
+
 
 @dataclass(frozen=True)
 class Estimate:

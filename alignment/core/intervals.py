@@ -230,6 +230,30 @@ def _most_frequent_first(rows: NDArray[np.int64], chats: NDArray[np.int64]) -> P
 
 
 @dataclass(frozen=True)
+class Pseudo:
+    """Chats nobody saw, to be drawn as well: contributions (patterns, width), weights (patterns,) above 0."""
+
+    rows: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+def half_of_each(size: float = 1.0) -> Pseudo:
+    """Half a chat for each cell tp, fn, fp, tn: Jeffreys' prior of a 2x2 table.
+
+    Parameters
+    ----------
+    size : pairs in such a chat. As many as a chat has on average: five copies of a criterion then know no
+        more than one.
+
+    Examples
+    --------
+    >>> half_of_each(3).rows[0].tolist(), half_of_each().weights.tolist()
+    ([3.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5])
+    """
+    return Pseudo(size * np.eye(4), np.full(4, 0.5))
+
+
+@dataclass(frozen=True)
 class Resamples:
     """Summed contributions by bootstrap replicate, shape (resamples, width); None when refused."""
 
@@ -238,7 +262,12 @@ class Resamples:
 
 
 def resample_chats(
-    contributions: NDArray[Any], chats: NDArray[np.int64], *, seed: int, resamples: int = RESAMPLES
+    contributions: NDArray[Any],
+    chats: NDArray[np.int64],
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+    pseudo: Pseudo | None = None,
 ) -> Resamples:
     """Draw chats with replacement, all of a chat together, and add up what they contribute.
 
@@ -252,6 +281,8 @@ def resample_chats(
     chats : shape (patterns,); chats with each pattern.
     seed : stored with the result; the same seed gives the same replicates.
     resamples : number of replicates.
+    pseudo : chats that are drawn from as well, though nobody saw them: what has not happened in these chats
+        is then rare instead of impossible. They do not count among the 10.
 
     Returns
     -------
@@ -271,8 +302,11 @@ def resample_chats(
     total = int(chats.sum())
     if total < MINIMUM_CHATS:
         return Resamples(None, f"too few chats to resample: {total} of {MINIMUM_CHATS}")
-    drawn = np.random.default_rng(seed).multinomial(total, chats / total, size=resamples)
-    return Resamples(drawn.astype(np.float64) @ np.asarray(contributions, dtype=np.float64))
+    rows, weights = np.asarray(contributions, dtype=np.float64), chats.astype(np.float64)
+    if pseudo:
+        rows, weights = np.vstack([rows, pseudo.rows]), np.concatenate([weights, pseudo.weights])
+    drawn = np.random.default_rng(seed).multinomial(total, weights / weights.sum(), size=resamples)
+    return Resamples(drawn.astype(np.float64) @ rows)
 
 
 def bootstrap_estimate(
@@ -289,8 +323,9 @@ def bootstrap_estimate(
     Returns
     -------
     Estimate : replicates with an undefined statistic are dropped and counted in `dropped`. Without an
-        interval, with the reason, when the chats are too few or no replicate is left. A flag says when no
-        replicate differs from another: such an interval has no width and says nothing.
+        interval, with the reason, when the chats are too few or no replicate is left. The interval is
+        stretched to hold the value where pseudo-chats have moved it off. A flag says when no replicate
+        differs from another: such an interval has no width and says nothing.
 
     Examples
     --------
@@ -310,4 +345,4 @@ def bootstrap_estimate(
         return Estimate(value, reason="undefined in every resample", dropped=dropped)
     low, high = np.quantile(kept, [(1 - confidence) / 2, (1 + confidence) / 2])
     flag = "no resample differs: the interval says nothing" if kept.min() == kept.max() else ""
-    return Estimate(value, Interval(float(low), float(high)), flag=flag, dropped=dropped)
+    return Estimate(value, Interval(float(low), float(high)).holding(value), flag=flag, dropped=dropped)

@@ -72,6 +72,20 @@ def test_keys_stand_in_the_contracts_order() -> None:
     assert list(entry["pass_rate"]) == ["human", "judge", "judge_corrected"]
 
 
+def test_a_judge_without_an_error_has_intervals_with_a_width() -> None:
+    entry = report(criterion(*pairs(30, 0, 0, 30)))["criteria"][0]
+    for name in ("f1", "mcc", "kappa", "gwet_ac1"):
+        assert entry[name]["low"] < entry[name]["value"] == entry[name]["high"] == 1.0, name
+        assert "flag" not in entry[name]
+
+
+def test_people_who_always_agree_have_intervals_with_a_width() -> None:
+    counts = [[3, 0, 0]] * 20 + [[0, 3, 0]] * 20
+    human = report(criterion([T] * 20 + [F] * 20, None, counts=counts))["criteria"][0]["human"]
+    for name in ("krippendorff_alpha", "ceiling"):
+        assert 0.8 < human[name]["low"] < human[name]["value"] == human[name]["high"] == 1.0, name
+
+
 def test_each_chat_counts_by_the_first_rule_that_matches() -> None:
     human = [UNLABELLED, UNRESOLVED, NA, T, F, T, F, T]
     judge = [

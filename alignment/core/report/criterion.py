@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from alignment.core.estimates import Estimate, undefined_reasons
+from alignment.core.report.cautions import cautions
 from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.core.report.human_side import human_side
 from alignment.core.report.judge_side import AVERAGED, NAMES, averaged_statistics, judge_statistics
@@ -61,6 +62,7 @@ def criterion_entry(
         "pass_rate": {name: _rate_json(rate) for name, rate in rates.items()},
         "status": decision.status.value if decision.status else None,
         "reasons": list(decision.reasons),
+        "cautions": _cautions(parts, judged),
         "prevalence": _prevalence(parts).value,
         "policy": policy.label,
         "questions": data.questions.as_json(),
@@ -152,6 +154,13 @@ def _corrected(parts: _Parts) -> Estimate:
     if parts.each_rater:
         return Estimate(None, reason=NEEDS_ONE_TRUTH)
     return corrected_pass_rate(parts.tally, passes_when=parts.data.spec.passes_when)
+
+
+def _cautions(parts: _Parts, judged: dict[str, Estimate]) -> list[str]:
+    """Nothing without one table: without a run, or against each rater."""
+    if not judged or parts.each_rater:
+        return []
+    return list(cautions(parts.tally.table, kappa=judged["kappa"], balanced=judged["balanced_accuracy"]))
 
 
 def _rate_json(rate: Estimate | None) -> dict[str, Any] | None:

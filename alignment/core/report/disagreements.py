@@ -1,6 +1,6 @@
 """The chats on which people and the judge answered differently."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,8 @@ def disagreement(data: ReportData, chat: int, criterion: int) -> Pair:
 def disagreements(data: ReportData, *, limit: int = LISTED) -> tuple[list[dict[str, Any]], int]:
     """The first `limit` disagreements as JSON, and how many there are."""
     places = disagreeing(data)
-    return [asdict(disagreement(data, *place)) for place in places[:limit].tolist()], len(places)
+    # vars: asdict would copy each field of each in depth
+    return [dict(vars(disagreement(data, *place))) for place in places[:limit].tolist()], len(places)
 
 
 def _differs(criterion: CriterionData, *, each_rater: bool) -> NDArray[np.bool_]:

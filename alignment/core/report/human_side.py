@@ -16,11 +16,22 @@ from alignment.core.agreement import (
 )
 from alignment.core.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
 from alignment.core.estimates import Estimate, undefined_reasons
-from alignment.core.intervals import RESAMPLES, Patterns, bootstrap_estimate, patterns, resample_chats
+from alignment.core.intervals import (
+    RESAMPLES,
+    Patterns,
+    Pseudo,
+    bootstrap_estimate,
+    patterns,
+    resample_chats,
+)
 
 NO_OVERLAP = "no chat with two raters"
 ONE_ANSWER = "people gave one answer only"
 NO_MAJORITY = "no chat where the other raters have both a True and a False majority to compare with"
+
+# Both True; one True and one False, which can come about in two ways; both False.
+_TWO_ANSWERS = np.array([[2, 0, 0], [1, 1, 0], [0, 2, 0]])
+_HALF_OF_EACH = np.array([0.5, 1.0, 0.5])
 
 
 @dataclass(frozen=True)
@@ -77,8 +88,7 @@ def _reason(shared: Patterns) -> str:
 def _bootstrapped(shared: Patterns, *, seed: int, resamples: int) -> dict[str, Estimate]:
     rows, chats = shared.rows, shared.chats
     width = rows.shape[1] + 1
-    parts = np.column_stack([alpha_parts(rows), ceiling_parts(rows)])
-    drawn = resample_chats(parts, chats, seed=seed, resamples=resamples)
+    drawn = resample_chats(_parts(rows), chats, seed=seed, resamples=resamples, pseudo=_pseudo(shared))
     return {
         "krippendorff_alpha": bootstrap_estimate(
             krippendorff_alpha(rows, weights=chats),
@@ -93,6 +103,17 @@ def _bootstrapped(shared: Patterns, *, seed: int, resamples: int) -> dict[str, E
             reason=NO_MAJORITY if chats.size else NO_OVERLAP,
         ),
     }
+
+
+def _parts(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """What a chat with these labels adds to alpha, then to the ceiling's 2x2 table."""
+    return np.column_stack([alpha_parts(rows), ceiling_parts(rows)])
+
+
+def _pseudo(shared: Patterns) -> Pseudo:
+    """Half a chat for each two answers of two raters, weighing as many labels as a chat has on average."""
+    labels = int(shared.chats @ shared.rows.sum(axis=1)) / max(1, int(shared.chats.sum()))
+    return Pseudo(labels / 2 * _parts(_TWO_ANSWERS), _HALF_OF_EACH)
 
 
 def _reasons(found: dict[str, Estimate]) -> dict[str, str]:

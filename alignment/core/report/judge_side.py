@@ -11,6 +11,7 @@ from alignment.core.estimates import Estimate, Interval
 from alignment.core.intervals import (
     RESAMPLES,
     bootstrap_estimate,
+    half_of_each,
     mover_mean,
     proportion,
     resample_chats,
@@ -104,10 +105,7 @@ def _pabak(accuracy: Estimate) -> Estimate:
 
 
 def _bootstrapped(table: Confusion, *, seed: int, resamples: int) -> dict[str, Estimate]:
-    filled = np.flatnonzero(table.cells)
-    drawn = resample_chats(
-        np.eye(4, dtype=np.int64)[filled], table.cells[filled], seed=seed, resamples=resamples
-    )
+    drawn = resample_chats(np.eye(4), table.cells, seed=seed, resamples=resamples, pseudo=half_of_each())
     found = {}
     for name, one in _BOOTSTRAPPED.items():
         reason = one.undefined if table.n else NO_PAIR

@@ -12,6 +12,7 @@ from alignment.core.intervals import (
     Patterns,
     bootstrap_estimate,
     digits,
+    half_of_each,
     packed_patterns,
     resample_chats,
 )
@@ -96,7 +97,8 @@ def _averaged(criteria: Sequence[CriterionData]) -> dict[str, Estimate]:
 
 
 def _bootstrapped(chats: Patterns, table: Confusion, *, seed: int) -> dict[str, Estimate]:
-    drawn = resample_chats(chats.rows, chats.chats, seed=seed)
+    pseudo = half_of_each(table.n / max(1, int(chats.chats.sum())))
+    drawn = resample_chats(chats.rows, chats.chats, seed=seed, pseudo=pseudo)
     both = NO_BOTH_CLASSES if table.n else NO_PAIR
     return {
         "accuracy": bootstrap_estimate(table.accuracy, formulas.accuracy, drawn, reason=NO_PAIR),

@@ -1,0 +1,68 @@
+"""What easily misleads in a judge's statistics on one criterion, in words."""
+
+from alignment.core.agreement import Confusion
+from alignment.core.estimates import Estimate
+from alignment.core.intervals import MINIMUM_CHATS
+
+HIGH_AGREEMENT = 0.80
+LOW_KAPPA = 0.40
+HIGH_AC1 = 0.60
+CHANCE = 0.50
+INVERTED = "is the answer inverted?"
+
+
+def cautions(table: Confusion, *, kappa: Estimate, balanced: Estimate) -> tuple[str, ...]:
+    """One sentence a trap; none on fewer than 10 chats.
+
+    The judge gave one answer only. Kappa's paradox: agreement of .80 or more and AC1 of .60 or more beside a
+    kappa below .40, since one answer is rare. Polarity: kappa's interval lies below 0, or balanced accuracy's
+    below .50, as it does where the question is understood the other way round.
+
+    Parameters
+    ----------
+    table : people against the judge.
+    kappa, balanced : Cohen's kappa and balanced accuracy of that table, with intervals.
+
+    Notes
+    -----
+    Feinstein & Cicchetti (1990), J Clin Epidemiol 43:543; Gwet (2008), BJMSP 61:29.
+
+    Examples
+    --------
+    >>> cautions(Confusion(19, 0, 1, 0), kappa=Estimate(0.0), balanced=Estimate(0.5))[0]
+    'the judge answered True on all 20 chats'
+    """
+    if table.n < MINIMUM_CHATS:
+        return ()
+    found = (_one_answer(table), _paradox(table), _polarity(kappa, balanced))
+    return tuple(sentence for sentence in found if sentence)
+
+
+def _one_answer(table: Confusion) -> str:
+    if not table.constant_judge:
+        return ""
+    return f"the judge answered {'True' if table.judge_true else 'False'} on all {table.n} chats"
+
+
+def _paradox(table: Confusion) -> str:
+    agreement, kappa, ac1 = table.accuracy, table.kappa, table.gwet_ac1
+    if agreement is None or kappa is None or ac1 is None:
+        return ""
+    if agreement < HIGH_AGREEMENT or kappa >= LOW_KAPPA or ac1 < HIGH_AC1:
+        return ""
+    rare = min(("True", table.human_true), ("False", table.human_false), key=lambda one: one[1])
+    return (
+        f"agreement is {agreement:.2f} and AC1 {ac1:.2f}, but kappa {kappa:.2f}: "
+        f"people answered {rare[0]} on {rare[1]} of {table.n} chats; read TPR and TNR"
+    )
+
+
+def _polarity(kappa: Estimate, balanced: Estimate) -> str:
+    """Kappa first: where it lies below 0 balanced accuracy lies below .50, too."""
+    if kappa.interval and kappa.interval.high < 0:
+        return f"{INVERTED} kappa is {kappa.value:.2f} and its interval lies below 0"
+    if balanced.interval and balanced.interval.high < CHANCE:
+        return (
+            f"{INVERTED} balanced accuracy is {balanced.value:.2f} and its interval lies below {CHANCE:.2f}"
+        )
+    return ""

@@ -1,0 +1,269 @@
+"""How often the report's intervals hold what was planted: simulated sets through the product's functions."""
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alignment.core.agreement import Confusion, formulas
+from alignment.core.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
+from alignment.core.estimates import Estimate, Interval
+from alignment.core.report.data import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
+from alignment.core.report.human_side import human_side
+from alignment.core.report.judge_side import NAMES, judge_statistics
+from alignment.core.report.pass_rates import corrected_pass_rate, human_pass_rate, judge_pass_rate
+from alignment.core.report.pooled import POOLED, pooled
+from alignment.core.report.tally import Tally
+from bench import Figure
+
+RATES = (0.70, 0.80, 0.90, 0.97)
+SIZES = ((30, 30), (30, 200), (200, 30), (100, 100), (200, 200))
+SETS = 2000
+# Sets of many answers a chat are hardly ever equal: each needs a bootstrap of its own.
+SETS_OF_MANY = 300
+# Chats of a run beyond the labelled ones; the labelled ones are in the judge's rate and in its errors.
+UNLABELLED = (1000, 5000)
+RATERS = 3
+CRITERIA = 3
+# How often a chat's other criteria repeat what happened on the first.
+ALIKE = 0.5
+MEAN = (93.0, 97.0)
+LEAST = 90.0
+SEED = 1
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is planted: chats of each class, the judge's rates, and whether each chat's truth is drawn."""
+
+    true: int
+    false: int
+    tpr: float
+    tnr: float
+    drawn: bool
+
+    @property
+    def n(self) -> int:
+        """Labelled chats."""
+        return self.true + self.false
+
+    @property
+    def share(self) -> float:
+        """Share of True."""
+        return self.true / self.n
+
+    @property
+    def population(self) -> Confusion:
+        """A hundred times the expected table, in whole numbers."""
+        tp, tn = round(100 * self.true * self.tpr), round(100 * self.false * self.tnr)
+        return Confusion(tp, 100 * self.true - tp, 100 * self.false - tn, tn)
+
+    def trues(self, draw: np.random.Generator, sets: int) -> NDArray[np.int64]:
+        """How many chats are True in each of so many sets."""
+        return draw.binomial(self.n, self.share, sets) if self.drawn else np.full(sets, self.true)
+
+    def truth(self, draw: np.random.Generator) -> Flags:
+        """Each chat's truth in one set."""
+        return np.arange(self.n) < self.trues(draw, 1)
+
+    def answers(self, truth: Flags, draw: np.random.Generator) -> Flags:
+        """Somebody's answers, at the planted rates."""
+        return np.where(truth, draw.random(truth.size) < self.tpr, draw.random(truth.size) >= self.tnr)
+
+
+def figures() -> Iterator[Figure]:
+    """For each interval the mean over all cells and the least; truth drawn by chat, then fixed counts."""
+    cells = [
+        Cell(*size, *rates, drawn)
+        for drawn in (True, False)
+        for size in SIZES
+        for rates in itertools.product(RATES, RATES)
+    ]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        found = list(zip(cells, pool.map(covered, cells), strict=True))
+    for drawn, how in ((True, "drawn"), (False, "fixed")):
+        shares = [shares for cell, shares in found if cell.drawn is drawn]
+        for name in shares[0]:
+            yield from _of(f"{name}, {how}", [100 * one[name] for one in shares if name in one])
+
+
+def _of(name: str, shares: list[float]) -> Iterator[Figure]:
+    mean = sum(shares) / len(shares)
+    low, high = MEAN
+    below = mean < (low + high) / 2
+    yield Figure(f"{name}: mean", mean, low if below else high, "%", floor=below)
+    yield Figure(f"{name}: least", min(shares), LEAST, "%", floor=True)
+
+
+def covered(cell: Cell, *, sets: int = SETS, sets_of_many: int = SETS_OF_MANY) -> dict[str, float]:
+    """Of the intervals shown over so many simulated sets, the share that holds what was planted, by name."""
+    rates = (round(100 * cell.tpr), round(100 * cell.tnr))
+    draw = np.random.default_rng([SEED, cell.true, cell.false, *rates])
+    return {
+        **_shares(_tables(cell, draw, sets), _planted(cell)),
+        **_shares(_pass_rates(cell, draw, sets), _planted_pass_rates(cell)),
+        **_shares(_people(cell, draw, sets_of_many), _planted_people(cell)),
+        **_shares(_pooled(cell, draw, sets_of_many), _planted_pooled(cell)),
+    }
+
+
+Found = tuple[Mapping[str, Estimate], int]
+
+
+def _shares(found: Iterable[Found], planted: Mapping[str, float]) -> dict[str, float]:
+    """From estimates, each with the number of sets that had it."""
+    shown: Counter[str] = Counter()
+    held: Counter[str] = Counter()
+    for estimates, times in found:
+        for name, value in planted.items():
+            interval = estimates[name].interval
+            if interval is not None:
+                shown[name] += times
+                held[name] += times * (interval.low - 1e-12 <= value <= interval.high + 1e-12)
+    return {name: held[name] / shown[name] for name in planted if shown[name]}
+
+
+def _estimate(body: Mapping[str, Any]) -> Estimate:
+    """From what the report prints."""
+    if body["low"] is None:
+        return Estimate(body["value"])
+    return Estimate(body["value"], Interval(body["low"], body["high"]))
+
+
+# ---------- a judge against people ----------
+
+
+def _planted(cell: Cell) -> dict[str, float]:
+    return {name: getattr(cell.population, name) for name in NAMES}
+
+
+def _drawn_tables(cell: Cell, draw: np.random.Generator, sets: int) -> NDArray[np.int64]:
+    """(tp, fn, fp, tn) of each set."""
+    true = cell.trues(draw, sets)
+    tp, tn = draw.binomial(true, cell.tpr), draw.binomial(cell.n - true, cell.tnr)
+    return np.column_stack([tp, true - tp, cell.n - true - tn, tn])
+
+
+def _tables(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]:
+    """Equal tables have equal statistics: each is computed once."""
+    distinct, times = np.unique(_drawn_tables(cell, draw, sets), axis=0, return_counts=True)
+    for table, often in zip(distinct.tolist(), times.tolist(), strict=True):
+        yield judge_statistics(Confusion(*table), seed=SEED), often
+
+
+def _planted_pass_rates(cell: Cell) -> dict[str, float]:
+    judge = cell.share * cell.tpr + (1 - cell.share) * (1 - cell.tnr)
+    # With fixed counts people's share is the planted one in every set.
+    people = {"pass rate, people": cell.share} if cell.drawn else {}
+    return people | {"pass rate, judge": judge} | {_corrected(more): cell.share for more in UNLABELLED}
+
+
+def _corrected(more: int) -> str:
+    return f"pass rate, corrected, {more:,} more"
+
+
+def _pass_rates(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]:
+    """Runs over the labelled chats and more of them that are True as often."""
+    said = [_more_said_true(cell, draw, sets, more) for more in UNLABELLED]
+    for table, *true in zip(_drawn_tables(cell, draw, sets), *said, strict=True):
+        runs = [_tally(table, *more) for more in zip(true, UNLABELLED, strict=True)]
+        corrected = {
+            _corrected(more): corrected_pass_rate(run, passes_when=True)
+            for run, more in zip(runs, UNLABELLED, strict=True)
+        }
+        people = human_pass_rate(runs[0], passes_when=True)
+        judge = judge_pass_rate(runs[0], passes_when=True)
+        yield {"pass rate, people": people, "pass rate, judge": judge, **corrected}, 1
+
+
+def _more_said_true(cell: Cell, draw: np.random.Generator, sets: int, more: int) -> list[int]:
+    """How many of the chats nobody labelled the judge calls True, in each set."""
+    true = draw.binomial(more, cell.share, sets)
+    said: list[int] = (draw.binomial(true, cell.tpr) + draw.binomial(more - true, 1 - cell.tnr)).tolist()
+    return said
+
+
+def _tally(table: NDArray[np.int64], said_true: int, unlabelled: int) -> Tally:
+    joint = np.zeros((len(HumanCode), len(JudgeCode)), dtype=np.int64)
+    joint[:2, :2] = table.reshape(2, 2)
+    joint[HumanCode.UNLABELLED, :2] = said_true, unlabelled - said_true
+    return Tally(joint)
+
+
+# ---------- people among themselves ----------
+
+
+def _planted_people(cell: Cell) -> dict[str, float]:
+    """From all ways in which three raters can answer, each as often as it is expected in 10 million chats."""
+    chance = np.zeros(RATERS + 1)
+    for answers in itertools.product((True, False), repeat=RATERS):
+        if_true = np.prod([cell.tpr if one else 1 - cell.tpr for one in answers])
+        if_false = np.prod([1 - cell.tnr if one else cell.tnr for one in answers])
+        chance[sum(answers)] += cell.share * if_true + (1 - cell.share) * if_false
+    true = np.arange(RATERS + 1)
+    rows = np.column_stack([true, RATERS - true, 0 * true])
+    alpha = alpha_of_sums(1e7 * chance @ alpha_parts(rows))
+    return {
+        "people's alpha": float(alpha),
+        "human ceiling": float(formulas.balanced_accuracy(chance @ ceiling_parts(rows))),
+    }
+
+
+def _people(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]:
+    """Three raters who answer at the planted rates, each alone."""
+    for _ in range(sets):
+        truth = cell.truth(draw)
+        true = np.sum([cell.answers(truth, draw) for _ in range(RATERS)], axis=0)
+        body = human_side(np.column_stack([true, RATERS - true, 0 * true]), raters=RATERS, seed=SEED).body
+        yield (
+            {
+                "people's alpha": _estimate(body["krippendorff_alpha"]),
+                "human ceiling": _estimate(body["ceiling"]),
+            },
+            1,
+        )
+
+
+# ---------- several criteria together ----------
+
+
+def _planted_pooled(cell: Cell) -> dict[str, float]:
+    return {f"{name} of {CRITERIA} criteria": getattr(cell.population, name) for name in POOLED}
+
+
+def _pooled(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]:
+    """Criteria that share a chat's truth, and often the judge's answer."""
+    for _ in range(sets):
+        truth = cell.truth(draw)
+        first = cell.answers(truth, draw)
+        others = [
+            np.where(draw.random(cell.n) < ALIKE, first, cell.answers(truth, draw))
+            for _ in range(CRITERIA - 1)
+        ]
+        data = _report_data(truth, [first, *others])
+        body = pooled(data, data.criteria, seed=SEED)
+        yield {f"{name} of {CRITERIA} criteria": _estimate(body[name]) for name in POOLED}, 1
+
+
+def _report_data(truth: Flags, answers: list[Flags]) -> ReportData:
+    human = (~truth).astype(np.int8)
+    counts = np.column_stack([truth, ~truth, np.zeros_like(truth)]).astype(np.int64)
+    criteria = tuple(
+        CriterionData(
+            spec=CriterionSpec(f"c{n}", "d", "D", "simple", True),
+            human=human,
+            judge=(~said).astype(np.int8),
+            counts=counts,
+            raters=1,
+        )
+        for n, said in enumerate(answers)
+    )
+    return ReportData([str(n) for n in range(truth.size)], criteria)
