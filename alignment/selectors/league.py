@@ -17,7 +17,7 @@ from alignment.core.report import CONSENSUS, JudgeCode
 from alignment.core.report.data import Codes, ReportData
 from alignment.models.reports import Report
 from alignment.selectors.answers import covered_chats, report_data, run_codes
-from alignment.selectors.reports import POLICY
+from alignment.selectors.reports import POLICY, version_numbers
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import Engine, JudgePrompt
 from evaluation.models.runs import FINISHED, Run
@@ -25,6 +25,7 @@ from evaluation.selectors.runs import LONGEST_ID, run_list, runs_open_to
 from evaluation.selectors.spending import Spending, runs_spending
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.people import User
+from labeling.models.rubric import CriterionVersion
 from labeling.selectors.blind import chats_shown, sees_every_chat
 
 BODY_VERSION = 1
@@ -164,6 +165,7 @@ def _pin(choice: LeagueChoice) -> str:
         choice.chat_set.pk,
         scope.split,
         [[row.pk, row.labels_seq, row.tier] for row in scope.criteria],
+        version_numbers(scope.criteria),
         list(scope.members.values_list("chat_id", flat=True)),
     ]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
@@ -179,9 +181,24 @@ def _body(choice: LeagueChoice) -> dict[str, Any]:
     return {
         "chats": len(people.chat_ids),
         "generated_at": timezone.now().isoformat(),
+        "other_questions": _other_questions(choice, people),
         "runs": [_took(run, codes[run.pk], spent.get(run.pk)) for run in runs],
         "groups": [_priced(group, prices[group.key]) for group in groups],
     }
+
+
+def _other_questions(choice: LeagueChoice, people: ReportData) -> list[str]:
+    """The keys of criteria on which a judge was asked another question than the labels answer."""
+    answered = {one.spec.key: one.questions.labels for one in people.criteria}
+    versions = CriterionVersion.objects.filter(criterion__in=choice.scope.criteria)
+    counted = {
+        key: content
+        for key, number, content in versions.values_list("criterion__key", "number", "content_hash")
+        if answered[key] == number
+    }
+    prompts = JudgePrompt.objects.filter(judge__in=[run.judge_id for run in choice.runs])
+    asked = prompts.values_list("criterion__key", "criterion_version__content_hash").distinct()
+    return sorted({key for key, content in asked.order_by() if counted.get(key, content) != content})
 
 
 def _priced(group: Group, prices: Mapping[int, float | None]) -> dict[str, Any]:

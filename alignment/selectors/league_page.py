@@ -37,7 +37,7 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
         ),
         "most": MOST,
         "problem": choice.problem,
-        "notices": _notices(choice),
+        "notices": _notices(choice, document),
         "is_demo": is_demo(choice.scope),
     }
     if document is None:
@@ -87,7 +87,7 @@ def _judge(run: Run) -> dict[str, Any]:
     }
 
 
-def _notices(choice: LeagueChoice) -> list[str]:
+def _notices(choice: LeagueChoice, document: Mapping[str, Any] | None) -> list[str]:
     """What has to be said of these labels, verdicts and chats."""
     found = notices(choice.scope) if choice.runs else []
     said = [notice for run in choice.runs for notice in run_notices(run)]
@@ -96,6 +96,8 @@ def _notices(choice: LeagueChoice) -> list[str]:
             f"{left} chat{'' if left == 1 else 's'} of the holdout, or still yours to label, "
             f"{'is' if left == 1 else 'are'} not counted"
         )
+    if document and (other := document["other_questions"]):
+        found.append(f"on {', '.join(other)} a judge was asked another text than the labels answer")
     return list(dict.fromkeys([*found, *said]))
 
 

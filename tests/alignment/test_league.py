@@ -15,7 +15,7 @@ from alignment.models.reports import Report
 from evaluation.models.runs import Run
 from labeling.models.labels import Consensus
 from labeling.models.people import User
-from labeling.models.rubric import Criterion
+from labeling.models.rubric import Criterion, CriterionVersion
 from tests.alignment.compared import HUMAN, JUDGE, SPLITS, Compared, add_chats, text_of
 from tests.alignment.leagued import called, contrary, judged, league_url, perfect
 
@@ -182,6 +182,19 @@ def test_a_price_that_is_not_known_is_said_and_not_guessed(compared: Compared, l
     assert {row["run"]: row["cost_usd"] for row in found["runs"]} == {free.pk: None, compared.run.pk: None}
     assert found["groups"][0]["worth"]["price_not_known"] == [free.pk, compared.run.pk]
     assert "Price not known" in text_of(lead.get(league_url(compared)))
+
+
+def test_a_judge_that_was_asked_another_text_is_told_of(compared: Compared, lead: Client) -> None:
+    run = judged(compared, "direct", perfect, engine="direct")
+    called(compared, run, price=None)
+    assert document(lead, compared)["other_questions"] == []
+    newer = CriterionVersion.objects.create(
+        criterion=compared.criteria[0], number=2, question="Always polite?", content_hash="newer"
+    )
+    run.judge.prompts.filter(criterion=newer.criterion).update(criterion_version=newer)
+    Report.objects.all().delete()
+    assert document(lead, compared)["other_questions"] == [compared.criteria[0].key]
+    assert "asked another text" in text_of(lead.get(league_url(compared)))
 
 
 # ---------- stored ----------
