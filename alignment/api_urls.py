@@ -4,6 +4,7 @@ from django.urls import path
 
 from alignment.api import (
     criteria,
+    league,
     policies,
     prompts,
     quality,
@@ -33,6 +34,8 @@ urlpatterns = [
     ),
     path("runs/<int:run_id>/alignment_report/", reports.RunReport.as_view(), name="api_run_report"),
     path("sets/<int:set_id>/alignment_report/", reports.SetReport.as_view(), name="api_set_report"),
+    path("sets/<int:set_id>/league/", league.SetLeague.as_view(), name="api_set_league"),
+    path("sets/<int:set_id>/league.csv", league.SetLeagueTable.as_view(), name="api_set_league_csv"),
     path("regressions/", regressions.RegressionList.as_view(), name="api_regressions"),
     path("regressions/estimate/", regressions.RegressionEstimate.as_view(), name="api_regression_estimate"),
     path("regressions/<int:test_id>/", regressions.RegressionDetail.as_view(), name="api_regression"),

@@ -4,6 +4,7 @@ from django.urls import path
 
 from alignment.views import (
     criteria,
+    league,
     policies,
     prompt_examples,
     prompts,
@@ -76,6 +77,7 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/knowledge-gaps/", reports.gaps, name="knowledge_gaps"),
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
+    path("reports/sets/<int:set_id>/league/", league.league, name="league"),
     path("regressions/", regressions.regression_list, name="regression_list"),
     path("regressions/new/", regression_starts.regression_new, name="regression_new"),
     path("regressions/new/estimate/", regression_starts.regression_estimate_part, name="regression_estimate"),

@@ -265,6 +265,11 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:report_list": LOOK,
     "alignment:report_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "alignment:report_set": LOOK,
+    "alignment:league": (
+        get(AUTHORS),
+        get(AUTHORS, query={"run": "run_id"}),
+        get(NOBODY, query={"run": "paused_run"}),
+    ),
     "alignment:disagreements": LOOK,
     "alignment:knowledge_gaps": LOOK,
     "alignment:cell": LOOK,
@@ -282,6 +287,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_prompt_try": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "api_run_report": LOOK,
     "api_set_report": LOOK,
+    "api_set_league": LOOK,
+    "api_set_league_csv": LOOK,
     # ---- quality of labels
     "quality:list": (get(LEADS),),
     "quality:overview": (get(LEADS),),

@@ -107,6 +107,7 @@ def make_world() -> World:
     states = _states(desk, other=other)
     run = give_away_judge(desk)
     give_away_people(desk, other=other, lead=lead)
+    judge_desk(desk, name=f"{CANARY}-second", text=f"{CANARY}-rationale")
     paused = judge_desk(desk, name=f"{CANARY}-judge", text=f"{CANARY}-rationale", state="paused")
     Judge.objects.update(kind="lace")
     args = {

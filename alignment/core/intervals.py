@@ -117,15 +117,16 @@ def proportion(successes: int, n: int, *, reason: str) -> Estimate:
     return Estimate(successes / n, wilson(successes, n)) if n else Estimate(None, reason=reason)
 
 
-def mover_mean(first: Estimate, second: Estimate) -> Estimate:
-    """Mean of two independent shares with the interval recovered from theirs (MOVER).
+def mover_mean(first: Estimate, second: Estimate, *, correlation: float = 0.0) -> Estimate:
+    """Mean of two shares with the interval recovered from theirs (MOVER).
 
-    With m the mean, l and u the bounds of each share p:
-    low = m - sqrt((p1 - l1)^2 + (p2 - l2)^2) / 2, high = m + sqrt((u1 - p1)^2 + (u2 - p2)^2) / 2.
+    With m the mean, l and u the bounds of each share p, and r their correlation:
+    low = m - sqrt((p1 - l1)^2 + 2 r (p1 - l1)(p2 - l2) + (p2 - l2)^2) / 2, high likewise.
 
     Parameters
     ----------
-    first, second : shares from separate chats, e.g. TPR and TNR, with Wilson intervals.
+    first, second : shares, e.g. TPR and TNR, with Wilson intervals.
+    correlation : of the two shares; 0 where they come from separate chats.
 
     Returns
     -------
@@ -148,9 +149,10 @@ def mover_mean(first: Estimate, second: Estimate) -> Estimate:
     assert first.value is not None and second.value is not None  # noqa: S101  checked above
     assert first.interval and second.interval  # noqa: S101
     mean = (first.value + second.value) / 2
-    below = math.hypot(first.value - first.interval.low, second.value - second.interval.low) / 2
-    above = math.hypot(first.interval.high - first.value, second.interval.high - second.value) / 2
-    return Estimate(mean, Interval(max(0.0, mean - below), min(1.0, mean + above)))
+    below = first.value - first.interval.low, second.value - second.interval.low
+    above = first.interval.high - first.value, second.interval.high - second.value
+    down, up = (math.sqrt(a * a + 2 * correlation * a * b + b * b) / 2 for a, b in (below, above))
+    return Estimate(mean, Interval(max(0.0, mean - down), min(1.0, mean + up)))
 
 
 @dataclass(frozen=True)

@@ -184,23 +184,32 @@ def tango_interval(table: PairedTable, *, confidence: float = 0.95) -> Interval 
     >>> round(found.low, 3), round(found.high, 3)
     (-0.02, 0.207)
     """
-    if table.n == 0:
-        return None
+    return tango_bounds(table.first, table.second, table.n, confidence=confidence) if table.n else None
+
+
+def tango_bounds(first: float, second: float, n: float, *, confidence: float = 0.95) -> Interval:
+    """The same from the discordant counts alone, which may be fractions: effective numbers of answers.
+
+    >>> found = tango_bounds(8, 4, 43)
+    >>> round(found.low, 3), round(found.high, 3)
+    (-0.071, 0.257)
+    """
     z = normal_quantile(confidence)
-    return Interval(_bound(table, z, towards=-1), _bound(table, -z, towards=1))
+    low, high = (_bound(first, second, n, z=z * sign, towards=-sign) for sign in (1, -1))
+    return Interval(low, high)
 
 
-def _bound(table: PairedTable, z: float, *, towards: int) -> float:
+def _bound(first: float, second: float, n: float, *, z: float, towards: int) -> float:
     """The true difference, on one side of the observed one, at which the statistic equals z."""
-    if table.first + table.second == 0:
-        return towards * z**2 / (table.n + z**2)
-    observed = (table.first - table.second) / table.n
+    if first + second == 0:
+        return towards * z**2 / (n + z**2)
+    observed = (first - second) / n
     end = towards * (1 - 1e-12)
     if math.isclose(observed, towards):
         return float(towards)
 
     def away(at: float) -> float:
-        return float(tango_z(table.first, table.second, table.n, at=at)) - z
+        return float(tango_z(first, second, n, at=at)) - z
 
     return float(brentq(away, *sorted((observed, end)), xtol=1e-10))
 

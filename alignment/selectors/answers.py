@@ -13,7 +13,7 @@ from alignment.core.report.data import Codes
 from alignment.core.report.questions import Questions
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import JudgePrompt
-from evaluation.models.runs import Verdict
+from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -51,7 +51,7 @@ def report_data(scope: Scope) -> ReportData:
     """Load everything a report is computed from; the number of queries does not depend on chats or labels."""
     chats = covered_chats(scope)
     human, counts = _human(scope, chats)
-    judge = _judge(scope, chats) if scope.run is not None else None
+    judge = run_codes(scope.run, scope, chats) if scope.run is not None else None
     passes, raters = _passes_when(scope.criteria), _rater_counts(scope)
     tables = _rater_tables(scope) if scope.each_rater and judge is not None else {}
     questions = _questions(scope)
@@ -72,7 +72,7 @@ def report_data(scope: Scope) -> ReportData:
 
 def judge_answers(scope: Scope) -> dict[str, Codes]:
     """JudgeCode by chat in the scope's order, by criterion key; two queries."""
-    codes = _judge(scope, covered_chats(scope))
+    codes = run_codes(scope.run, scope, covered_chats(scope))
     return {row.key: codes[row.pk] for row in scope.criteria}
 
 
@@ -125,9 +125,10 @@ def _one_rater(scope: Scope, chats: Chats) -> dict[int, Codes]:
     return codes
 
 
-def _judge(scope: Scope, chats: Chats) -> dict[int, Codes]:
+def run_codes(run: Run | None, scope: Scope, chats: Chats) -> dict[int, Codes]:
+    """JudgeCode of a run by chat, by criterion id, on the scope's chats and criteria; one query."""
     codes = _filled(scope, chats, JudgeCode.NONE)
-    rows = Verdict.objects.filter(run=scope.run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
+    rows = Verdict.objects.filter(run=run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
     for chat, criterion, state, value in rows.values_list(
         "chat_id", "criterion_id", "state", "value"
     ).iterator(chunk_size=5000):

@@ -49,6 +49,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
         "export_url": _export_url(scope),
         "disagreements_url": _disagreements_url(scope),
         "gaps_url": _gaps_url(scope),
+        "league_url": reverse("alignment:league", args=[scope.chat_set.pk]) if scope.chat_set else "",
     }
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Max
@@ -13,7 +14,7 @@ from alignment.models.reports import Report
 from alignment.selectors.answers import report_data
 from alignment.selectors.engine import engine_section
 from alignment.selectors.scope import Scope
-from labeling.models.rubric import CriterionVersion
+from labeling.models.rubric import Criterion, CriterionVersion
 
 SEED = 20_260_101
 BODY_VERSION = 4
@@ -73,9 +74,6 @@ def _pin(scope: Scope) -> str:
     if scope.run is not None and scope.run.finished_at is None:
         return ""
     criteria = scope.criteria
-    versions = (
-        CriterionVersion.objects.filter(criterion__in=criteria).values("criterion").annotate(Max("number"))
-    )
     parts = [
         BODY_VERSION,
         scope.run and [scope.run.pk, scope.run.finished_at],
@@ -85,7 +83,14 @@ def _pin(scope: Scope) -> str:
         POLICY.version,
         SEED,
         [[row.pk, row.labels_seq, row.tier, row.dimension.key, row.dimension.name] for row in criteria],
-        sorted((row["criterion"], row["number__max"]) for row in versions.order_by()),
+        version_numbers(criteria),
         list(scope.members.values_list("chat_id", flat=True)),
     ]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+
+
+def version_numbers(criteria: Iterable[Criterion]) -> list[tuple[int, int]]:
+    """Criterion id and the number of its newest text: a new question makes other labels count."""
+    versions = CriterionVersion.objects.filter(criterion__in=criteria).values("criterion")
+    rows = versions.annotate(Max("number")).order_by()
+    return sorted((row["criterion"], row["number__max"]) for row in rows)

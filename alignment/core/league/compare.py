@@ -1,0 +1,251 @@
+"""Who is right where only one of two judges is: paired, by tier and overall, with chats as clusters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from alignment.core.agreement import Confusion, formulas
+from alignment.core.estimates import Estimate, undefined_reasons
+from alignment.core.intervals import MINIMUM_CHATS, mover_mean, wilson
+from alignment.core.league.tallies import CriterionAnswers, Ints, Tallies, tallied
+from alignment.core.paired import PairedTable, holm, tango_bounds, tango_z
+from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
+
+OVERALL = "overall"
+TIERS = ("simple", "context", "subjective")
+ALPHA = 0.05
+NOTHING = "no chat and criterion that people and every judge answered"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One judge of a group: people against it, and its rates with intervals.
+
+    `rates` has accuracy, balanced_accuracy, tpr and tnr.
+    """
+
+    run: int
+    table: Confusion
+    rates: dict[str, Estimate]
+
+    def as_json(self) -> dict[str, Any]:
+        """Counts, rates, and why one of them is missing."""
+        cells = {"tp": self.table.tp, "fn": self.table.fn, "fp": self.table.fp, "tn": self.table.tn}
+        rates = {name: rate.as_json() for name, rate in self.rates.items()}
+        return {"run": self.run, "confusion": cells, **rates, "undefined": undefined_reasons(self.rates)}
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two judges of a group on the same answers.
+
+    `table` counts by who is right, the judge of run `first` first. `difference` is its share of right answers
+    minus the other's. `p` is two-sided, `p_holm` the same adjusted over all duels of the league.
+    """
+
+    first: int
+    second: int
+    table: PairedTable
+    difference: Estimate
+    p: float
+    p_holm: float = 1.0
+
+    @property
+    def better(self) -> int | None:
+        """The run whose judge is shown to be better; None where no difference is shown.
+
+        NB: the interval then excludes 0, since it is made of the same score test, unadjusted.
+        """
+        if self.p_holm >= ALPHA or not self.difference.value:
+            return None
+        return self.first if self.difference.value > 0 else self.second
+
+    def as_json(self) -> dict[str, Any]:
+        """`first` and `second` name runs, `only_first` and `only_second` count answers."""
+        return {
+            "first": self.first,
+            "second": self.second,
+            "both": self.table.both,
+            "only_first": self.table.first,
+            "only_second": self.table.second,
+            "neither": self.table.neither,
+            "difference": self.difference.as_json(),
+            "p": self.p,
+            "p_holm": self.p_holm,
+            "better": self.better,
+        }
+
+
+@dataclass(frozen=True)
+class Group:
+    """A tier, or all criteria: its judges in the order given, and every pair of them.
+
+    `n` answers on `chats` chats are compared, of the `answered` ones that people gave. `ceiling` is a rater's
+    balanced accuracy against the others on the same answers; None where nobody can say.
+    """
+
+    key: str
+    n: int
+    chats: int
+    answered: int
+    ceiling: float | None
+    standings: tuple[Standing, ...]
+    duels: tuple[Duel, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The group as stored."""
+        return {
+            "key": self.key,
+            "n": self.n,
+            "chats": self.chats,
+            "answered": self.answered,
+            "ceiling": self.ceiling,
+            "judges": [one.as_json() for one in self.standings],
+            "pairs": [one.as_json() for one in self.duels],
+        }
+
+
+def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> list[Group]:
+    """
+    The judges of these runs on the answers that people and all of them gave.
+
+    Parameters
+    ----------
+    criteria : judges in the order of `runs`.
+    runs : two ids or more.
+
+    Returns
+    -------
+    list of Group : overall, then each tier that has criteria. Empty without criteria.
+
+    Notes
+    -----
+    A chat's answers hang together, so each count is divided by its design effect: the variance with chats as
+    clusters over that of independent answers, at least 1 (Rao & Scott 1992, Biometrics 48:577). From the
+    effective counts: Wilson's interval for TPR and TNR, MOVER with the correlation of the two for balanced
+    accuracy, Tango's score interval and test for a difference. Where each chat counts once these are the
+    plain ones. Simulated, nominal .95, 30 to 300 chats of 1 to 10 criteria: .94 to .96 for differences, .93
+    to .96 for balanced accuracy; percentiles of 1,000 chat resamples .92 to .97. Holm's adjustment goes over
+    every pair of every group: they are all looked at together.
+
+    Examples
+    --------
+    >>> people = np.array([0, 0, 1, 1] * 5, dtype=np.int8)
+    >>> judges = np.array([people, np.zeros(20)], dtype=np.int8)
+    >>> one = CriterionAnswers("polite", "simple", people, judges, np.zeros((20, 3), dtype=np.int64))
+    >>> overall, simple = compare([one], runs=[7, 9])
+    >>> overall.duels[0].table, overall.duels[0].better
+    (PairedTable(both=10, first=10, second=0, neither=0), 7)
+    """
+    present = {one.tier for one in criteria}
+    tiers = {
+        tier: tallied([one for one in criteria if one.tier == tier]) for tier in TIERS if tier in present
+    }
+    if not tiers:
+        return []
+    first, *others = tiers.values()
+    total = first
+    for other in others:
+        total += other
+    return _adjusted([_group(key, tallies, runs) for key, tallies in {OVERALL: total, **tiers}.items()])
+
+
+def _adjusted(groups: Sequence[Group]) -> list[Group]:
+    adjusted = iter(holm([duel.p for group in groups for duel in group.duels]))
+    return [
+        replace(group, duels=tuple(replace(duel, p_holm=next(adjusted)) for duel in group.duels))
+        for group in groups
+    ]
+
+
+def _group(key: str, tallies: Tallies, runs: Sequence[int]) -> Group:
+    places = range(len(runs))
+    return Group(
+        key=key,
+        n=tallies.n,
+        chats=tallies.chats,
+        answered=tallies.answered,
+        ceiling=tallies.ceiling.balanced_accuracy,
+        standings=tuple(_standing(tallies, place, runs[place]) for place in places),
+        duels=tuple(
+            _duel(tallies, (one, other), (runs[one], runs[other])) for one, other in combinations(places, 2)
+        ),
+    )
+
+
+def _standing(tallies: Tallies, place: int, run: int) -> Standing:
+    tp, tn = tallies.tp[place], tallies.tn[place]
+    tpr, true_rest = _share(tp, tallies.true, reason=NO_HUMAN_TRUE)
+    tnr, false_rest = _share(tn, tallies.false, reason=NO_HUMAN_FALSE)
+    accuracy, _ = _share(tp + tn, tallies.by_chat, reason=NOTHING)
+    balanced = mover_mean(tpr, tnr, correlation=_correlation(true_rest, false_rest))
+    true, false = int(tallies.true.sum()), int(tallies.false.sum())
+    hits, rejections = int(tp.sum()), int(tn.sum())
+    table = Confusion(hits, true - hits, false - rejections, rejections)
+    return Standing(run, table, {"balanced_accuracy": balanced, "tpr": tpr, "tnr": tnr, "accuracy": accuracy})
+
+
+def _share(hits: Ints, n: Ints, *, reason: str) -> tuple[Estimate, formulas.Floats]:
+    """A share of answers with its interval, and by chat what lies above or below it."""
+    total = int(n.sum())
+    if not total:
+        return Estimate(None, reason=reason), np.zeros(len(n))
+    share = float(hits.sum() / total)
+    rest = hits - share * n
+    effect = design_effect(rest, n, independent=share * (1 - share))
+    return Estimate(share, wilson(float(hits.sum()) / effect, total / effect)), rest
+
+
+def design_effect(rest: formulas.Floats, n: Ints, *, independent: float) -> float:
+    """
+    How many answers tell as much as one would if a chat's answers were independent of each other.
+
+    Parameters
+    ----------
+    rest : by chat, the sum of its answers less what was expected of so many.
+    n : answers by chat.
+    independent : variance of a single answer.
+
+    Returns
+    -------
+    float : at least 1. Where nothing tells how far a chat's answers hang together (below 10 chats, or no
+        variance), a chat counts as one answer.
+
+    Examples
+    --------
+    >>> design_effect(np.array([1.0, -1.0] * 8), np.full(16, 2), independent=0.25)
+    2.0
+    """
+    chats, total = int((n > 0).sum()), int(n.sum())
+    if chats < MINIMUM_CHATS or not independent:
+        return total / chats
+    return max(1.0, float((rest**2).sum()) / total / independent)
+
+
+def _correlation(one: formulas.Floats, other: formulas.Floats) -> float:
+    """How far TPR and TNR go up and down together over the chats.
+
+    Not below 0: that would narrow an interval on thin evidence.
+    """
+    scale = float(np.sqrt((one**2).sum() * (other**2).sum()))
+    return max(0.0, float((one * other).sum()) / scale) if scale else 0.0
+
+
+def _duel(tallies: Tallies, places: tuple[int, int], runs: tuple[int, int]) -> Duel:
+    one, other = places
+    both = int(tallies.both[one, other])
+    first, second = (int(tallies.both[place, place]) - both for place in places)
+    table = PairedTable(both, first, second, tallies.n - both - first - second)
+    if table.difference is None:
+        return Duel(*runs, table, Estimate(None, reason=NOTHING), p=1.0)
+    ahead = tallies.right[one] - tallies.right[other] - table.difference * tallies.by_chat
+    independent = (first + second) / table.n - table.difference**2
+    effect = design_effect(ahead, tallies.by_chat, independent=independent)
+    effective = first / effect, second / effect, table.n / effect
+    score = float(tango_z(*effective, at=0.0))
+    difference = Estimate(table.difference, tango_bounds(*effective))
+    return Duel(*runs, table, difference, p=float(2 * ndtr(-abs(score))))

@@ -1,0 +1,127 @@
+"""What the judges' answers on some criteria amount to, chat by chat."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alignment.core.agreement import Confusion, leave_one_rater_out
+from alignment.core.report.data import Codes, HumanCode, JudgeCode
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CriterionAnswers:
+    """One criterion's answers by chat; the same chats and judges for all criteria of a league.
+
+    Parameters
+    ----------
+    key, tier : of the criterion.
+    human : HumanCode by chat, shape (chats,).
+    judges : JudgeCode by judge and chat, shape (judges, chats).
+    counts : people's labels by chat, shape (chats, 3): True, False, not applicable.
+
+    Raises
+    ------
+    ValueError : arrays that differ in length. Names the criterion.
+    """
+
+    key: str
+    tier: str
+    human: Codes
+    judges: Codes
+    counts: NDArray[np.integer]
+
+    def __post_init__(self) -> None:
+        chats = len(self.human)
+        if self.judges.ndim != 2 or self.judges.shape[1] != chats or self.counts.shape != (chats, 3):
+            raise ValueError(f"{self.key}: human, judges and counts differ in length")
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """Counts of compared answers: chats × criteria that people and every judge answered True or False.
+
+    Parameters
+    ----------
+    true, false : by chat, shape (chats,): compared answers that people called True, and False.
+    tp, tn : by judge and chat, shape (judges, chats): right answers among them.
+    both : shape (judges, judges): answers on which both judges are right.
+    answered : chats × criteria that people answered True or False, compared or not.
+    ceiling : each rater against the others, on the compared answers.
+    """
+
+    true: Ints
+    false: Ints
+    tp: Ints
+    tn: Ints
+    both: Ints
+    answered: int
+    ceiling: Confusion
+
+    @property
+    def by_chat(self) -> Ints:
+        """Compared answers by chat."""
+        return self.true + self.false
+
+    @property
+    def n(self) -> int:
+        """Compared answers."""
+        return int(self.by_chat.sum())
+
+    @property
+    def chats(self) -> int:
+        """Chats with a compared answer."""
+        return int((self.by_chat > 0).sum())
+
+    @property
+    def right(self) -> Ints:
+        """Right answers by judge and chat."""
+        return self.tp + self.tn
+
+    def __add__(self, other: "Tallies") -> "Tallies":
+        names = (field.name for field in fields(self))
+        return Tallies(*(getattr(self, name) + getattr(other, name) for name in names))
+
+
+def tallied(criteria: Sequence[CriterionAnswers]) -> Tallies:
+    """
+    Count the answers of some criteria together.
+
+    Parameters
+    ----------
+    criteria : one or more.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 0, 3], [0, 1, 0]], dtype=np.int8)
+    >>> one = CriterionAnswers("polite", "simple", codes[1], codes, np.zeros((3, 3), dtype=np.int64))
+    >>> found = tallied([one])
+    >>> found.n, found.answered, found.both.tolist()
+    (2, 3, [[1, 1], [1, 2]])
+    """
+    first, *others = criteria
+    total = _of_one(first)
+    for one in others:
+        total += _of_one(one)
+    return total
+
+
+def _of_one(one: CriterionAnswers) -> Tallies:
+    # True and False have the same codes on both sides.
+    answered = one.human <= HumanCode.FALSE
+    compared = answered & (one.judges <= JudgeCode.FALSE).all(axis=0)
+    true, false = compared & (one.human == HumanCode.TRUE), compared & (one.human == HumanCode.FALSE)
+    right = compared & (one.judges == one.human)
+    exact = right.astype(np.float64)  # NB: a product of floats is much faster, and exact up to 2**53
+    return Tallies(
+        true=true.astype(np.int64),
+        false=false.astype(np.int64),
+        tp=(right & true).astype(np.int64),
+        tn=(right & false).astype(np.int64),
+        both=(exact @ exact.T).astype(np.int64),
+        answered=int(answered.sum()),
+        ceiling=leave_one_rater_out(one.counts[compared]),
+    )

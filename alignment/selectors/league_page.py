@@ -1,0 +1,241 @@
+"""A league as its page and its table file show it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.http import QueryDict
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+
+from alignment.core.league import OVERALL
+from alignment.core.report import JudgeCode
+from alignment.selectors.league import MOST, LeagueChoice
+from alignment.selectors.report_page import is_demo, notices, select_filter
+from evaluation.models.runs import Run
+from evaluation.selectors.runs import OUTSIDE, run_notices
+from labeling.models.chats import Split
+
+NAMES = {OVERALL: "Overall", "simple": "Simple", "context": "Context", "subjective": "Subjective"}
+NO_ANSWER = tuple(code.name.lower() for code in JudgeCode if code > JudgeCode.NA)
+RATES = ("balanced_accuracy", "tpr", "tnr", "accuracy")
+HEAD = (
+    *("part", "run", "judge", "engine", "model", "against_run", "against_judge"),
+    *("statistic", "estimate", "low", "high", "n", "only_this", "only_other", "p_holm"),
+)
+TOOK = ("calls", "reused", "prompt_tokens", "completion_tokens", "cost_usd")
+
+
+def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The template context; `document` is the league's JSON, None where the choice has a problem."""
+    query = league_query(choice)
+    context = {
+        "set": choice.chat_set,
+        "set_url": reverse("alignment:report_set", args=[choice.chat_set.pk]),
+        "choices": _choices(choice),
+        "splits": select_filter(
+            "split", "Split", [("", "all"), *((value, value) for value in Split.values)], choice.scope.split
+        ),
+        "most": MOST,
+        "problem": choice.problem,
+        "notices": _notices(choice, document),
+        "is_demo": is_demo(choice.scope),
+    }
+    if document is None:
+        return context
+    judges = {run.pk: _judge(run) for run in choice.runs}
+    groups = [_group(group, judges) for group in document["groups"]]
+    prices = {row["run"]: row["cost_per_answer"] for group in groups[:1] for row in group["rows"]}
+    return context | {
+        "league": document,
+        "computed": parse_datetime(document["generated_at"]),
+        "groups": groups,
+        "judges": [
+            judges[row["run"]] | {"took": row, "silent": _silent(row), "price": prices.get(row["run"])}
+            for row in document["runs"]
+        ],
+        "json_url": reverse("api_set_league", args=[choice.chat_set.pk]) + query,
+        "csv_url": reverse("api_set_league_csv", args=[choice.chat_set.pk]) + query,
+    }
+
+
+def league_query(choice: LeagueChoice) -> str:
+    """What the address of just this comparison holds."""
+    held = QueryDict(mutable=True)
+    held.setlist("run", [str(run.pk) for run in choice.runs])
+    if choice.scope.split:
+        held["split"] = choice.scope.split
+    return f"?{held.urlencode()}"
+
+
+def _choices(choice: LeagueChoice) -> list[dict[str, Any]]:
+    chosen = {run.pk for run in choice.runs}
+    more = [run for run in choice.runs if run.pk not in {one.pk for one in choice.offered}]
+    return [
+        _judge(run) | {"chosen": run.pk in chosen, "started": run.created_at}
+        for run in [*choice.offered, *more]
+    ]
+
+
+def _judge(run: Run) -> dict[str, Any]:
+    judge = run.judge
+    return {
+        "run": run.pk,
+        "name": judge.name,
+        "engine": judge.engine or OUTSIDE,
+        "model": judge.model,
+        "url": reverse("alignment:report_run", args=[run.pk]),
+    }
+
+
+def _notices(choice: LeagueChoice, document: Mapping[str, Any] | None) -> list[str]:
+    """What has to be said of these labels, verdicts and chats."""
+    found = notices(choice.scope) if choice.runs else []
+    said = [notice for run in choice.runs for notice in run_notices(run)]
+    if left := choice.left_out:
+        found.append(
+            f"{left} chat{'' if left == 1 else 's'} of the holdout, or still yours to label, "
+            f"{'is' if left == 1 else 'are'} not counted"
+        )
+    if document and (other := document["other_questions"]):
+        found.append(f"on {', '.join(other)} a judge was asked another text than the labels answer")
+    return list(dict.fromkeys([*found, *said]))
+
+
+def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+    human = {"human": {"ceiling": group["ceiling"]}}
+    rows = [dict(row) | human | {"judge": judges[row["run"]]} for row in group["judges"]]
+    cells = {}
+    for pair in group["pairs"]:
+        cells[pair["first"], pair["second"]] = _cell(pair, turned=False)
+        cells[pair["second"], pair["first"]] = _cell(pair, turned=True)
+    return {
+        "key": group["key"],
+        "judge": True,  # the legend's: judges against people
+        "name": NAMES[group["key"]],
+        "n": group["n"],
+        "chats": group["chats"],
+        "answered": group["answered"],
+        "ceiling": group["ceiling"],
+        "rows": rows,
+        "matrix": [
+            {"judge": judges[run], "cells": [cells.get((run, other)) for other in judges]} for run in judges
+        ],
+        "leads": _leads(group, judges),
+        "worth": _worth(group, judges),
+    }
+
+
+def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
+    """A pair as seen from its first judge's row, or `turned` from the second's."""
+    own, other = ("second", "first") if turned else ("first", "second")
+    difference = pair["difference"]
+    ends = [difference[name] for name in ("value", "low", "high")]
+    if turned:
+        value, low, high = (None if end is None else -end for end in (ends[0], ends[2], ends[1]))
+    else:
+        value, low, high = ends
+    words = {None: "no difference shown", pair[own]: "better", pair[other]: "worse"}
+    return {
+        "won": pair[f"only_{own}"],
+        "lost": pair[f"only_{other}"],
+        "points": _points(value),
+        "low": _points(low),
+        "high": _points(high),
+        "p_holm": pair["p_holm"],
+        "words": words[pair["better"]],
+    }
+
+
+def _points(share: float | None) -> str:
+    """Percentage points with their sign; '' where undefined."""
+    if share is None:
+        return ""
+    text = f"{100 * share:+z.1f}".replace("-", "−")
+    return "0.0" if text in ("+0.0", "−0.0") else text
+
+
+def _leads(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Which judges are shown to be better, each with those it beats."""
+    beaten: dict[int, list[int]] = {}
+    for pair in group["pairs"]:
+        if pair["better"] is not None:
+            loser = pair["second"] if pair["better"] == pair["first"] else pair["first"]
+            beaten.setdefault(pair["better"], []).append(loser)
+    ranked = sorted(beaten.items(), key=lambda item: -len(item[1]))
+    return [{"judge": judges[run], "over": [judges[one] for one in losers]} for run, losers in ranked]
+
+
+def _worth(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+    found = group["worth"]
+    prices = {row["run"]: row["cost_per_answer"] for row in group["judges"]}
+    return {
+        "cheapest": judges.get(found["cheapest"]),
+        "price": prices.get(found["cheapest"]),
+        "better": [
+            dict(one) | {"judge": judges[one["run"]], "points": _points(one["gain"])}
+            for one in found["better"]
+        ],
+        "unpriced": [judges[run] for run in found["price_not_known"]],
+    }
+
+
+def _silent(row: Mapping[str, Any]) -> int:
+    """Verdicts without an answer for another reason than those that have a column."""
+    return sum(row["verdicts"][name] for name in NO_ANSWER if name not in ("unparsed", "refused", "none"))
+
+
+def league_lines(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The league as the rows of a table, one a figure, under HEAD."""
+    runs = {row["run"]: row for row in document["runs"]}
+    for group in document["groups"]:
+        for row in group["judges"]:
+            yield from _rate_lines(group, row, runs)
+        for pair in group["pairs"]:
+            yield _pair_line(group, pair, runs)
+    for run in document["runs"]:
+        yield from _took_lines(run)
+
+
+def _rate_lines(
+    group: Mapping[str, Any], row: Mapping[str, Any], runs: Mapping[int, Any]
+) -> Iterator[dict[str, Any]]:
+    about = {"part": group["key"], "n": group["n"]} | _who(runs[row["run"]])
+    for name in RATES:
+        rate = row[name]
+        yield about | {
+            "statistic": name,
+            "estimate": rate["value"],
+            "low": rate["low"],
+            "high": rate["high"],
+        }
+    yield about | {"statistic": "cost_per_answer_usd", "estimate": row["cost_per_answer"]}
+
+
+def _pair_line(group: Mapping[str, Any], pair: Mapping[str, Any], runs: Mapping[int, Any]) -> dict[str, Any]:
+    other, difference = runs[pair["second"]], pair["difference"]
+    return {
+        "part": group["key"],
+        **_who(runs[pair["first"]]),
+        "against_run": other["run"],
+        "against_judge": other["judge"],
+        "statistic": "difference_of_right_answers",
+        "estimate": difference["value"],
+        "low": difference["low"],
+        "high": difference["high"],
+        "n": group["n"],
+        "only_this": pair["only_first"],
+        "only_other": pair["only_second"],
+        "p_holm": pair["p_holm"],
+    }
+
+
+def _took_lines(run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    figures = {name: run[name] for name in TOOK}
+    figures |= {f"latency_ms_{name}": value for name, value in run["latency_ms"].items()}
+    figures |= {f"verdicts_{name}": value for name, value in run["verdicts"].items()}
+    for name, value in figures.items():
+        yield {"part": "run", **_who(run), "statistic": name, "estimate": value}
+
+
+def _who(run: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: run[name] for name in ("run", "judge", "engine", "model")}

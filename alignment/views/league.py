@@ -1,0 +1,20 @@
+"""The engine league of a chat set."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from alignment.selectors.league import league_choice, league_document
+from alignment.selectors.league_page import league_page
+from labeling.access import permission_or_404
+from labeling.models.chats import ChatSet
+
+
+@permission_or_404("labeling.see_judge")
+def league(request: HttpRequest, set_id: int) -> HttpResponse:
+    """Runs of a set, compared in pairs; the address holds which ones and the split."""
+    chat_set = get_object_or_404(ChatSet, pk=set_id)
+    choice = league_choice(chat_set, query=request.GET, user=request.user)
+    if choice is None:
+        raise Http404
+    document = None if choice.problem else league_document(choice)
+    return render(request, "alignment/league.html", league_page(choice, document))

@@ -1,0 +1,76 @@
+"""What the answers behind several runs took: calls, tokens, money, time."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from evaluation.models.runs import ModelCall, UnitCall
+
+# A model worked for these.
+_PAID = (ModelCall.State.ANSWERED, ModelCall.State.REFUSED, ModelCall.State.CUT_OFF)
+
+
+@dataclass(slots=True)
+class Spending:
+    """Sums over the calls that a run's answers rest on, `reused` ones too: asked anew, it would take this.
+
+    `costs` is in dollars by group of criteria; None where an answer's price is not known. `latencies` counts
+    calls by milliseconds.
+    """
+
+    calls: int = 0
+    reused: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    costs: dict[int, Decimal | None] = field(default_factory=dict)
+    latencies: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """Of all groups together; None where a price is not known, or no call is on record."""
+        known = [cost for cost in self.costs.values() if cost is not None]
+        return sum(known, Decimal(0)) if known and len(known) == len(self.costs) else None
+
+    def latency(self, percent: int) -> int | None:
+        """The shortest time in ms within which so many percent of the calls were answered.
+
+        None without a call whose time is known.
+        """
+        left = sum(self.latencies.values()) * percent
+        for milliseconds, calls in sorted(self.latencies.items()):
+            left -= 100 * calls
+            if left <= 0:
+                return milliseconds
+        return None
+
+
+def runs_spending(runs: Collection[int], *, chats: QuerySet[Any, int]) -> dict[int, Spending]:
+    """By run id, on these chats alone (a subquery of ids); two queries, summed up by the database."""
+    found: dict[int, Spending] = defaultdict(Spending)
+    used = UnitCall.objects.filter(unit__run__in=runs, unit__chat__in=chats).order_by()
+    for row in _sums(used):
+        one = found[row["unit__run"]]
+        one.calls += row["calls"]
+        one.reused += row["again"]
+        one.prompt_tokens += row["prompt"] or 0
+        one.completion_tokens += row["completion"] or 0
+        one.costs[row["unit__group"]] = None if row["unpriced"] else row["cost"] or Decimal(0)
+    timed = used.filter(call__latency_ms__isnull=False).values_list("unit__run", "call__latency_ms")
+    for run, milliseconds, calls in timed.annotate(n=Count("id")):
+        found[run].latencies[milliseconds] = calls
+    return dict(found)
+
+
+def _sums(used: QuerySet[UnitCall]) -> Iterable[Mapping[str, Any]]:
+    return used.values("unit__run", "unit__group").annotate(
+        calls=Count("id"),
+        again=Count("id", filter=Q(reused=True)),
+        prompt=Sum("call__prompt_tokens"),
+        completion=Sum("call__completion_tokens"),
+        cost=Sum("call__cost_usd"),
+        unpriced=Count("id", filter=Q(call__state__in=_PAID, call__cost_usd=None)),
+    )

@@ -1,0 +1,200 @@
+"""Judges in pairs: the arithmetic by hand, a planted better judge, equal judges, chats as clusters."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from alignment.core.intervals import wilson
+from alignment.core.league import CriterionAnswers, Group, compare, worth
+from alignment.core.league.compare import design_effect
+from alignment.core.paired import PairedTable, tango_interval
+from alignment.core.report import HumanCode, JudgeCode
+
+T, F, NA, REFUSED = JudgeCode.TRUE, JudgeCode.FALSE, JudgeCode.NA, JudgeCode.REFUSED
+Bools = NDArray[np.bool_]
+
+
+def answers(
+    human: Sequence[int], *judges: Sequence[int], key: str = "polite", tier: str = "simple", counts: int = 0
+) -> CriterionAnswers:
+    people = np.array(human, dtype=np.int8)
+    labels = np.full((len(human), 3), 0)
+    labels[people == HumanCode.TRUE, 0] = labels[people == HumanCode.FALSE, 1] = counts
+    return CriterionAnswers(key, tier, people, np.array(judges, dtype=np.int8), labels)
+
+
+def right_or_wrong(right: Bools, *, key: str, tier: str = "simple") -> CriterionAnswers:
+    """From what each judge is right on, (judges, chats); people say True and False in turn."""
+    people = (np.arange(right.shape[1]) % 2).astype(np.int8)
+    judges = np.where(right, people, 1 - people).astype(np.int8)
+    return CriterionAnswers(key, tier, people, judges, np.zeros((right.shape[1], 3), dtype=np.int64))
+
+
+def simulated(
+    rng: np.random.Generator, *, rates: tuple[float, ...], chats: int, criteria: int
+) -> list[Group]:
+    """Judges that are right so often; what is hard in a chat is hard for all its criteria and each judge."""
+    hard = rng.normal(size=(1, chats)) * 0.5 + rng.normal(size=(len(rates), chats)) * 0.5
+    noise = rng.normal(size=(criteria, len(rates), chats)) * np.sqrt(0.5)
+    limits = np.quantile(rng.normal(size=100_000), rates)[:, np.newaxis]
+    tiers = ("simple", "context")
+    return compare(
+        [right_or_wrong(hard + noise[n] < limits, key=f"c{n}", tier=tiers[n % 2]) for n in range(criteria)],
+        runs=range(len(rates)),
+    )
+
+
+# ---------- by hand ----------
+
+
+def test_only_what_people_and_every_judge_answered_is_compared() -> None:
+    human = [T, F, T, F, HumanCode.NA, HumanCode.UNRESOLVED, HumanCode.UNLABELLED]
+    one, other = [T, F, NA, F, T, T, T], [T, T, T, REFUSED, T, F, T]
+    overall, simple = compare([answers(human, one, other)], runs=[4, 9])
+    assert (overall.key, simple.key) == ("overall", "simple")
+    assert (overall.n, overall.chats, overall.answered) == (2, 2, 4)
+    assert [row.table.cells.tolist() for row in overall.standings] == [[1, 0, 0, 1], [1, 0, 1, 0]]
+    (duel,) = overall.duels
+    assert (duel.first, duel.second) == (4, 9)
+    assert duel.table == PairedTable(both=1, first=1, second=0, neither=0)
+    assert duel.difference.value == 0.5
+
+
+def test_a_chat_that_counts_once_gets_the_plain_intervals() -> None:
+    human = [T] * 20 + [F] * 20
+    one = [T] * 18 + [F] * 2 + [F] * 15 + [T] * 5
+    other = [T] * 12 + [F] * 8 + [F] * 17 + [T] * 3
+    (duel,) = compare([answers(human, one, other)], runs=[1, 2])[0].duels
+    assert duel.table == PairedTable(both=27, first=6, second=2, neither=5)
+    plain = tango_interval(duel.table)
+    assert plain and duel.difference.interval
+    assert duel.difference.interval.low == pytest.approx(plain.low)
+    assert duel.difference.interval.high == pytest.approx(plain.high)
+    standing = compare([answers(human, one, other)], runs=[1, 2])[0].standings[0]
+    tpr, expected = standing.rates["tpr"], wilson(18, 20)
+    assert tpr.value == 0.9 and tpr.interval and expected
+    assert tpr.interval.low == pytest.approx(expected.low)
+    assert tpr.interval.high == pytest.approx(expected.high)
+
+
+def test_criteria_that_only_repeat_each_other_add_no_certainty() -> None:
+    rng = np.random.default_rng(3)
+    right = rng.random((2, 60)) < np.array([[0.9], [0.7]])
+    once = compare([right_or_wrong(right, key="a")], runs=[1, 2])[0].duels[0]
+    five = compare([right_or_wrong(right, key=str(n)) for n in range(5)], runs=[1, 2])[0].duels[0]
+    assert five.table.n == 5 * once.table.n
+    assert five.difference.interval == once.difference.interval
+    assert five.p == pytest.approx(once.p)
+
+
+def test_below_ten_chats_a_chat_counts_as_one_answer() -> None:
+    assert design_effect(np.zeros(4), np.full(4, 3), independent=0.2) == 3
+    assert design_effect(np.zeros(40), np.full(40, 3), independent=0.0) == 3
+
+
+def test_the_ceiling_is_that_of_the_compared_answers() -> None:
+    human, judge = [T, F, T], [T, F, NA]
+    overall = compare([answers(human, judge, judge, counts=3)], runs=[1, 2])[0]
+    assert overall.ceiling == 1.0
+    assert compare([answers(human, judge, judge)], runs=[1, 2])[0].ceiling is None
+
+
+def test_tiers_are_apart_and_overall_is_their_sum() -> None:
+    rng = np.random.default_rng(5)
+    groups = simulated(rng, rates=(0.9, 0.8, 0.7), chats=50, criteria=4)
+    assert [group.key for group in groups] == ["overall", "simple", "context"]
+    overall, simple, context = groups
+    assert overall.n == simple.n + context.n == 200
+    for place in range(3):
+        first = [group.duels[place].table.first for group in groups]
+        assert first[0] == first[1] + first[2]
+
+
+def test_nothing_in_common_is_undefined_and_shows_no_winner() -> None:
+    (duel,) = compare([answers([T, F], [T, F], [NA, NA])], runs=[1, 2])[0].duels
+    assert (duel.difference.value, duel.difference.interval, duel.better, duel.p_holm) == (
+        None,
+        None,
+        None,
+        1,
+    )
+    assert "every judge" in duel.difference.reason
+    assert compare([], runs=[1, 2]) == []
+
+
+def test_arrays_of_another_length_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="polite: human, judges and counts"):
+        CriterionAnswers(
+            "polite", "simple", np.zeros(3, np.int8), np.zeros((2, 4), np.int8), np.zeros((3, 3), np.int64)
+        )
+
+
+# ---------- simulated ----------
+
+
+def test_a_planted_better_judge_is_found_in_its_tier() -> None:
+    rng = np.random.default_rng(11)
+    same = rng.random((2, 150)) < 0.8
+    better = rng.random((2, 150)) < np.array([[0.95], [0.75]])
+    criteria = [
+        *(right_or_wrong(same, key=f"s{n}", tier="simple") for n in range(2)),
+        *(right_or_wrong(better, key=f"c{n}", tier="context") for n in range(2)),
+    ]
+    groups = {group.key: group for group in compare(criteria, runs=[7, 8])}
+    assert groups["context"].duels[0].better == 7
+    assert groups["simple"].duels[0].better is None
+
+
+def test_equal_judges_are_not_told_apart() -> None:
+    """In 300 leagues of four equal judges on hard chats at most a few name any winner: 5% are allowed."""
+    rng = np.random.default_rng(17)
+    named = sum(
+        any(
+            duel.better is not None
+            for group in simulated(rng, rates=(0.85,) * 4, chats=60, criteria=6)
+            for duel in group.duels
+        )
+        for _ in range(300)
+    )
+    assert named <= 24  # 15 expected at most; more than 24 happens in one of a hundred tries
+
+
+def test_intervals_of_a_difference_cover_what_was_planted() -> None:
+    rng = np.random.default_rng(19)
+    covered = 0
+    for _ in range(600):
+        difference = simulated(rng, rates=(0.9, 0.8), chats=60, criteria=6)[0].duels[0].difference
+        assert difference.interval
+        covered += difference.interval.low <= 0.1 <= difference.interval.high
+    assert 0.92 <= covered / 600 <= 0.98
+
+
+# ---------- worth ----------
+
+
+def group_of(gains: list[float]) -> Group:
+    """Judges, runs 0, 1, …: the first is right on half of 400 chats, each other on so much more."""
+    limits = 0.5 + np.array(gains)[:, np.newaxis]
+    right = (np.arange(400) + 0.5) / 400 < limits
+    return compare([right_or_wrong(right, key="a")], runs=range(len(gains)))[0]
+
+
+def test_an_extra_right_answer_costs_the_difference_of_prices_by_that_of_right_answers() -> None:
+    found = worth(group_of([0.0, 0.2, 0.4]), prices={0: 0.001, 1: 0.002, 2: 0.009})
+    assert (found.cheapest, [one.run for one in found.better]) == (0, [1, 2])
+    assert found.better[0].each == pytest.approx(0.001 / 0.2)
+    assert found.better[1].each == pytest.approx(0.008 / 0.4)
+    for one in found.better:
+        assert one.interval.low < one.each < one.interval.high
+
+
+def test_a_judge_without_a_price_is_named_and_not_guessed() -> None:
+    found = worth(group_of([0.0, 0.2]), prices={0: 0.001, 1: None})
+    assert (found.cheapest, found.better, found.unpriced) == (0, (), (1,))
+    assert worth(group_of([0.0, 0.2]), prices={0: None, 1: None}).cheapest is None
+
+
+def test_what_is_not_shown_to_be_better_is_worth_no_money() -> None:
+    assert worth(group_of([0.0, 0.0]), prices={0: 0.001, 1: 0.002}).better == ()
