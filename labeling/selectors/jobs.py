@@ -102,7 +102,7 @@ def _job_row(job: LabelingJob, submitted: int, wanted: int) -> JobRow:
         overlap=job.overlap,
         overlap_share=job.overlap_share,
         calibration=job.chat_set.kind == ChatSet.Kind.CALIBRATION,
-        raters=[rater.name for rater in job.raters.all()],
+        raters=sorted(rater.name for rater in job.raters.all()),
         group=job.group.name if job.group else "",
         submitted=submitted,
         wanted=wanted,
