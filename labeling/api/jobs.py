@@ -214,7 +214,9 @@ class JobApi(APIView):
         related = ("chat_set", "group", "guideline", "gold_set", "calibration__chat_set")
         job = get_object_or_404(LabelingJob.objects.select_related(*related), pk=job_id)
         more = {
-            "criteria": [criterion.key for criterion in job.criteria.all()],
+            "criteria": list(
+                job.criteria.order_by("dimension__position", "position").values_list("key", flat=True)
+            ),
             "order": job.order,
             "seed": job.seed,
             "guideline": job.guideline.number if job.guideline else None,
