@@ -105,9 +105,9 @@ def make_world() -> World:
     users["both"].groups.add(Group.objects.get(name=Role.AUTHOR))
     _gave_back(desk, desk.raters[2])
     states = _states(desk, other=other)
+    judge_desk(desk, name=f"{CANARY}-older", text=f"{CANARY}-rationale")
     run = give_away_judge(desk)
     give_away_people(desk, other=other, lead=lead)
-    judge_desk(desk, name=f"{CANARY}-second", text=f"{CANARY}-rationale")
     paused = judge_desk(desk, name=f"{CANARY}-judge", text=f"{CANARY}-rationale", state="paused")
     Judge.objects.update(kind="lace")
     args = {
