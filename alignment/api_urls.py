@@ -3,6 +3,7 @@
 from django.urls import path
 
 from alignment.api import (
+    certificates,
     criteria,
     league,
     policies,
@@ -78,5 +79,18 @@ urlpatterns = [
     ),
     path("criteria/<str:key>/redesign/", redesigns.RedesignApi.as_view(), name="api_criterion_redesign"),
     path("criteria/<str:key>/lineage/", redesigns.LineageApi.as_view(), name="api_criterion_lineage"),
+    path("certificates/", certificates.CertificateList.as_view(), name="api_certificates"),
+    path("certificates/verify/", certificates.CertificateVerify.as_view(), name="api_certificate_verify"),
+    path("certificates/keys/", certificates.CertificateKeys.as_view(), name="api_certificate_keys"),
+    path(
+        "certificates/<int:certificate_id>/",
+        certificates.CertificateDetail.as_view(),
+        name="api_certificate",
+    ),
+    path(
+        "certificates/<int:certificate_id>/revoke/",
+        certificates.CertificateRevoke.as_view(),
+        name="api_certificate_revoke",
+    ),
     path("assignments/<int:assignment_id>/reveal/", reveal.RevealApi.as_view(), name="api_reveal"),
 ]

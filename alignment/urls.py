@@ -3,6 +3,7 @@
 from django.urls import path
 
 from alignment.views import (
+    certificates,
     criteria,
     league,
     policies,
@@ -97,6 +98,14 @@ urlpatterns = [
         regression_cells.regression_chat,
         name="regression_chat",
     ),
+    path("certificates/", certificates.certificate_list, name="certificate_list"),
+    path("certificates/<int:certificate_id>/", certificates.certificate_detail, name="certificate_detail"),
+    path(
+        "certificates/<int:certificate_id>/revoke/",
+        certificates.certificate_revoked,
+        name="certificate_revoke",
+    ),
+    path("reports/runs/<int:run_id>/certificate/", certificates.certificate_new, name="certificate_new"),
     path("chats/<int:chat_id>/judged/", reports.chat_newest, name="chat_newest"),
     path("runs/<int:run_id>/chats/<int:chat_id>/", reports.chat, name="chat"),
 ]

@@ -100,6 +100,8 @@ def static_mark() -> str:
 
 
 SECRET_KEY = secret_key()
+# Signs certificates of judges; made with the first one, readable by its owner only.
+LACE_CERTIFICATE_KEY = Path(env.str("LACE_CERTIFICATE_KEY", default=str(VAR_DIR / "certificate_key.pem")))
 DEBUG = switch("DEBUG")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])

@@ -44,6 +44,12 @@ def quick_passwords() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def certificate_key_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests sign with a key of their own."""
+    settings.LACE_CERTIFICATE_KEY = tmp_path_factory.mktemp("keys") / "certificate_key.pem"
+
+
+@pytest.fixture(scope="session", autouse=True)
 def broker_of_our_own() -> None:
     """Rings of a test go nowhere, unless it starts workers with a broker of their own."""
     celery_app.conf.update(broker_url="memory://", broker_transport_options={})

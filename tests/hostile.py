@@ -143,7 +143,7 @@ _OURS = {
     "Criterion.key", "Dimension.key", "User.password", "AuditEvent.verb", "AuditEvent.object_type",
     "Report.against", "Report.split", "Report.pin", "RunChat.split", "Run.source_hash", "Judge.fingerprint",
     "ModelCall.key", "ModelCall.role", "UnitCall.role", "Verdict.sided_with", "Verdict.first_brief",
-    "ApiToken.digest", "TextBlock.hash",
+    "ApiToken.digest", "TextBlock.hash", "Certificate.signature", "Certificate.public_key",
 }  # fmt: skip
 _APPS = ("labeling", "evaluation", "alignment")
 

@@ -289,6 +289,16 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_set_report": LOOK,
     "api_set_league": LOOK,
     "api_set_league_csv": LOOK,
+    # ---- certificates
+    "alignment:certificate_list": LOOK,
+    "alignment:certificate_detail": LOOK,
+    "alignment:certificate_new": (post(LEADS, {"days": 90}),),
+    "alignment:certificate_revoke": (post(LEADS, {"reason": "No longer."}),),
+    "api_certificates": (get(AUTHORS), post(LEADS, {"run": "run_id", "split": "dev"}, says=409)),
+    "api_certificate": LOOK,
+    "api_certificate_revoke": (post(LEADS, {"reason": "No longer."}),),
+    "api_certificate_verify": (post(AUTHORS, {"body": {}, "signature": "none"}, says=200),),
+    "api_certificate_keys": LOOK,
     # ---- quality of labels
     "quality:list": (get(LEADS),),
     "quality:overview": (get(LEADS),),

@@ -26,24 +26,19 @@ def alignment_report(scope: Scope) -> dict[str, Any]:
 
     Raises UnknownRater when it is asked against somebody without labels here.
     """
-    pin = _pin(scope)
-    stored = Report.objects.filter(pin=pin).first() if pin else None
-    if stored is None:
-        body = _body(scope)
-        if not pin:
-            return body
-        stored, _ = Report.objects.get_or_create(
-            pin=pin,
-            defaults={
-                "run": scope.run,
-                "chat_set": scope.chat_set,
-                "against": scope.against,
-                "split": scope.split,
-                "policy": POLICY.version,
-                "body": body,
-            },
-        )
-    return dict(stored.body)
+    stored = stored_report(scope)
+    return _body(scope) if stored is None else dict(stored.body)
+
+
+def stored_report(scope: Scope) -> Report | None:
+    """The report's row, computed now where there is none; None while the run still goes on."""
+    if not (pin := _pin(scope)):
+        return None
+    if (stored := Report.objects.filter(pin=pin).first()) is not None:
+        return stored
+    about = {"run": scope.run, "chat_set": scope.chat_set, "against": scope.against, "split": scope.split}
+    body = {"policy": POLICY.version, "body": _body(scope)}
+    return Report.objects.get_or_create(pin=pin, defaults=about | body)[0]
 
 
 def _body(scope: Scope) -> dict[str, Any]:

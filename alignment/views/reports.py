@@ -11,7 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
-from alignment.core.report import Pair
+from alignment.core.report import CONSENSUS, Pair
+from alignment.forms.certificates import IssueForm
 from alignment.selectors import cells
 from alignment.selectors.answers import UnknownRater
 from alignment.selectors.chat_page import chat_page
@@ -21,6 +22,7 @@ from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope, own_chats, requested_scope
+from alignment.services.certificates import certifiable
 from evaluation.models.runs import FINISHED, Run
 from evaluation.selectors.runs import runs_open_to
 from labeling.access import permission_or_404
@@ -54,8 +56,10 @@ def report_list(request: HttpRequest) -> HttpResponse:
 @unknown_rater_404
 def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """The alignment report of a run."""
-    _, scope = run_and_scope(request, run_id)
-    return _report(request, scope)
+    run, scope = run_and_scope(request, run_id)
+    leads = request.user.has_perm("labeling.release_prompts") and scope.against == CONSENSUS
+    issued = leads and not certifiable(run)
+    return _report(request, scope, certify=IssueForm(initial={"split": scope.split}) if issued else None)
 
 
 @permission_or_404("labeling.see_judge")
@@ -163,8 +167,8 @@ def scope_or_404(request: HttpRequest, chat_set: ChatSet | None, run: Run | None
     return scope
 
 
-def _report(request: HttpRequest, scope: Scope) -> HttpResponse:
-    return render(request, "alignment/report.html", report_page(alignment_report(scope), scope))
+def _report(request: HttpRequest, scope: Scope, **more: Any) -> HttpResponse:
+    return render(request, "alignment/report.html", report_page(alignment_report(scope), scope) | more)
 
 
 def _page(request: HttpRequest, rows: list[Any]) -> Page[Any]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast, get_args
 
 from django.conf import settings
@@ -32,7 +32,7 @@ from evaluation.models.prompts import (
 )
 from evaluation.selectors.criteria import articles_of
 from evaluation.selectors.examples import examples_of
-from evaluation.selectors.prompts import newest_versions
+from evaluation.selectors.prompts import champions, newest_versions
 from evaluation.services.prompts import champions_ensure
 from labeling.models.rubric import Criterion, CriterionVersion
 
@@ -94,6 +94,39 @@ def judge_ensure(
         judge.profile = profile
         judge.save(update_fields=["profile"])
     return judge
+
+
+def judge_configs(
+    *, choice: JudgeChoice, scopes: Sequence[Sequence[Criterion]], endpoint: Endpoint
+) -> list[dict[str, Any] | None]:
+    """What this choice amounts to today over each of these lists of criteria; nothing is written.
+
+    None where a criterion has no prompt yet. The number of queries does not grow with the lists.
+    """
+    criteria = list({row.pk: row for scope in scopes for row in scope}.values())
+    prompts = champions(criteria=criteria)
+    read = {} if choice.knowledge == "none" else articles_of(criteria)
+    every = _Ingredients(
+        criteria=criteria,
+        versions=newest_versions(criteria=criteria),
+        prompts=prompts,
+        examples=examples_of([prompt.pk for prompt in prompts.values()]),
+        articles=read,
+    )
+    return [_config_today(choice, scope, endpoint, every) for scope in scopes]
+
+
+def _config_today(
+    choice: JudgeChoice, criteria: Sequence[Criterion], endpoint: Endpoint, every: _Ingredients
+) -> dict[str, Any] | None:
+    if any(row.pk not in every.prompts for row in criteria):
+        return None
+    articles = {row.pk: every.articles[row.pk] for row in criteria if row.pk in every.articles}
+    own = replace(every, criteria=criteria, articles=articles)
+    groups = groups_of(choice=choice, endpoint=endpoint, criteria=criteria)
+    digest = _snapshot_hash(own)
+    snapshot = KnowledgeSnapshot(content_hash=digest) if digest else None
+    return _config(choice, endpoint, groups, own, snapshot)
 
 
 def _name(config: Mapping[str, Any]) -> str:
@@ -225,17 +258,21 @@ def _criterion_entry(row: Criterion, ingredients: _Ingredients) -> list[str]:
     return [row.key, version.content_hash, asked, row.tier]
 
 
-def _snapshot_ensure(ingredients: _Ingredients) -> KnowledgeSnapshot | None:
-    """Pin the article versions that each criterion reads; None when nothing is read."""
+def _snapshot_hash(ingredients: _Ingredients) -> str:
+    """Of the article versions that each criterion reads; '' when nothing is read."""
     keys = {row.pk: row.key for row in ingredients.criteria}
     content = sorted(
         [keys[pk], version.article.key, version.number, version.content_hash]
         for pk, versions in ingredients.articles.items()
         for version in versions
     )
-    if not content:
+    return text_hash(canonical(content)) if content else ""
+
+
+def _snapshot_ensure(ingredients: _Ingredients) -> KnowledgeSnapshot | None:
+    """Pin the article versions that each criterion reads; None when nothing is read."""
+    if not (digest := _snapshot_hash(ingredients)):
         return None
-    digest = text_hash(canonical(content))
     snapshot, created = KnowledgeSnapshot.objects.get_or_create(content_hash=digest)
     if created:
         SnapshotItem.objects.bulk_create(

@@ -1,0 +1,140 @@
+"""What a judge's certificate says, and by what a judge of today differs from the certified one."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from alignment.core.status import DIRECTIONAL, Status
+
+FORMAT = "lace-judge-certificate"
+VERSION = 1
+SPLITS = {
+    "holdout": "on the holdout, which nobody looked at while prompts were written",
+    "dev": "on dev, on which prompts are chosen: expect somewhat less elsewhere",
+    "train": "on train, from which worked examples come: expect less elsewhere",
+    "": "on all splits together, those on which prompts were written among them: expect less elsewhere",
+}
+OTHER_TEXT = "labels and judge do not answer the same text"
+NO_CAUSE = "the default profile asks with other settings"
+MODELS = ("model", "formatter", "endpoint")
+RATES = ("tpr", "tnr", "balanced_accuracy")
+# Of chats that people answered True or False.
+NO_VERDICT = ("unparsed", "refused", "cut_off", "too_long", "failed", "none")
+
+
+class Use(StrEnum):
+    """What a judge may be used for on one criterion."""
+
+    PRODUCTION = "production"
+    DIRECTIONAL = "directional"
+    NONE = "none"
+
+
+def use_of(entry: Mapping[str, Any]) -> tuple[Use, list[str]]:
+    """The use that a criterion's entry in a report allows, and what stands against more.
+
+    Examples
+    --------
+    >>> aligned = {"status": "aligned", "tier": "simple", "reasons": [], "questions": {"same": True}}
+    >>> use_of(aligned)
+    (<Use.PRODUCTION: 'production'>, [])
+    >>> use_of(aligned | {"questions": {"same": False, "words": "labels answer version 1"}})[0]
+    <Use.NONE: 'none'>
+    """
+    reasons = [reason for reason in entry["reasons"] if reason != DIRECTIONAL]
+    if entry["questions"]["same"] is False:
+        reasons.append(entry["questions"].get("words") or OTHER_TEXT)
+    if entry["tier"] == "subjective":
+        return Use.DIRECTIONAL, reasons
+    may = entry["status"] == Status.ALIGNED and entry["questions"]["same"] is not False
+    return (Use.PRODUCTION if may else Use.NONE), reasons
+
+
+def digits(value: float | None) -> str | None:
+    """A figure as text: no two programs write a fraction alike, and a signature needs one spelling.
+
+    Examples
+    --------
+    >>> digits(0.92857), digits(1), digits(None)
+    ('0.9286', '1.0000', None)
+    """
+    return None if value is None else f"{value:.4f}"
+
+
+def figures(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Counts and rates of a criterion's entry, all of them whole numbers or texts."""
+    table, without = entry["confusion"], entry["no_verdict_by"]
+    asked = entry["n"] + entry["no_verdict"] + entry["judge_not_applicable"]
+    return {
+        "n": entry["n"],
+        "people_true": entry["human_true"],
+        "people_false": entry["n"] - entry["human_true"],
+        "confusion": dict(table),
+        **{name: _statistic(entry[name]) for name in RATES},
+        "ceiling": _statistic(entry["human"]["ceiling"]),
+        "raters": entry["human"]["raters"],
+        "overlap": entry["human"]["overlap"],
+        "unresolved": entry["unresolved"],
+        "unlabelled": entry["unlabelled"],
+        "no_verdict": {name: without[name] for name in NO_VERDICT if without.get(name)},
+        "asked": asked,
+        "unparsed_rate": digits(without.get("unparsed", 0) / asked) if asked else None,
+        "refused_rate": digits(without.get("refused", 0) / asked) if asked else None,
+    }
+
+
+def differences(pinned: Mapping[str, Any], today: Mapping[str, Any]) -> list[str]:
+    """By what the configuration of today's judge differs from a certified one: one line a cause.
+
+    Whether the questions have changed is not looked at: that holds for judges without a configuration too.
+
+    Parameters
+    ----------
+    pinned, today : configurations as judges are fingerprinted by, over the same criteria.
+
+    Examples
+    --------
+    >>> judge = {"model": "a", "groups": [{"engine": "direct", "criteria": [["polite", "q", "p", "simple"]]}],
+    ...          "knowledge": {"mode": "none", "snapshot": ""}}
+    >>> differences(judge, judge | {"model": "b"})
+    ['the default profile asks another model: model']
+    """
+    asked = [name for name in MODELS if pinned.get(name) != today.get(name)]
+    causes = [f"the default profile asks another model: {', '.join(asked)}"] if asked else []
+    causes += _texts(_entries(pinned), _entries(today))
+    before, after = dict(pinned.get("knowledge", {})), dict(today.get("knowledge", {}))
+    if before.pop("snapshot", "") != after.pop("snapshot", ""):
+        causes.append("the articles that the judge reads are no longer the same")
+    if before != after or (not asked and _settings(pinned) != _settings(today)):
+        causes.append(NO_CAUSE)
+    return causes
+
+
+def _statistic(given: Any) -> dict[str, str | None] | None:
+    if not isinstance(given, Mapping) or given.get("value") is None:
+        return None
+    return {name: digits(given.get(name)) for name in ("value", "low", "high")}
+
+
+def _entries(config: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """Key, hash of the question, hash of the prompt with its examples and tier, by key."""
+    return {entry[0]: entry for group in config.get("groups", ()) for entry in group["criteria"]}
+
+
+def _texts(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> list[str]:
+    found = []
+    for key in before.keys() & after.keys():
+        old, new = before[key], after[key]
+        if old[2] != new[2]:
+            found.append(f"{key}: another prompt has been released")
+        if old[3:] != new[3:]:
+            found.append(f"{key}: its tier has changed")
+    return sorted(found)
+
+
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What is left without texts and articles; groups by their engines and keys."""
+    groups = [
+        (group["engine"], [entry[0] for entry in group["criteria"]]) for group in config.get("groups", ())
+    ]
+    return {**config, "groups": groups, "knowledge": None}

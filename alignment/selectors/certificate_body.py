@@ -1,0 +1,151 @@
+"""What a new certificate says: a stored report, the labels behind it, and its limits."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Max, Min
+from django.utils import timezone
+
+from alignment.core.certificate import FORMAT, SPLITS, VERSION, figures, use_of
+from alignment.models.reports import Report
+from alignment.selectors.openings import Opened, holdout_openings
+from alignment.selectors.report_page import notices
+from alignment.selectors.scope import Scope
+from evaluation.models.judges import Judge, JudgePrompt
+from evaluation.models.runs import Run
+from evaluation.selectors.prompts import newest_versions
+from labeling.models.chats import Split
+from labeling.models.labels import Consensus, Label
+from labeling.models.rubric import Criterion, CriterionVersion
+
+IMPORTED = (
+    "an imported judge: its prompt, model and settings are not known here; a change of them is not seen"
+)
+LANGUAGES = "no language is claimed: labels do not say in which language a chat is"
+TOPICS = "topics that are not named here are not covered"
+
+
+def certificate_body(
+    *,
+    report: Report,
+    run: Run,
+    scope: Scope,
+    issued_by: str,
+    issued_at: datetime,
+    expires_at: datetime,
+    key: str,
+) -> dict[str, Any]:
+    """All that is signed: texts, whole numbers, booleans, null (docs/reports.md). Constant queries."""
+    openings = _openings(scope)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "judge": _judge(run.judge),
+        "run": run.pk,
+        "report": {
+            "id": report.pk,
+            "pin": report.pin,
+            "policy": report.body["criteria"][0]["policy"] if report.body["criteria"] else "",
+            "computed_at": report.body["generated_at"],
+        },
+        "labels": _labels(scope, report),
+        "topics": _topics(scope),
+        "languages": [],
+        "criteria": _criteria(scope, run, report),
+        "openings": [{"criterion": one.criterion, "times": one.times} for one in openings],
+        "limits": _limits(scope, run, openings),
+        "issued_by": issued_by,
+        "issued_at": issued_at.isoformat(timespec="seconds"),
+        "expires_at": expires_at.isoformat(timespec="seconds"),
+        "key": key,
+    }
+
+
+def _judge(judge: Judge) -> dict[str, str]:
+    return {
+        "name": judge.name,
+        "kind": judge.kind,
+        "fingerprint": judge.fingerprint,
+        "engine": judge.engine,
+        "model": judge.model,
+    }
+
+
+def _labels(scope: Scope, report: Report) -> dict[str, Any]:
+    """Which labels people's answers come from; `pin` moves with every change of them."""
+    about = {"chat__in": scope.chat_ids, "criterion__in": scope.criteria}
+    given = Label.objects.counted().filter(**about)
+    found = given.aggregate(
+        labels=Count("pk"), raters=Count("rater", distinct=True), first=Min("given_at"), last=Max("given_at")
+    )
+    adjudicated = Consensus.objects.filter(by=Consensus.By.ADJUDICATION, **about).count()
+    period = {name: _moment(found.pop(name)) for name in ("first", "last")}
+    return {
+        "set": scope.chat_set.name if scope.chat_set else None,
+        "split": scope.split or None,
+        "chats": report.body["chats"],
+        "against": report.against,
+        **found,
+        "adjudicated": adjudicated,
+        **period,
+    }
+
+
+def _moment(value: datetime | None) -> str | None:
+    return value.astimezone(timezone.get_default_timezone()).isoformat(timespec="seconds") if value else None
+
+
+def _topics(scope: Scope) -> list[dict[str, Any]]:
+    """The topics that are covered, by name; chats without one under null."""
+    counted = scope.members.order_by().values_list("chat__topic__name").annotate(n=Count("pk"))
+    return [{"name": name, "chats": n} for name, n in counted.order_by("chat__topic__name")]
+
+
+def _criteria(scope: Scope, run: Run, report: Report) -> list[dict[str, Any]]:
+    rows = {row.key: row for row in scope.criteria}
+    texts = _texts(scope, run)
+    return [
+        _criterion(entry, rows[entry["key"]], texts[rows[entry["key"]].pk])
+        for entry in report.body["criteria"]
+    ]
+
+
+def _criterion(entry: Mapping[str, Any], row: Criterion, text: CriterionVersion) -> dict[str, Any]:
+    use, reasons = use_of(entry)
+    return {
+        "key": row.key,
+        "dimension": entry["dimension"],
+        "tier": entry["tier"],
+        "critical": row.critical,
+        "question": {"version": text.number, "text": text.question, "hash": text.content_hash},
+        "passes_when": entry["passes_when"],
+        "use": use.value,
+        "status": entry["status"],
+        "reasons": reasons,
+        **figures(entry),
+    }
+
+
+def _texts(scope: Scope, run: Run) -> dict[int, CriterionVersion]:
+    """The question that the judge was asked, by criterion id; of an imported one today's."""
+    asked = JudgePrompt.objects.filter(judge=run.judge_id).select_related("criterion_version")
+    known = {row.criterion_id: row.criterion_version for row in asked}
+    return newest_versions(criteria=scope.criteria) | known
+
+
+def _openings(scope: Scope) -> list[Opened]:
+    """How often tests have looked at the holdout that the figures are of."""
+    if scope.split not in ("", Split.HOLDOUT):
+        return []
+    return holdout_openings(criteria=scope.criteria, chat_set=scope.chat_set)
+
+
+def _limits(scope: Scope, run: Run, openings: list[Opened]) -> list[str]:
+    found = [f"measured {SPLITS[scope.split]}", TOPICS, LANGUAGES, *notices(scope)]
+    if run.judge.kind != Judge.Kind.LACE:
+        found.append(IMPORTED)
+    if run.units_failed:
+        found.append(f"{run.units_failed} parts of the run have failed")
+    often = [f"the holdout was opened {one.times} times for {one.criterion}" for one in openings if one.often]
+    return found + often

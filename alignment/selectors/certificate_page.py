@@ -1,0 +1,121 @@
+"""Certificates as their list and page show them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.urls import reverse
+
+from alignment.core.certificate import Use
+from alignment.core.signatures import key_id
+from alignment.models.certificates import Certificate
+from alignment.selectors.certificates import (
+    CertificateState,
+    certificate_state,
+    certificate_states,
+    certificate_whole,
+    certificates_shown,
+)
+from labeling.models.people import User
+
+SHOWN = 100
+USES = {
+    Use.PRODUCTION: ("aligned", "May score production"),
+    Use.DIRECTIONAL: ("dir", "Directional only"),
+    Use.NONE: ("not", "May not be used"),
+}
+STATES = {"valid": ("aligned", "Valid"), "expired": ("not", "Expired"), "revoked": ("not", "Revoked")}
+FEW = ("few", "Not enough labels")
+RATES = (("tpr", "TPR"), ("tnr", "TNR"), ("balanced_accuracy", "Balanced accuracy"))
+
+
+def certificate_list(*, user: User | AnonymousUser) -> dict[str, Any]:
+    """The template context of the list: the newest ones that the user may be told of; constant queries."""
+    rows = certificates_shown(list(certificate_whole()[:SHOWN]), user=user)
+    states = certificate_states(rows)
+    return {
+        "items": [
+            {
+                "row": row,
+                "state": states[row.pk],
+                "chip": STATES[states[row.pk].word],
+                "production": _number(row.body, Use.PRODUCTION),
+                "criteria": len(row.body["criteria"]),
+            }
+            for row in rows
+        ]
+    }
+
+
+def certificate_found(pk: int, *, user: User | AnonymousUser) -> Certificate | None:
+    """The certificate, where it is there for the user."""
+    rows = certificates_shown(list(certificate_whole().filter(pk=pk)), user=user)
+    return rows[0] if rows else None
+
+
+def certificate_page(row: Certificate) -> dict[str, Any]:
+    """The template context of one certificate: what is stored, and whether it holds now."""
+    body, state = row.body, certificate_state(row)
+    return {
+        "certificate": row,
+        "body": body,
+        "state": state,
+        "chip": STATES[state.word],
+        "criteria": [_criterion(entry) for entry in body["criteria"]],
+        "headline": headline(body),
+        "key": key_id(row.public_key),
+        "report_url": _report_url(body),
+    }
+
+
+def certificate_json(row: Certificate, state: CertificateState | None = None) -> dict[str, Any]:
+    """What the API gives: the signed body as it is stored, what verifies it, and whether it holds now."""
+    now = state or certificate_state(row)
+    return {
+        "id": row.pk,
+        "body": row.body,
+        "signature": row.signature,
+        "public_key": row.public_key,
+        "state": now.word,
+        "reasons": list(now.reasons),
+        "revoked_at": row.revoked_at,
+    }
+
+
+def headline(body: Mapping[str, Any]) -> str:
+    """What it may be used for, in a sentence."""
+    total, may = len(body["criteria"]), _number(body, Use.PRODUCTION)
+    directional = _number(body, Use.DIRECTIONAL)
+    said = f"May score production on {may} of {total} criteri{'on' if total == 1 else 'a'}"
+    more = f"; {directional} {'is' if directional == 1 else 'are'} directional only" if directional else ""
+    return f"{said}{more}."
+
+
+def _number(body: Mapping[str, Any], use: Use) -> int:
+    return sum(entry["use"] == use for entry in body["criteria"])
+
+
+def _criterion(entry: Mapping[str, Any]) -> dict[str, Any]:
+    few = entry["use"] == Use.NONE and entry["status"] == "not_enough_labels"
+    figures = [{"name": name, **_figure(entry[key])} for key, name in RATES]
+    return dict(entry) | {
+        "name": entry["key"].replace("_", " ").capitalize(),
+        "chip": FEW if few else USES[Use(entry["use"])],
+        "figures": figures,
+        "ceiling": _figure(entry["ceiling"]),
+        "without": ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in entry["no_verdict"].items()),
+    }
+
+
+def _figure(stored: Mapping[str, str | None] | None) -> dict[str, str]:
+    """A stored figure to two decimals; empty where it is undefined."""
+    if stored is None or stored["value"] is None:
+        return {"value": "", "interval": ""}
+    low, high = stored["low"], stored["high"]
+    between = f"{float(low):.2f}–{float(high):.2f}" if low is not None and high is not None else ""
+    return {"value": f"{float(stored['value']):.2f}", "interval": between}
+
+
+def _report_url(body: Mapping[str, Any]) -> str:
+    split = body["labels"]["split"]
+    return reverse("alignment:report_run", args=[body["run"]], query={"split": split} if split else {})

@@ -1,0 +1,55 @@
+"""The installation's key that signs certificates: made once, readable by its owner only."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from django.conf import settings
+
+from labeling.core.problems import InputProblem
+
+
+def signing_key() -> Ed25519PrivateKey:
+    """The key in LACE_CERTIFICATE_KEY; a new one where the file is not there yet.
+
+    Raises InputProblem where the file cannot be read or written, or holds no Ed25519 key.
+    """
+    path = Path(settings.LACE_CERTIFICATE_KEY)
+    try:
+        if not path.exists():
+            _make(path)
+        text = path.read_bytes()
+    except OSError as error:
+        raise InputProblem(f"LACE_CERTIFICATE_KEY: {path}: {error.strerror}") from None
+    try:
+        key = load_pem_private_key(text, password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InputProblem(f"LACE_CERTIFICATE_KEY: {path} holds no Ed25519 private key without a password")
+    return key
+
+
+def _make(path: Path) -> None:
+    """A whole file appears under its name at once; of two processes the first one's key stays."""
+    text = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    # NB: mkstemp makes a file of mode 0600.
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(name, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(name)

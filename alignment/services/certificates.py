@@ -1,0 +1,116 @@
+"""Issuing and revoking certificates of judges."""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from alignment.core.signatures import key_id, public_text, signed
+from alignment.models.certificates import Certificate
+from alignment.models.reports import Report
+from alignment.selectors.certificate_body import certificate_body
+from alignment.selectors.certificates import few_held_out, judge_changes
+from alignment.selectors.held_out import held_counts
+from alignment.selectors.newest import COUNTED
+from alignment.selectors.reports import stored_report
+from alignment.selectors.scope import Scope
+from alignment.services.certificate_keys import signing_key
+from evaluation.models.runs import FINISHED, Run
+from labeling.core.problems import InputProblem
+from labeling.models.chats import Split
+from labeling.models.people import User
+from labeling.services.audit import audit
+
+DAYS = 90
+LONGEST_DAYS = 365
+LONGEST_REASON = 2000
+DAY = timedelta(days=1)
+
+
+class CertificateRefused(InputProblem):
+    """What cannot be certified, or revoked; the message says why."""
+
+
+@transaction.atomic
+def certificate_issue(*, run: Run, by: User, split: str = "", days: int = DAYS) -> Certificate:
+    """Sign what the run's report against consensus says of its judge, for so many days.
+
+    Raises CertificateRefused: a run that is not finished or was a try, a judge that is no longer the default
+    profile's, a report that a certificate stands on already; InputProblem for a key that cannot be read.
+    """
+    _check(run, split, days)
+    scope = Scope(run.chat_set, run, split)
+    report = stored_report(scope)
+    if report is None or not report.body["chats"]:
+        raise CertificateRefused("the report covers no chat")
+    # Of two presses the second one sees the first one's certificate.
+    Report.objects.select_for_update().get(pk=report.pk)
+    key, now = signing_key(), timezone.now()
+    until = now + timedelta(days=days)
+    _check_standing(report, until=until)
+    public = public_text(key)
+    name = by.get_full_name() or by.get_username()
+    body = certificate_body(
+        report=report,
+        run=run,
+        scope=scope,
+        issued_by=name,
+        issued_at=now,
+        expires_at=until,
+        key=key_id(public),
+    )
+    if changed := judge_changes([(run.judge, body)])[0]:
+        raise CertificateRefused(f"the judge of this run is no longer the one in use: {'; '.join(changed)}")
+    row = Certificate.objects.create(
+        judge=run.judge,
+        report=report,
+        body=body,
+        signature=signed(body, key),
+        public_key=public,
+        few_held_out=few_held_out(held_counts([run.pk]), run=run.pk, split=split),
+        issued_by=by,
+        issued_at=now,
+        expires_at=until,
+    )
+    audit(actor=by, verb="certificate issued", obj=row, run=run.pk, split=split, days=days)
+    return row
+
+
+@transaction.atomic
+def certificate_revoke(*, certificate: Certificate, reason: str, by: User) -> Certificate:
+    """End a certificate for good. Raises CertificateRefused without a reason, and for one that is revoked."""
+    row = Certificate.objects.select_for_update(of=("self",)).get(pk=certificate.pk)
+    if not (reason := reason.strip()):
+        raise CertificateRefused("revoking a certificate needs a reason")
+    if len(reason) > LONGEST_REASON:
+        raise CertificateRefused(f"the reason is longer than {LONGEST_REASON:,} characters")
+    if row.revoked_at is not None:
+        raise CertificateRefused(f"certificate {row.pk} was revoked already")
+    row.revoked_at, row.revoked_by, row.reason = timezone.now(), by, reason
+    row.save(update_fields=["revoked_at", "revoked_by", "reason"])
+    audit(actor=by, verb="certificate revoked", obj=row, reason=reason)
+    return row
+
+
+def certifiable(run: Run) -> str:
+    """What stands against certifying this run's judge, whatever the report says; '' where nothing does."""
+    if run.purpose not in COUNTED:
+        return f"run {run.pk} was only tried: certify an evaluation"
+    return "" if run.state in FINISHED else f"run {run.pk} is not finished"
+
+
+def _check(run: Run, split: str, days: int) -> None:
+    if problem := certifiable(run):
+        raise CertificateRefused(problem)
+    if split and split not in Split.values:
+        raise CertificateRefused(f"there is no split {split!r}")
+    if not 1 <= days <= LONGEST_DAYS:
+        raise CertificateRefused(f"a certificate lasts from 1 to {LONGEST_DAYS} days")
+
+
+def _check_standing(report: Report, *, until: datetime) -> None:
+    standing = Certificate.objects.filter(report=report, revoked_at=None, expires_at__gte=until - DAY)
+    if (row := standing.order_by("-expires_at").first()) is not None:
+        raise CertificateRefused(
+            f"certificate {row.pk} on this very report lasts until {row.expires_at:%Y-%m-%d} already"
+        )

@@ -1,0 +1,92 @@
+"""Certificates of judges: list, one of them, issuing, revoking."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from alignment.forms.certificates import IssueForm, RevokeForm
+from alignment.models.certificates import Certificate
+from alignment.selectors.certificate_page import (
+    certificate_found,
+    certificate_page,
+)
+from alignment.selectors.certificate_page import (
+    certificate_list as listed,
+)
+from alignment.services.certificates import certificate_issue, certificate_revoke
+from evaluation.selectors.runs import runs_open_to
+from labeling.access import permission_or_404
+from labeling.core.problems import InputProblem
+from labeling.models.people import User
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def certificate_list(request: HttpRequest) -> HttpResponse:
+    """Every certificate that the user may be told of, newest first."""
+    return render(request, "alignment/certificate_list.html", listed(user=request.user))
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def certificate_detail(request: HttpRequest, certificate_id: int) -> HttpResponse:
+    """One certificate, to read and to print."""
+    return _page(request, _found(request, certificate_id), RevokeForm())
+
+
+@permission_or_404("labeling.release_prompts")
+@require_POST
+def certificate_new(request: HttpRequest, run_id: int) -> HttpResponse:
+    """Issue a certificate on a run's report; what stands against it is said on the report's page."""
+    run = get_object_or_404(runs_open_to(request.user), pk=run_id)
+    form = IssueForm(request.POST)
+    if not form.is_valid():
+        named = "; ".join(f"{name}: {problems[0]}" for name, problems in form.errors.items())
+        return _refused(request, run_id, f"No certificate was issued: {named}")
+    split = form.cleaned_data["split"]
+    try:
+        row = certificate_issue(
+            run=run, split=split, days=form.cleaned_data["days"], by=cast(User, request.user)
+        )
+    except InputProblem as problem:
+        return _refused(request, run_id, f"No certificate was issued: {problem}", split)
+    messages.success(request, f"Certificate {row.pk} was issued.")
+    return redirect("alignment:certificate_detail", row.pk)
+
+
+@permission_or_404("labeling.release_prompts")
+@require_POST
+def certificate_revoked(request: HttpRequest, certificate_id: int) -> HttpResponse:
+    """Revoke it, with a reason."""
+    row, form = _found(request, certificate_id), RevokeForm(request.POST)
+    if form.is_valid():
+        try:
+            certificate_revoke(
+                certificate=row, reason=form.cleaned_data["reason"], by=cast(User, request.user)
+            )
+        except InputProblem as problem:
+            form.add_error("reason", str(problem))
+        else:
+            messages.success(request, f"Certificate {row.pk} was revoked.")
+            return redirect("alignment:certificate_detail", row.pk)
+    return _page(request, row, form)
+
+
+def _found(request: HttpRequest, pk: int) -> Certificate:
+    row = certificate_found(pk, user=request.user)
+    if row is None:
+        raise Http404
+    return row
+
+
+def _page(request: HttpRequest, row: Certificate, form: RevokeForm) -> HttpResponse:
+    return render(request, "alignment/certificate_detail.html", certificate_page(row) | {"form": form})
+
+
+def _refused(request: HttpRequest, run_id: int, words: str, split: str = "") -> HttpResponse:
+    messages.error(request, words)
+    return redirect(reverse("alignment:report_run", args=[run_id], query={"split": split} if split else {}))
