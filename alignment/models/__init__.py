@@ -1,5 +1,6 @@
-"""Tables of alignment reports, regression tests and suggested prompts; import from the submodules."""
+"""Tables of reports, regression tests, suggested prompts and misalignments; import from the submodules."""
 
+from alignment.models import misalignments as misalignments
 from alignment.models import regressions as regressions
 from alignment.models import reports as reports
 from alignment.models import suggestions as suggestions
