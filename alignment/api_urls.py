@@ -4,6 +4,7 @@ from django.urls import path
 
 from alignment.api import (
     criteria,
+    misalignments,
     policies,
     prompts,
     quality,
@@ -76,4 +77,10 @@ urlpatterns = [
     path("criteria/<str:key>/redesign/", redesigns.RedesignApi.as_view(), name="api_criterion_redesign"),
     path("criteria/<str:key>/lineage/", redesigns.LineageApi.as_view(), name="api_criterion_lineage"),
     path("assignments/<int:assignment_id>/reveal/", reveal.RevealApi.as_view(), name="api_reveal"),
+    path("misalignments/", misalignments.MisalignmentList.as_view(), name="api_misalignments"),
+    path(
+        "misalignments/<int:misalignment_id>/",
+        misalignments.MisalignmentDetail.as_view(),
+        name="api_misalignment",
+    ),
 ]

@@ -4,6 +4,7 @@ from django.urls import path
 
 from alignment.views import (
     criteria,
+    misalignments,
     policies,
     prompt_examples,
     prompts,
@@ -97,4 +98,8 @@ urlpatterns = [
     ),
     path("chats/<int:chat_id>/judged/", reports.chat_newest, name="chat_newest"),
     path("runs/<int:run_id>/chats/<int:chat_id>/", reports.chat, name="chat"),
+    path("misalignments/", misalignments.misalignment_list, name="misalignment_list"),
+    path(
+        "misalignments/<int:misalignment_id>/", misalignments.misalignment_detail, name="misalignment_detail"
+    ),
 ]

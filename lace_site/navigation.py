@@ -42,7 +42,10 @@ LABELLING: Entries = (
     ),
     ("Settings", "labeling:workspace", "labeling.manage_labeling", "labeling:workspace"),
 )
-REPORTS = tuple(f"alignment:{page}" for page in ("report", "disagreements", "knowledge_gaps", "cell", "chat"))
+REPORTS = tuple(
+    f"alignment:{page}"
+    for page in ("report", "disagreements", "knowledge_gaps", "misalignment", "cell", "chat")
+)
 ENTRIES: Entries = (
     ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),
     ("Chat sets", "labeling:set_list", "labeling.see_judge", "labeling:set"),

@@ -267,6 +267,18 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:report_set": LOOK,
     "alignment:disagreements": LOOK,
     "alignment:knowledge_gaps": LOOK,
+    "alignment:misalignment_list": (
+        get(AUTHORS),
+        get(AUTHORS, query={"state": "all", "item": "misalignment_id"}),
+    ),
+    "alignment:misalignment_detail": (get(AUTHORS), get(LEADS, misalignment_id="held_misalignment")),
+    "api_misalignments": (get(AUTHORS, query={"state": "all"}),),
+    "api_misalignment": (
+        get(AUTHORS),
+        Case(AUTHORS, "PATCH", {"revision": 0, "cause": "judge"}),
+        get(LEADS, misalignment_id="held_misalignment"),
+        Case(LEADS, "PATCH", {"revision": 0, "note": "So."}, {"misalignment_id": "held_misalignment"}),
+    ),
     "alignment:cell": LOOK,
     "alignment:chat_newest": LOOK,
     "alignment:chat": (

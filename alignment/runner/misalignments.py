@@ -7,11 +7,20 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, V
 from django.utils import timezone
 
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
-from alignment.selectors.misalignments import ANSWERED_ALIKE, counted_runs, labels_seq, people_answers
+from alignment.selectors.misalignments import (
+    ANSWERED_ALIKE,
+    counted_runs,
+    is_small,
+    labels_seq,
+    people_answers,
+    runs_waiting,
+)
 from alignment.selectors.newest import ANSWERED_OTHERWISE
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
 
+# Runs that one page looks through.
+AT_ONCE = 3
 _State, _Cause = Misalignment.State, Misalignment.Cause
 
 
@@ -60,8 +69,8 @@ def _insert(
 ) -> None:
     """INSERT … SELECT of these rows, with the `same` values in each; what is there already stays."""
     select, params = rows.order_by().query.sql_with_params()
-    quote = connection.ops.quote_name
-    columns = ", ".join(quote(model._meta.get_field(name).column) for name in (*names, *same))
+    quote, fields = connection.ops.quote_name, {field.name: field for field in model._meta.concrete_fields}
+    columns = ", ".join(quote(str(fields[name].column)) for name in (*names, *same))
     given = ", ".join(["%s"] * len(same))
     table = quote(model._meta.db_table)
     # NB: all of it is compiled by Django, or fixed above; values are parameters.
@@ -98,3 +107,11 @@ def _settle(run: Run, alike: QuerySet[Verdict]) -> None:
     newer = left.filter(Q(before=None) | Q(now=None) | Q(now__gte=F("before")))
     version = Subquery(by.values("prompt_version")[:1])
     newer.update(state=_State.CLOSED, closed_by_version=version, newest_run=run)
+
+
+def small_runs_refresh(*, run: str = "") -> None:
+    """Look through a few small runs that wait, or this one, when somebody opens the page."""
+    waiting = runs_waiting().filter(pk=run) if run else runs_waiting()
+    for one in waiting[:AT_ONCE]:
+        if is_small(one):
+            misalignments_refresh(one)
