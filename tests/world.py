@@ -11,7 +11,6 @@ from django.test import Client
 from django.utils import timezone
 
 from alignment.core.regression import Decision, Gate, regression_body
-from alignment.models.misalignments import Misalignment, Sighting
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.regressions import evidence_of
 from alignment.services.policies import policy_in_force
@@ -34,6 +33,7 @@ from labeling.services.consensus import consensus_refresh
 from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
+from tests.alignment.parting import stored_misalignment
 from tests.alignment.suggesting import stored_suggestion
 from tests.factories import make_chat, make_rater, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
@@ -141,8 +141,8 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
     notes = RaterNote.objects.filter(rater=other)
     run, lead = Run.objects.earliest("id"), users["lead"]
     return {
-        "misalignment_id": _misalignment(desk, run, chat, lead),
-        "held_misalignment": _misalignment(desk, run, desk.chats[3], lead),
+        "misalignment_id": stored_misalignment(desk.criteria[0], chat, run, by=lead, text=CANARY),
+        "held_misalignment": stored_misalignment(desk.criteria[0], desk.chats[3], run, by=lead, text=CANARY),
         "suggestion_id": stored_suggestion(desk.criteria[0], chat, run, by=lead, text=CANARY).pk,
         "job_id": desk.job.pk,
         "foreign_job": _foreign_job(desk).pk,
@@ -161,15 +161,6 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
         "token_id": ApiToken.objects.get(user=users["lead"]).pk,
         "foreign_token": _token(users["other"]).pk,
     }
-
-
-def _misalignment(desk: Desk, run: Run, chat: Any, owner: User) -> int:
-    """A triaged item."""
-    item = Misalignment(chat=chat, criterion=desk.criteria[0], newest_run=run, cause="judge", state="triaged")
-    item.note, item.owner = f"{CANARY}-triage", owner
-    item.save()
-    Sighting.objects.create(misalignment=item, run=run, human=True, judge=False)
-    return item.pk
 
 
 def _submitted(desk: Desk, rater: Rater, *, job: LabelingJob | None = None) -> Assignment:

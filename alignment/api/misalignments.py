@@ -116,7 +116,8 @@ class MisalignmentList(APIView):
         pages = MisalignmentPages()
         found = listed(only.of(misalignments_shown(user=user), user=user))
         items = pages.paginate_queryset(found, request, view=self) or []
-        return pages.get_paginated_response(MisalignmentOutput(misalignment_rows(items), many=True).data)
+        rows: Any = misalignment_rows(items)
+        return pages.get_paginated_response(MisalignmentOutput(rows, many=True).data)
 
 
 class MisalignmentDetail(APIView):

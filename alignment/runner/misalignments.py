@@ -109,7 +109,7 @@ def _settle(run: Run, alike: QuerySet[Verdict]) -> None:
     newer.update(state=_State.CLOSED, closed_by_version=version, newest_run=run)
 
 
-def small_runs_refresh(*, run: str = "") -> None:
+def small_runs_refresh(*, run: int = 0) -> None:
     """Look through a few small runs that wait, or this one, when somebody opens the page."""
     waiting = runs_waiting().filter(pk=run) if run else runs_waiting()
     for one in waiting[:AT_ONCE]:

@@ -25,14 +25,14 @@ NOBODY, ME = "nobody", "me"
 
 @dataclass(frozen=True, slots=True)
 class MisalignmentFilter:
-    """What the address asks for; '' is no filter, `state` '' all that are not closed."""
+    """What the address asks for; '' and 0 are no filter, `state` '' all that are not closed."""
 
     criterion: str = ""
     cause: str = ""
     state: str = ""
     owner: str = ""
-    run: str = ""
-    chat_set: str = ""
+    run: int = 0
+    chat_set: int = 0
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> "MisalignmentFilter":
@@ -165,5 +165,5 @@ def filter_choices(shown: QuerySet[Misalignment]) -> dict[str, Any]:
     }
 
 
-def _number(text: str) -> str:
-    return text if text.isascii() and text.isdigit() and len(text) < 18 else ""
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else 0

@@ -10,8 +10,8 @@ from alignment.core.similar import groups_of
 from alignment.models.misalignments import Misalignment, MisalignmentCount
 from alignment.runner.misalignments import misalignments_refresh
 from alignment.selectors.misalignment_causes import cause_rows
-from labeling.models.labels import LabelingJob
-from labeling.models.people import Role, User
+from labeling.models.labels import Assignment, LabelingJob
+from labeling.models.people import Rater, Role, User
 from tests.alignment.compared import HUMAN, JUDGE, SPLITS, Compared, add_chats, text_of
 from tests.factories import make_set, make_user
 
@@ -75,9 +75,6 @@ def test_who_labels_too_meets_nothing_of_a_run_with_a_chat_still_theirs(compared
     client = Client()
     client.force_login(both)
     assert client.get(API).json()["count"] == differing("dev", "train")
-    from labeling.models.labels import Assignment
-    from labeling.models.people import Rater
-
     rater = Rater.objects.create(name="both", user=both)
     job = LabelingJob.objects.create(name="Open", chat_set=compared.chat_set)
     job.raters.add(rater)
