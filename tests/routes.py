@@ -276,8 +276,6 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_misalignment": (
         get(AUTHORS),
         Case(AUTHORS, "PATCH", {"revision": 0, "cause": "judge"}),
-        get(LEADS, misalignment_id="held_misalignment"),
-        Case(LEADS, "PATCH", {"revision": 0, "note": "So."}, {"misalignment_id": "held_misalignment"}),
     ),
     "alignment:cell": LOOK,
     "alignment:chat_newest": LOOK,

@@ -17,8 +17,10 @@ from alignment.selectors.misalignment_list import (
     UNTRIAGED,
     MisalignmentFilter,
     MisalignmentRow,
+    closed_runs,
     listed,
     misalignment_rows,
+    misalignments_listed,
     misalignments_shown,
 )
 from alignment.services.misalignments import LONGEST, ChangedMeanwhile, Triage, misalignment_triage
@@ -114,7 +116,8 @@ class MisalignmentList(APIView):
         user = cast(User, request.user)
         only = MisalignmentFilter.read(request.query_params)
         pages = MisalignmentPages()
-        found = listed(only.of(misalignments_shown(user=user), user=user))
+        shown = misalignments_listed(user=user, without=closed_runs(user=user))
+        found = listed(only.of(shown, user=user))
         items = pages.paginate_queryset(found, request, view=self) or []
         rows: Any = misalignment_rows(items)
         return pages.get_paginated_response(MisalignmentOutput(rows, many=True).data)

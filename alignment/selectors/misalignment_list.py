@@ -10,8 +10,10 @@ from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
 
 from alignment.core.similar import groups_of
 from alignment.models.misalignments import Misalignment, Sighting
+from alignment.selectors.misalignments import counted_runs
 from alignment.selectors.partings import judge_said
-from evaluation.models.runs import Run, RunChat, Verdict
+from alignment.selectors.scope import Scope, own_chats
+from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
 from labeling.models.people import User
@@ -94,19 +96,29 @@ class MisalignmentGroup:
 
 
 def misalignments_shown(*, user: User | AnonymousUser) -> QuerySet[Misalignment]:
-    """Those that the user may read.
-
-    None on chats that are holdout in any set without the right to read them. Who labels, too, reads none of
-    a run that covers a chat still theirs to label: a list with that one left out would tell of it.
-    """
+    """Those that the user may read one by one: on chats that are shown to them."""
     rows = Misalignment.objects.all()
-    if not sees_every_chat(user=user):
-        rows = rows.filter(chat__in=chats_shown(user=user))
-    if labels_too(user=user):
-        covering = RunChat.objects.filter(chat__in=to_label(user=user)).values("run")
-        rows = rows.exclude(newest_run__in=covering).exclude(
-            pk__in=Sighting.objects.filter(run__in=covering).values("misalignment")
-        )
+    return rows if sees_every_chat(user=user) else rows.filter(chat__in=chats_shown(user=user))
+
+
+def closed_runs(*, user: User | AnonymousUser) -> list[int]:
+    """The runs of which who labels, too, gets no list.
+
+    So few of their chats are still to label that the report's figures less the list would tell of them.
+    """
+    if not labels_too(user=user):
+        return []
+    covering = counted_runs().filter(run_chats__chat__in=to_label(user=user)).distinct()
+    runs = covering.select_related("chat_set")
+    return [run.pk for run in runs if own_chats(Scope(run.chat_set, run), user=user).closed]
+
+
+def misalignments_listed(*, user: User | AnonymousUser, without: Sequence[int]) -> QuerySet[Misalignment]:
+    """Those that the user may read in lists and counts: none that the runs `without` have seen or settled."""
+    rows = misalignments_shown(user=user)
+    if without:
+        seen = Sighting.objects.filter(run__in=without).values("misalignment")
+        rows = rows.exclude(newest_run__in=without).exclude(pk__in=seen)
     return rows
 
 

@@ -14,16 +14,17 @@ from alignment.selectors.misalignment_item import misalignment_page
 from alignment.selectors.misalignment_list import (
     STATES,
     MisalignmentFilter,
+    closed_runs,
     filter_choices,
     grouped,
     listed,
     misalignment_rows,
+    misalignments_listed,
     misalignments_shown,
 )
 from alignment.selectors.misalignments import runs_waiting
 from labeling.access import permission_or_404
 from labeling.models.people import User
-from labeling.selectors.blind import labels_too
 
 PAGE = 50
 
@@ -34,7 +35,8 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
     """Items, grouped; the address filters them, and names the open one."""
     user, only = cast(User, request.user), MisalignmentFilter.read(request.GET.dict())
     small_runs_refresh(run=only.run)
-    shown = misalignments_shown(user=user)
+    closed = closed_runs(user=user)
+    shown = misalignments_listed(user=user, without=closed)
     page = Paginator(listed(only.of(shown, user=user)), PAGE).get_page(request.GET.get("page"))
     groups = grouped(misalignment_rows(list(page)))
     ids = {str(row.item.pk): row.item.pk for group in groups for row in group.rows}
@@ -47,7 +49,7 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
         "states": STATES.items(),
         "causes_offered": Misalignment.Cause.choices,
         "waiting": runs_waiting().count(),
-        "labels_too": labels_too(user=user),
+        "closed_runs": len(closed),
         "cause_rows": cause_rows(only.where(shown)),
         **filter_choices(shown),
     }

@@ -69,19 +69,37 @@ def test_an_author_meets_no_item_of_a_held_out_chat(compared: Compared, author: 
     assert shown == differing("dev", "train") - 1 < sum(row.total for row in counted)
 
 
-def test_who_labels_too_meets_nothing_of_a_run_with_a_chat_still_theirs(compared: Compared) -> None:
+def asked_of(user: User, compared: Compared, *places: int) -> None:
+    """A job that still asks the user for labels of these chats."""
+    rater = Rater.objects.create(name=user.username, user=user)
+    job = LabelingJob.objects.create(name="Open", chat_set=compared.chat_set)
+    job.raters.add(rater)
+    for n in places:
+        Assignment.objects.create(job=job, chat=compared.chat(n), slot=1, position=n)
+
+
+def test_who_labels_too_meets_no_item_of_a_chat_still_theirs(compared: Compared) -> None:
     misalignments_refresh(compared.run)
     both = make_user("both", Role.RATER, Role.AUTHOR)
     client = Client()
     client.force_login(both)
     assert client.get(API).json()["count"] == differing("dev", "train")
-    rater = Rater.objects.create(name="both", user=both)
-    job = LabelingJob.objects.create(name="Open", chat_set=compared.chat_set)
-    job.raters.add(rater)
-    Assignment.objects.create(job=job, chat=compared.chat(1), slot=1, position=1)
+    asked_of(both, compared, *(n for n in range(1, 41) if SPLITS[n % 4] == "dev"))
+    assert client.get(API).json()["count"] == differing("train")
+    item = item_on(5)
+    assert client.get(f"{LIST}{item.pk}/").status_code == 404
+    assert client.get(f"{API}{item.pk}/").status_code == triage(client, item, note="x").status_code == 404
+
+
+def test_who_labels_too_gets_no_list_from_which_a_few_chats_could_be_told(compared: Compared) -> None:
+    misalignments_refresh(compared.run)
+    both = make_user("both", Role.RATER, Role.AUTHOR)
+    client = Client()
+    client.force_login(both)
+    asked_of(both, compared, 5)
     assert client.get(API).json()["count"] == 0
     page = client.get(LIST)
-    assert page.context["cause_rows"] == [] and "still yours to label" in text_of(page)
+    assert page.context["cause_rows"] == [] and "nothing is listed of 1 run until" in text_of(page)
 
 
 @pytest.mark.parametrize(
