@@ -6,6 +6,7 @@ from alignment.api import (
     certificates,
     criteria,
     league,
+    misalignments,
     policies,
     prompts,
     quality,
@@ -93,4 +94,10 @@ urlpatterns = [
         name="api_certificate_revoke",
     ),
     path("assignments/<int:assignment_id>/reveal/", reveal.RevealApi.as_view(), name="api_reveal"),
+    path("misalignments/", misalignments.MisalignmentList.as_view(), name="api_misalignments"),
+    path(
+        "misalignments/<int:misalignment_id>/",
+        misalignments.MisalignmentDetail.as_view(),
+        name="api_misalignment",
+    ),
 ]

@@ -1,4 +1,4 @@
-"""Celery tasks of regression tests and suggested prompts."""
+"""Celery tasks of regression tests, suggested prompts and misalignments."""
 
 import logging
 from datetime import datetime
@@ -8,8 +8,10 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from alignment.models.suggestions import Suggestion
+from alignment.runner.misalignments import misalignments_refresh
 from alignment.runner.regressions import regression_advance, regressions_waiting
 from alignment.runner.suggestions import suggestion_work, suggestions_waiting
+from alignment.selectors.misalignments import runs_waiting
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS, broker_now
 
 log = logging.getLogger(__name__)
@@ -24,6 +26,17 @@ def gate() -> None:
         except Exception:
             # One test that cannot be decided must not hold up the others.
             log.exception("regression test %s could not be decided", test_id)
+
+
+@shared_task(name="alignment.tasks.misalignments")  # type: ignore[untyped-decorator]  # celery has no types
+def misalignments() -> None:
+    """Look finished runs through, and those on whose chats labels have changed."""
+    for run in runs_waiting():
+        try:
+            misalignments_refresh(run)
+        except Exception:
+            # One run that cannot be looked through must not hold up the others.
+            log.exception("run %s could not be looked through for misalignments", run.pk)
 
 
 @shared_task(  # type: ignore[untyped-decorator]  # celery has no types

@@ -6,6 +6,7 @@ from alignment.views import (
     certificates,
     criteria,
     league,
+    misalignments,
     policies,
     prompt_examples,
     prompts,
@@ -108,4 +109,8 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/certificate/", certificates.certificate_new, name="certificate_new"),
     path("chats/<int:chat_id>/judged/", reports.chat_newest, name="chat_newest"),
     path("runs/<int:run_id>/chats/<int:chat_id>/", reports.chat, name="chat"),
+    path("misalignments/", misalignments.misalignment_list, name="misalignment_list"),
+    path(
+        "misalignments/<int:misalignment_id>/", misalignments.misalignment_detail, name="misalignment_detail"
+    ),
 ]

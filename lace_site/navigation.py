@@ -44,7 +44,15 @@ LABELLING: Entries = (
 )
 REPORTS = tuple(
     f"alignment:{page}"
-    for page in ("report", "certificate", "disagreements", "knowledge_gaps", "cell", "chat")
+    for page in (
+        "report",
+        "certificate",
+        "disagreements",
+        "knowledge_gaps",
+        "misalignment",
+        "cell",
+        "chat",
+    )
 )
 ENTRIES: Entries = (
     ("Queue", "labeling:queue", "labeling.label_chats", "labeling:queue"),

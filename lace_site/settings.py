@@ -249,6 +249,7 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "evaluation.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
     "gate": {"task": "alignment.tasks.gate", "schedule": 5.0, "options": {"expires": 30}},
     "suggestions": {"task": "alignment.tasks.suggestions", "schedule": 5.0, "options": {"expires": 30}},
+    "misalignments": {"task": "alignment.tasks.misalignments", "schedule": 5.0, "options": {"expires": 30}},
 }
 # Nothing of the schedule is worth keeping over a restart.
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"

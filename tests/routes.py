@@ -272,6 +272,16 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     ),
     "alignment:disagreements": LOOK,
     "alignment:knowledge_gaps": LOOK,
+    "alignment:misalignment_list": (
+        get(AUTHORS),
+        get(AUTHORS, query={"state": "all", "item": "misalignment_id"}),
+    ),
+    "alignment:misalignment_detail": (get(AUTHORS), get(LEADS, misalignment_id="held_misalignment")),
+    "api_misalignments": (get(AUTHORS, query={"state": "all"}),),
+    "api_misalignment": (
+        get(AUTHORS),
+        Case(AUTHORS, "PATCH", {"revision": 0, "cause": "judge"}),
+    ),
     "alignment:cell": LOOK,
     "alignment:chat_newest": LOOK,
     "alignment:chat": (

@@ -34,6 +34,7 @@ from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
 from tests.alignment.certifying import stored_certificate
+from tests.alignment.parting import stored_misalignment
 from tests.alignment.suggesting import stored_suggestion
 from tests.factories import make_chat, make_rater, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
@@ -143,6 +144,8 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
     run, lead = Run.objects.earliest("id"), users["lead"]
     return {
         "certificate_id": stored_certificate(run, by=lead, split="dev").pk,
+        "misalignment_id": stored_misalignment(desk.criteria[0], chat, run, by=lead, text=CANARY),
+        "held_misalignment": stored_misalignment(desk.criteria[0], desk.chats[3], run, by=lead, text=CANARY),
         "suggestion_id": stored_suggestion(desk.criteria[0], chat, run, by=lead, text=CANARY).pk,
         "job_id": desk.job.pk,
         "foreign_job": _foreign_job(desk).pk,

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alignment', '0003_suggestions'),
+        ('alignment', '0004_misalignments'),
         ('evaluation', '0007_draft_ended'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -120,7 +120,7 @@ def _differing(one: Measured) -> QuerySet[Verdict]:
 def _chats(one: Measured, verdicts: Sequence[Verdict]) -> Iterable[PartedChat]:
     key = one.criterion.key
     pairs = [Pair(row.chat.external_id, key, not row.value, bool(row.value)) for row in verdicts]
-    people, judge = _people_said(one.criterion, pairs), _judge_said(verdicts)
+    people, judge = _people_said(one.criterion, pairs), judge_said(verdicts)
     for verdict, row in zip(verdicts, pair_rows(_scope(one), pairs, f"&split={one.split}"), strict=True):
         yield PartedChat(row, people.get(row.chat_id, ""), judge[verdict.pk])
 
@@ -133,7 +133,7 @@ def _people_said(criterion: Criterion, pairs: Sequence[Pair]) -> Words:
     return {chat: _short(said) for chat, value, said in rows if answers[chat] == value}
 
 
-def _judge_said(verdicts: Sequence[Verdict]) -> dict[int, str]:
+def judge_said(verdicts: Sequence[Verdict]) -> dict[int, str]:
     """The sentence that the formatter kept, else the rationale's beginning; by verdict id."""
     final = final_rationales(verdicts)
     return {row.pk: _short(row.explanation or row.rationale or final.get(row.pk, "")) for row in verdicts}

@@ -1,0 +1,84 @@
+"""Disagreements between people and the judge, kept until a later version settles them."""
+
+from django.db import models
+
+from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run
+from labeling.models.chats import Chat
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+
+class Misalignment(models.Model):
+    """A chat and criterion on which a finished run said otherwise than people, and what was made of it."""
+
+    class Cause(models.TextChoices):
+        JUDGE = "judge", "Judge wrong"
+        LABEL = "label", "Label wrong"
+        CRITERION = "criterion", "Criterion ambiguous"
+        KNOWLEDGE = "knowledge", "Knowledge missing"
+        INJECTION = "injection", "Prompt injection"
+        OTHER = "other", "Other"
+
+    class State(models.TextChoices):
+        OPEN = "open", "Open"
+        TRIAGED = "triaged", "Triaged"
+        CLOSED = "closed", "Closed"
+
+    chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    cause = models.CharField(max_length=9, choices=Cause.choices, blank=True, default="")
+    note = models.TextField(blank=True, default="")
+    owner = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    state = models.CharField(max_length=7, choices=State.choices, default=State.OPEN)
+    # The run that said the last word: it differed last, or it settled this one.
+    newest_run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
+    # Null while open, where a label settled it, and where the judge was imported.
+    closed_by_version = models.ForeignKey(
+        PromptVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    # It was closed once and differed again.
+    returned = models.BooleanField(default=False)
+    # Raised by each triage, so that two people do not overwrite each other unseen.
+    revision = models.PositiveIntegerField(default=0)
+    changed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    changed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["chat", "criterion"], name="misalignment_once")]
+        indexes = [models.Index(fields=["criterion", "state", "-id"], name="misalignment_listed")]
+
+    def __str__(self) -> str:
+        return f"Misalignment {self.pk}"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a later version, or a changed label, has settled it."""
+        return self.state == self.State.CLOSED
+
+
+class Sighting(models.Model):
+    """A run in which a misalignment was seen, with both answers."""
+
+    misalignment = models.ForeignKey(Misalignment, on_delete=models.PROTECT, related_name="sightings")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
+    human = models.BooleanField()
+    judge = models.BooleanField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["misalignment", "run"], name="sighting_once")]
+
+    def __str__(self) -> str:
+        return f"{self.misalignment_id} in run {self.run_id}"
+
+
+class MisalignmentCount(models.Model):
+    """A run was looked through for misalignments, with the labels as of `seq`."""
+
+    run = models.OneToOneField(Run, on_delete=models.PROTECT, related_name="+")
+    # The sum of all criteria's labels_seq; -1 where it is to be looked through again.
+    seq = models.BigIntegerField()
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"run {self.run_id} at {self.seq}"

@@ -1,0 +1,117 @@
+"""Looks finished runs through for misalignments: the database finds, closes and reopens them in one go."""
+
+from typing import Any
+
+from django.db import connection, models, transaction
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.utils import timezone
+
+from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
+from alignment.selectors.misalignments import (
+    ANSWERED_ALIKE,
+    counted_runs,
+    is_small,
+    labels_seq,
+    people_answers,
+    runs_waiting,
+)
+from alignment.selectors.newest import ANSWERED_OTHERWISE
+from evaluation.models.judges import JudgePrompt
+from evaluation.models.runs import Run, Verdict
+
+# Runs that one page looks through.
+AT_ONCE = 3
+_State, _Cause = Misalignment.State, Misalignment.Cause
+
+
+@transaction.atomic
+def misalignments_refresh(run: Run) -> None:
+    """Find what this finished run and people differ on, and close or reopen what it settles or brings back.
+
+    Doing it again changes nothing. A run whose word a newer one has had on a chat decides nothing there. The
+    number of queries does not depend on chats or verdicts, which never leave the database.
+    """
+    if not counted_runs().filter(pk=run.pk).exists():
+        raise ValueError(f"run {run.pk} does not count: only finished evaluations and imports do")
+    seq = labels_seq()
+    differing = people_answers(run).filter(ANSWERED_OTHERWISE)
+    _find(run, differing)
+    _reopen(run, differing)
+    _settle(run, people_answers(run).filter(ANSWERED_ALIKE))
+    later = MisalignmentCount.objects.filter(run__chat_set=run.chat_set_id, run__gt=run.pk)
+    later.update(seq=-1)  # a newer run may have settled what was only found now
+    looked = {"seq": seq, "at": timezone.now()}
+    MisalignmentCount.objects.update_or_create(run=run, defaults=looked)
+
+
+def _find(run: Run, differing: QuerySet[Verdict]) -> None:
+    """New items, and a sighting for each item of this run."""
+    _insert(
+        Misalignment,
+        differing.values_list("chat_id", "criterion_id"),
+        ("chat", "criterion"),
+        {"cause": "", "note": "", "state": _State.OPEN.value, "newest_run": run.pk}
+        | {"returned": False, "revision": 0},
+    )
+    same = Misalignment.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
+    people = Case(When(value=True, then=Value(False)), default=Value(True))
+    seen = differing.annotate(item=Subquery(same.values("pk")[:1]), said=people)
+    _insert(
+        Sighting,
+        seen.values_list("item", "said", "value"),
+        ("misalignment", "human", "judge"),
+        {"run": run.pk},
+    )
+
+
+def _insert(
+    model: type[models.Model], rows: QuerySet[Any, Any], names: tuple[str, ...], same: dict[str, Any]
+) -> None:
+    """INSERT … SELECT of these rows, with the `same` values in each; what is there already stays."""
+    select, params = rows.order_by().query.sql_with_params()
+    quote, fields = connection.ops.quote_name, {field.name: field for field in model._meta.concrete_fields}
+    columns = ", ".join(quote(str(fields[name].column)) for name in (*names, *same))
+    given = ", ".join(["%s"] * len(same))
+    table = quote(model._meta.db_table)
+    # NB: all of it is compiled by Django, or fixed above; values are parameters.
+    sql = f"INSERT INTO {table} ({columns}) SELECT f.*, {given} FROM ({select}) f WHERE true"  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(f"{sql} ON CONFLICT DO NOTHING", [*same.values(), *params])
+
+
+def _of(verdicts: QuerySet[Verdict]) -> Exists:
+    return Exists(verdicts.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion")))
+
+
+def _reopen(run: Run, differing: QuerySet[Verdict]) -> None:
+    """This run has the last word on these; those that were closed return with the triage they had."""
+    rows = Misalignment.objects.filter(_of(differing), newest_run__lte=run.pk)
+    back = Case(When(cause="", then=Value(_State.OPEN)), default=Value(_State.TRIAGED))
+    closed = rows.filter(state=_State.CLOSED)
+    closed.update(state=back, returned=True, closed_by_version=None, newest_run=run)
+    rows.filter(newest_run__lt=run.pk).update(newest_run=run)
+
+
+def _settle(run: Run, alike: QuerySet[Verdict]) -> None:
+    """Close where people's answer is the judge's by now, and where another judge says what they say."""
+    left = Misalignment.objects.exclude(state=_State.CLOSED)
+    mistaken = Case(When(cause__in=["", _Cause.JUDGE], then=Value(_Cause.LABEL)), default=F("cause"))
+    own = people_answers(OuterRef("newest_run")).filter(ANSWERED_ALIKE)
+    left.filter(_of(own)).update(state=_State.CLOSED, cause=mistaken, closed_by_version=None)
+    asked = JudgePrompt.objects.filter(criterion=OuterRef("criterion"))
+    before = asked.filter(judge=OuterRef("newest_run__judge")).values("prompt_version__number")
+    by = asked.filter(judge=run.judge_id)
+    left = left.filter(_of(alike), newest_run__lt=run.pk).exclude(newest_run__judge=run.judge_id)
+    left = left.annotate(before=Subquery(before[:1]), now=Subquery(by.values("prompt_version__number")[:1]))
+    # An older version's run may come later; it settles nothing. Imported judges have no versions.
+    newer = left.filter(Q(before=None) | Q(now=None) | Q(now__gte=F("before")))
+    version = Subquery(by.values("prompt_version")[:1])
+    newer.update(state=_State.CLOSED, closed_by_version=version, newest_run=run)
+
+
+def small_runs_refresh(*, run: int = 0) -> None:
+    """Look through a few small runs that wait, or this one, when somebody opens the page."""
+    waiting = runs_waiting().filter(pk=run) if run else runs_waiting()
+    for one in waiting[:AT_ONCE]:
+        if is_small(one):
+            misalignments_refresh(one)

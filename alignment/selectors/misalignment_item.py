@@ -1,0 +1,36 @@
+"""One misalignment beside its chat: labels, rationale, verdict, and the runs in which it was seen."""
+
+from typing import Any
+
+from alignment.models.misalignments import Misalignment
+from alignment.selectors.chat_page import voices
+from alignment.selectors.judged import how_judged
+from evaluation.models.runs import Verdict
+from evaluation.selectors.prompts import newest_versions
+from labeling.models.labels import Consensus
+
+
+def misalignment_page(item: Misalignment) -> dict[str, Any]:
+    """The template context; the number of queries does not depend on the chat."""
+    chat, criterion, run = item.chat, item.criterion, item.newest_run
+    verdict = Verdict.objects.filter(run=run, chat=chat, criterion=criterion).first()
+    version = newest_versions(criteria=[criterion])[criterion.pk]
+    people = Consensus.objects.filter(chat=chat, criterion=criterion).first()
+    focus = {
+        "criterion": {"key": criterion.key, "name": criterion.name, "passes_when": version.passes_when},
+        **voices(chat=chat, criterion_id=criterion.pk),
+        **how_judged(run, chat, verdict, criterion, version),
+    }
+    return {
+        "item": item,
+        "chat": chat,
+        "messages": chat.messages,
+        "criterion": criterion,
+        "version": version,
+        "human": people.state if people else "none",
+        "verdict": verdict,
+        "run": run,
+        "focus": focus,
+        "sightings": item.sightings.select_related("run__judge").order_by("-run"),
+        "causes": [(n, value, words) for n, (value, words) in enumerate(Misalignment.Cause.choices, 1)],
+    }

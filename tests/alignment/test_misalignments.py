@@ -1,0 +1,166 @@
+"""What people and judge differ on becomes an item: found, closed by what settles it, reopened on return."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
+from alignment.runner.misalignments import misalignments_refresh
+from alignment.selectors.misalignments import runs_waiting
+from alignment.tasks import misalignments
+from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run, Verdict
+from labeling.models.labels import Consensus
+from labeling.models.rubric import Criterion
+from tests.alignment.compared import HUMAN, JUDGE, Compared, add_chats
+from tests.alignment.prompted import a_version, run_of
+from tests.alignment.quality import polite
+
+pytestmark = pytest.mark.django_db
+
+
+def differing(to: int = 40) -> set[tuple[str, str]]:
+    return {(f"chat-{n}", key) for n in range(1, to + 1) for key in HUMAN if HUMAN[key](n) != JUDGE[key](n)}
+
+
+def stored(state: str = "") -> set[tuple[str, str]]:
+    rows = Misalignment.objects.filter(state=state) if state else Misalignment.objects.all()
+    return set(rows.values_list("chat__external_id", "criterion__key"))
+
+
+def on(chat: str) -> Misalignment:
+    return Misalignment.objects.get(criterion__key="polite", chat__external_id=chat)
+
+
+def people_say(chat: str, state: str) -> None:
+    """Their consensus changes, as by an adjudication."""
+    Consensus.objects.filter(chat__external_id=chat, criterion__key="polite").update(state=state)
+    Criterion.objects.filter(key="polite").update(labels_seq=1000)
+
+
+def rerun(compared: Compared, number: int, *wrong: str) -> Run:
+    """A finished run of this version of the prompt, wrong on these chats alone."""
+    version = PromptVersion.objects.filter(criterion=polite(), number=number).first()
+    run = run_of(version or a_version(polite()), compared.chat_set, wrong=10_000)
+    for row in Verdict.objects.filter(run=run, chat__external_id__in=wrong):
+        row.value = not row.value
+        row.save()
+    misalignments_refresh(run)
+    return run
+
+
+def test_every_disagreement_of_a_finished_run_is_an_item_with_its_sighting(compared: Compared) -> None:
+    misalignments_refresh(compared.run)
+    assert stored("open") == differing()
+    rows = Sighting.objects.values_list("misalignment__chat__external_id", "misalignment__criterion__key")
+    assert set(rows) == differing()
+    for one in Sighting.objects.select_related("misalignment__chat", "misalignment__criterion"):
+        n = int(one.misalignment.chat.external_id.removeprefix("chat-"))
+        key = one.misalignment.criterion.key
+        assert (one.human, one.judge) == (HUMAN[key](n), JUDGE[key](n))
+
+
+def test_looking_again_changes_nothing(compared: Compared) -> None:
+    misalignments_refresh(compared.run)
+    before = (
+        list(Misalignment.objects.order_by("pk").values()),
+        list(Sighting.objects.order_by("pk").values()),
+    )
+    misalignments_refresh(compared.run)
+    after = list(Misalignment.objects.order_by("pk").values()), list(Sighting.objects.order_by("pk").values())
+    assert before == after
+
+
+def test_the_queries_do_not_grow_with_the_chats(compared: Compared) -> None:
+    with CaptureQueriesContext(connection) as few:
+        misalignments_refresh(compared.run)
+    add_chats(compared, to=200)
+    with CaptureQueriesContext(connection) as many:
+        misalignments_refresh(compared.run)
+    assert stored() == differing(200)
+    assert len(many) <= len(few) <= 18
+
+
+def test_the_version_that_settles_it_closes_it_and_a_later_run_reopens_it_with_its_triage(
+    compared: Compared,
+) -> None:
+    first = rerun(compared, 0, "chat-1", "chat-2")
+    Misalignment.objects.filter(chat__external_id="chat-1").update(cause="judge", state="triaged", note="So.")
+    second = rerun(compared, 0, "chat-2")
+    closed = on("chat-1")
+    assert (closed.state, closed.newest_run) == ("closed", second)
+    assert closed.closed_by_version is not None and closed.closed_by_version.number == 2
+    assert on("chat-2").state == "open"
+    third = rerun(compared, 0, "chat-1")
+    returned = on("chat-1")
+    assert (returned.state, returned.cause, returned.note) == ("triaged", "judge", "So.")
+    assert returned.returned and returned.closed_by_version is None
+    assert [row.run for row in returned.sightings.order_by("run")] == [first, third]
+    assert on("chat-2").closed_by_version.number == 3  # type: ignore[union-attr]
+
+
+def test_the_same_judge_and_an_older_version_settle_nothing(compared: Compared) -> None:
+    rerun(compared, 0)
+    rerun(compared, 0, "chat-1")
+    rerun(compared, 2)  # asked again, it happens to agree
+    rerun(compared, 1)
+    assert on("chat-1").state == "open"
+
+
+def test_a_label_that_people_change_to_the_judges_answer_closes_it(compared: Compared) -> None:
+    misalignments_refresh(compared.run)
+    item = on("chat-5")
+    Misalignment.objects.filter(pk=on("chat-10").pk).update(cause="criterion", state="triaged")
+    for chat, judge in (("chat-5", JUDGE["polite"](5)), ("chat-10", JUDGE["polite"](10))):
+        people_say(chat, str(judge).lower())
+    misalignments_refresh(compared.run)
+    item = on("chat-5")
+    assert (item.state, item.cause, item.closed_by_version) == ("closed", "label", None)
+    assert (on("chat-10").state, on("chat-10").cause) == ("closed", "criterion")  # what a person said stays
+    people_say("chat-5", str(HUMAN["polite"](5)).lower())
+    misalignments_refresh(compared.run)
+    assert on("chat-5").state == "triaged" and on("chat-5").returned
+
+
+def test_a_label_change_settles_what_only_an_older_run_had_seen(compared: Compared) -> None:
+    misalignments_refresh(compared.run)
+    people_say("chat-5", str(JUDGE["polite"](5)).lower())
+    newest = run_of(a_version(polite()), compared.chat_set)
+    Verdict.objects.filter(run=newest, chat__external_id="chat-5").delete()
+    misalignments_refresh(newest)
+    assert (on("chat-5").state, on("chat-5").cause) == ("closed", "label")
+
+
+def test_an_older_run_does_not_overrule_a_newer_one(compared: Compared) -> None:
+    misalignments_refresh(compared.run)
+    newer = rerun(compared, 0)
+    assert {chat for chat, key in stored("closed") if key == "polite"}
+    misalignments_refresh(compared.run)
+    assert not {chat for chat, key in stored("open") if key == "polite"}
+    assert on("chat-5").newest_run == newer
+
+
+def test_the_clock_looks_through_what_waits_and_again_when_labels_change(compared: Compared) -> None:
+    misalignments()
+    assert stored() == differing()
+    assert not runs_waiting().exists()
+    people_say("chat-5", str(JUDGE["polite"](5)).lower())
+    assert not runs_waiting().exists()  # not for each label at once
+    MisalignmentCount.objects.update(at="2026-01-01T00:00:00Z")
+    misalignments()
+    assert on("chat-5").state == "closed"
+
+
+@pytest.mark.parametrize("purpose", ["try", "regression", "confirm", "noise"])
+def test_tries_and_tests_are_not_counted(compared: Compared, purpose: str) -> None:
+    Run.objects.update(purpose=purpose)
+    misalignments()
+    assert not Misalignment.objects.exists()
+    with pytest.raises(ValueError, match="does not count"):
+        misalignments_refresh(compared.run)
+
+
+def test_a_run_that_goes_on_is_not_counted(compared: Compared) -> None:
+    Run.objects.update(state="running")
+    misalignments()
+    assert not Misalignment.objects.exists()
