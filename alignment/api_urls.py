@@ -4,6 +4,7 @@ from django.urls import path
 
 from alignment.api import (
     criteria,
+    label_plan,
     policies,
     prompts,
     quality,
@@ -32,6 +33,8 @@ urlpatterns = [
         name="api_prompt_restore",
     ),
     path("runs/<int:run_id>/alignment_report/", reports.RunReport.as_view(), name="api_run_report"),
+    path("runs/<int:run_id>/label_plan/", label_plan.LabelPlan.as_view(), name="api_label_plan"),
+    path("runs/<int:run_id>/label_draws/", label_plan.LabelDraws.as_view(), name="api_label_draws"),
     path("sets/<int:set_id>/alignment_report/", reports.SetReport.as_view(), name="api_set_report"),
     path("regressions/", regressions.RegressionList.as_view(), name="api_regressions"),
     path("regressions/estimate/", regressions.RegressionEstimate.as_view(), name="api_regression_estimate"),

@@ -4,6 +4,7 @@ from django.urls import path
 
 from alignment.views import (
     criteria,
+    label_plan,
     policies,
     prompt_examples,
     prompts,
@@ -74,6 +75,12 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),
     path("reports/runs/<int:run_id>/disagreements/", reports.disagreements, name="disagreements"),
     path("reports/runs/<int:run_id>/knowledge-gaps/", reports.gaps, name="knowledge_gaps"),
+    path("reports/runs/<int:run_id>/labels/", label_plan.label_plan, name="label_plan"),
+    path(
+        "reports/runs/<int:run_id>/labels/estimate/",
+        label_plan.label_draw_estimate,
+        name="label_draw_estimate",
+    ),
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
     path("regressions/", regressions.regression_list, name="regression_list"),

@@ -15,9 +15,11 @@ from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, r
 from tests.cases import (
     ADMIN,
     ANSWER,
+    API_DRAW,
     API_TEST,
     AUTHORS,
     DECISION,
+    DRAW,
     GUIDELINE,
     JOB,
     LEADS,
@@ -265,6 +267,12 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "alignment:report_list": LOOK,
     "alignment:report_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "alignment:report_set": LOOK,
+    "alignment:label_plan": (
+        get(LEADS),
+        get(LEADS, query={"criterion": "key", "split": "dev"}),
+        post(LEADS, DRAW, says=200),  # refused: every chat has labels
+    ),
+    "alignment:label_draw_estimate": (get(LEADS), get(LEADS, query={"criteria": "key"})),
     "alignment:disagreements": LOOK,
     "alignment:knowledge_gaps": LOOK,
     "alignment:cell": LOOK,
@@ -282,6 +290,8 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_prompt_try": (get(LEADS, run_id="try_id"), get(NOBODY)),
     "api_run_report": LOOK,
     "api_set_report": LOOK,
+    "api_label_plan": (get(LEADS),),
+    "api_label_draws": (post(LEADS, API_DRAW, says=400),),
     # ---- quality of labels
     "quality:list": (get(LEADS),),
     "quality:overview": (get(LEADS),),
