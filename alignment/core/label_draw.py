@@ -87,7 +87,7 @@ def _shared_out(
     strata: Sequence[Stratum], n: int, *, kind: bool, rule: AllocationRule, minimum: int
 ) -> list[int]:
     sizes = [stratum.size for stratum in strata]
-    what = "that the judge calls False" if kind else "that it does not call False"
+    what = "that the judge calls False" if kind else "that the judge does not call False"
     if n > sum(sizes):
         raise AllocationError(f"{n:,} chats {what} were asked for, and there are {sum(sizes):,}")
     if n == 0:

@@ -224,6 +224,11 @@ def _sizes(wish: DrawWish, plans: Sequence[CriterionPlan], frame: Frame, availab
     if wish.chats is None:
         suspect = fitting.suspect if wish.suspect is None else wish.suspect
         return _checked(suspect, min(fitting.other, MOST - suspect))
+    if wish.chats > (total := available.suspect + available.other):
+        raise InputProblem(
+            f"{wish.chats:,} chats were asked for, and there are {total:,} without a label"
+            " that no open job asks for"
+        )
     suspect = min(fitting.suspect, wish.chats) if wish.suspect is None else wish.suspect
     if suspect > wish.chats:
         raise InputProblem(f"{suspect:,} of the chats cannot be judged False: only {wish.chats:,} are drawn")

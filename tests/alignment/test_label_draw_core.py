@@ -32,7 +32,7 @@ def test_a_minimum_of_each_topic_is_kept_where_there_are_so_many() -> None:
     ("chats", "suspect", "minimum", "message"),
     [
         (20, 15, 0, "15 chats that the judge calls False were asked for, and there are 14"),
-        (50, 0, 0, "50 chats that it does not call False were asked for, and there are 40"),
+        (50, 0, 0, "50 chats that the judge does not call False were asked for, and there are 40"),
         (9, 3, 3, "3 of each topic are 6 chats that the judge calls False, more than 3"),
     ],
 )
