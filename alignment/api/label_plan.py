@@ -220,6 +220,7 @@ def _preview_body(preview: DrawPreview, *, topics: bool) -> dict[str, Any]:
         "chats": preview.chats,
         "judge_false": preview.suspect,
         "available": {"judge_false": preview.available.suspect, "others": preview.available.other},
+        "left_out": preview.left_out,
         "criteria": [
             {
                 "key": row.criterion.key,

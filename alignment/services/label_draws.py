@@ -81,6 +81,11 @@ class DrawPreview:
         return sum(share.n for share in self.shares if share.stratum.suspect)
 
     @property
+    def left_out(self) -> int:
+        """Chats of strata that give none: they have no chance to be drawn."""
+        return sum(share.stratum.size for share in self.shares if not share.n)
+
+    @property
     def reaches(self) -> bool:
         """Whether as much is expected as every criterion misses."""
         return all(row.reaches for row in self.outlook)
@@ -189,11 +194,11 @@ def _planned(wish: DrawWish, by: User) -> tuple[Frame, DrawPreview]:
     plans = [plan for plan in criterion_plans(wish.scope) if plan.criterion.key in keys]
     frame = label_frame(wish.scope, criteria=wish.criteria, user=by, topics=wish.topics)
     available = Sizes(frame.size(suspect=True), frame.size(suspect=False))
-    sizes = _sizes(wish, plans, frame, available)
     if not available.suspect + available.other:
         raise InputProblem(
             "no chat is left to draw: each has a label on these criteria, or an open job asks for it"
         )
+    sizes = _sizes(wish, plans, frame, available)
     if not sizes.suspect + sizes.other:
         raise InputProblem("no label is missing for a badge: say how many chats to draw")
     try:

@@ -9,7 +9,7 @@ from alignment.selectors.scope import Scope
 from alignment.services.label_draws import DrawWish, draw_source, label_draw, label_draw_preview
 from labeling.core.allocation import AllocationRule
 from labeling.core.problems import InputProblem
-from labeling.models.chats import Chat, ChatSet, ChatSetMember
+from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Consensus, Label, LabelRevision
 from labeling.models.people import AuditEvent, Role, User
 from labeling.models.rubric import Criterion
@@ -200,6 +200,13 @@ def test_queries_do_not_grow_with_the_chats(bare: Compared, lead_user: User) -> 
     strip(bare, range(9, 401))
     queries("warm again")
     assert queries("many") == few
+
+
+def test_a_preview_counts_the_chats_without_a_chance(bare: Compared, lead_user: User) -> None:
+    Chat.objects.filter(pk=bare.chat(40).pk).update(topic=Topic.objects.create(key="refund", name="Refund"))
+    preview = label_draw_preview(wish_of(bare, chats=4, suspect=2), by=lead_user)
+    assert preview.left_out == 1
+    assert label_draw_preview(wish_of(bare, chats=4, suspect=2, minimum=1), by=lead_user).left_out == 0
 
 
 def test_topics_can_be_chosen_and_shared_equally(bare: Compared, lead_user: User) -> None:
