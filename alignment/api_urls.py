@@ -5,6 +5,7 @@ from django.urls import path
 from alignment.api import (
     certificates,
     criteria,
+    label_plan,
     league,
     misalignments,
     policies,
@@ -35,6 +36,8 @@ urlpatterns = [
         name="api_prompt_restore",
     ),
     path("runs/<int:run_id>/alignment_report/", reports.RunReport.as_view(), name="api_run_report"),
+    path("runs/<int:run_id>/label_plan/", label_plan.LabelPlan.as_view(), name="api_label_plan"),
+    path("runs/<int:run_id>/label_draws/", label_plan.LabelDraws.as_view(), name="api_label_draws"),
     path("sets/<int:set_id>/alignment_report/", reports.SetReport.as_view(), name="api_set_report"),
     path("sets/<int:set_id>/league/", league.SetLeague.as_view(), name="api_set_league"),
     path("sets/<int:set_id>/league.csv", league.SetLeagueTable.as_view(), name="api_set_league_csv"),

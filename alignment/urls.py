@@ -5,6 +5,7 @@ from django.urls import path
 from alignment.views import (
     certificates,
     criteria,
+    label_plan,
     league,
     misalignments,
     policies,
@@ -77,6 +78,12 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),
     path("reports/runs/<int:run_id>/disagreements/", reports.disagreements, name="disagreements"),
     path("reports/runs/<int:run_id>/knowledge-gaps/", reports.gaps, name="knowledge_gaps"),
+    path("reports/runs/<int:run_id>/labels/", label_plan.label_plan, name="label_plan"),
+    path(
+        "reports/runs/<int:run_id>/labels/estimate/",
+        label_plan.label_draw_estimate,
+        name="label_draw_estimate",
+    ),
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
     path("reports/sets/<int:set_id>/league/", league.league, name="league"),

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
 
+from tests.alignment.routes import ROUTES_OF_REPORTS
 from tests.cases import (
     ADMIN,
     ANSWER,
@@ -43,6 +44,7 @@ from tests.cases import (
 )
 
 ROUTES: dict[str, tuple[Case, ...]] = {
+    **ROUTES_OF_REPORTS,
     # ---- site
     "home": (get(SIGNED_IN),),
     "login": (get(PEOPLE),),
@@ -261,54 +263,12 @@ ROUTES: dict[str, tuple[Case, ...]] = {
     "api_run_pause": (post(LEADS, says=409),),  # it is done
     "api_run_resume": (post(LEADS, run_id="paused_run"),),
     "api_run_cancel": (post(LEADS, run_id="paused_run"),),
-    # ---- alignment
-    "alignment:report_list": LOOK,
-    "alignment:report_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
-    "alignment:report_set": LOOK,
-    "alignment:league": (
-        get(AUTHORS),
-        get(AUTHORS, query={"run": "run_id"}),
-        get(NOBODY, query={"run": "paused_run"}),
-    ),
-    "alignment:disagreements": LOOK,
-    "alignment:knowledge_gaps": LOOK,
-    "alignment:misalignment_list": (
-        get(AUTHORS),
-        get(AUTHORS, query={"state": "all", "item": "misalignment_id"}),
-    ),
-    "alignment:misalignment_detail": (get(AUTHORS), get(LEADS, misalignment_id="held_misalignment")),
-    "api_misalignments": (get(AUTHORS, query={"state": "all"}),),
-    "api_misalignment": (
-        get(AUTHORS),
-        Case(AUTHORS, "PATCH", {"revision": 0, "cause": "judge"}),
-    ),
-    "alignment:cell": LOOK,
-    "alignment:chat_newest": LOOK,
-    "alignment:chat": (
-        get(AUTHORS),
-        get(LEADS, chat_id="holdout_chat"),
-        get(LEADS, run_id="try_id"),
-    ),
     "api_prompt_preview": (post(AUTHORS, {"chat": "chat-2"}, says=200),),
     "api_prompt_tries": (
         post(AUTHORS, {"what": "chat", "chat": "chat-2"}, says=202),
         post(AUTHORS, {"what": "chat", "chat": "chat-4"}, says=400),  # the holdout
     ),
     "api_prompt_try": (get(LEADS, run_id="try_id"), get(NOBODY)),
-    "api_run_report": LOOK,
-    "api_set_report": LOOK,
-    "api_set_league": LOOK,
-    "api_set_league_csv": LOOK,
-    # ---- certificates
-    "alignment:certificate_list": LOOK,
-    "alignment:certificate_detail": LOOK,
-    "alignment:certificate_new": (post(LEADS, {"days": 90}),),
-    "alignment:certificate_revoke": (post(LEADS, {"reason": "No longer."}),),
-    "api_certificates": (get(AUTHORS), post(LEADS, {"run": "run_id", "split": "dev"}, says=409)),
-    "api_certificate": LOOK,
-    "api_certificate_revoke": (post(LEADS, {"reason": "No longer."}),),
-    "api_certificate_verify": (post(AUTHORS, {"body": {}, "signature": "none"}, says=200),),
-    "api_certificate_keys": LOOK,
     # ---- quality of labels
     "quality:list": (get(LEADS),),
     "quality:overview": (get(LEADS),),

@@ -1,4 +1,4 @@
-"""Tables of reports, certificates, misalignments, tests of versions and suggestions; import from the submodules."""
+"""Tables of reports, certificates, misalignments, tests and suggestions; import from the submodules."""
 
 from alignment.models import certificates as certificates
 from alignment.models import misalignments as misalignments

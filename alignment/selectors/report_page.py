@@ -9,7 +9,9 @@ from django.db.models import Exists, OuterRef
 from django.urls import reverse
 from django.utils.text import capfirst
 
+from alignment.core.label_planning import missing_labels
 from alignment.core.regression.topics import FEWEST
+from alignment.core.status import Status
 from alignment.selectors.answers import rater_kinds, raters_in
 from alignment.selectors.engine_page import engine_parts
 from alignment.selectors.knowledge_gaps import knowledge_mode
@@ -50,6 +52,7 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
         "disagreements_url": _disagreements_url(scope),
         "gaps_url": _gaps_url(scope),
         "league_url": reverse("alignment:league", args=[scope.chat_set.pk]) if scope.chat_set else "",
+        "plan_url": _plan_url(scope),
     }
 
 
@@ -139,9 +142,20 @@ def _criteria(report: Mapping[str, Any], scope: Scope) -> list[dict[str, Any]]:
             "url": reverse("alignment:criterion_detail", args=[entry["key"]]),
             "texts_url": reverse("labeling:criterion_text", args=[entry["key"]]),
             "cells": _cells(entry["key"], scope),
+            "next_step": _next_step(entry),
+            "plan_url": _plan_url(scope, entry["key"]),
         }
         for entry in report["criteria"]
     ]
+
+
+def _next_step(entry: Mapping[str, Any]) -> str:
+    """The labels that a status misses, in words; '' where there are enough."""
+    if entry["status"] != Status.NOT_ENOUGH_LABELS:
+        return ""
+    true = entry["human_true"]
+    least = {"minimum_true": POLICY.minimum_true, "minimum_false": POLICY.minimum_false}
+    return missing_labels(true=true, false=entry["n"] - true, **least)
 
 
 def _cells(key: str, scope: Scope) -> dict[str, str]:
@@ -206,6 +220,14 @@ def _gaps_url(scope: Scope) -> str:
     if scope.run is None or not knowledge_mode(scope.run):
         return ""
     return reverse("alignment:knowledge_gaps", args=[scope.run.pk]) + scope_query(scope)
+
+
+def _plan_url(scope: Scope, key: str = "") -> str:
+    """Where labels are planned: on the chats of a set, with one criterion in full."""
+    if scope.run is None or scope.run.chat_set_id is None:
+        return ""
+    query = {name: value for name, value in (("criterion", key), ("split", scope.split)) if value}
+    return reverse("alignment:label_plan", args=[scope.run.pk], query=query)
 
 
 def _export_url(scope: Scope) -> str:

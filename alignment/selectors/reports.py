@@ -17,7 +17,7 @@ from alignment.selectors.scope import Scope
 from labeling.models.rubric import Criterion, CriterionVersion
 
 SEED = 20_260_101
-BODY_VERSION = 4
+BODY_VERSION = 5
 POLICY = StatusPolicy()
 
 

@@ -1,0 +1,35 @@
+"""How many more labels a decision needs, of which answer, and what a draw of chats may bring."""
+
+from .expected import (
+    Expected,
+    Seen,
+    Shares,
+    Sizes,
+    Wanted,
+    chats_for,
+    draw_words,
+    expected_false,
+    first_sizes,
+    shares_of,
+)
+from .needs import Asked, Decision, LabelCounts, Need, Part, missing_labels, needs
+
+__all__ = [
+    "Asked",
+    "Decision",
+    "Expected",
+    "LabelCounts",
+    "Need",
+    "Part",
+    "Seen",
+    "Shares",
+    "Sizes",
+    "Wanted",
+    "chats_for",
+    "draw_words",
+    "expected_false",
+    "first_sizes",
+    "missing_labels",
+    "needs",
+    "shares_of",
+]

@@ -1,0 +1,146 @@
+"""Planning labels: what each decision still needs, and a draw of chats that brings it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from alignment.forms.label_draws import DrawForm, some_seed
+from alignment.selectors.label_plan import CriterionPlan, criterion_plans, topic_labels
+from alignment.selectors.report_page import notices, scope_query, select_filter
+from alignment.selectors.scope import Scope
+from alignment.services.label_draws import label_draw, label_draw_preview
+from alignment.views.reports import run_and_scope
+from labeling.access import permission_or_404
+from labeling.core.problems import InputProblem
+from labeling.models.chats import ChatSet, Split
+from labeling.models.people import User
+from labeling.selectors.blind import labels_too
+from labeling.services.chat_sets import NAME_LIMIT
+
+MANAGES = permission_or_404("labeling.manage_labeling")
+SEES = permission_or_404("labeling.see_judge")
+
+
+@SEES
+@MANAGES
+@require_http_methods(["GET", "POST"])
+def label_plan(request: HttpRequest, run_id: int) -> HttpResponse:
+    """The needs of every criterion, `?criterion=` in full; POST draws a set."""
+    scope = _scope(request, run_id)
+    user = cast(User, request.user)
+    plans = criterion_plans(scope)
+    focus = _focus(request, plans)
+    topics = topic_labels(scope, criteria=[focus.criterion], user=user)
+    if request.method != "POST":
+        form = DrawForm(initial=_offered(scope, focus), scope=scope, topics=topics)
+    else:
+        form = DrawForm(request.POST, scope=scope, topics=topics)
+        if form.is_valid() and (drawn := _drawn(request, form, user)):
+            query = {"criterion": focus.criterion.key, "drawn": drawn.pk} | _split(scope)
+            return redirect(reverse("alignment:label_plan", args=[run_id], query=query))
+    context = {
+        "scope": scope,
+        "run": scope.run,
+        "plans": plans,
+        "focus": focus,
+        "lacking": sum(not plan.badge.met for plan in plans),
+        "topics": topics,
+        "form": form,
+        "drawn": _made(request, scope),
+        "filters": _filters(scope, plans, focus),
+        "report_url": reverse("alignment:report_run", args=[run_id]) + scope_query(scope),
+        "split_query": scope_query(scope),
+        "labels_too": labels_too(user=user),
+        "notices": notices(scope),
+    }
+    return render(request, "alignment/label_plan.html", context)
+
+
+@SEES
+@MANAGES
+@require_safe
+def label_draw_estimate(request: HttpRequest, run_id: int) -> HttpResponse:
+    """What the draw in the form would take and may bring: the part of the page beside it."""
+    scope, user = _scope(request, run_id), cast(User, request.user)
+    topics = topic_labels(scope, criteria=scope.criteria, user=user)
+    form = DrawForm(request.GET, scope=scope, topics=topics)
+    context: dict[str, Any] = {"form": form, "labels_too": labels_too(user=user)}
+    if form.is_valid():
+        try:
+            context["preview"] = label_draw_preview(form.wish(by=user), by=user)
+        except InputProblem as problem:
+            context["problem"] = str(problem)
+    return render(request, "alignment/_label_preview.html", context)
+
+
+def _scope(request: HttpRequest, run_id: int) -> Scope:
+    """Against the consensus. Only a run over a set can be drawn from."""
+    run, scope = run_and_scope(request, run_id)
+    if run.chat_set_id is None or not scope.criteria:
+        raise Http404
+    return replace(scope, against="consensus")
+
+
+def _focus(request: HttpRequest, plans: Sequence[CriterionPlan]) -> CriterionPlan:
+    """The criterion asked for; else the first that lacks labels, else the first."""
+    key = request.GET.get("criterion")
+    if not key:
+        return next((plan for plan in plans if not plan.badge.met), plans[0])
+    found = next((plan for plan in plans if plan.criterion.key == key), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _offered(scope: Scope, focus: CriterionPlan) -> dict[str, Any]:
+    return {"criteria": [focus.criterion.key], "name": _name(scope), "seed": some_seed(), "minimum": 0}
+
+
+def _name(scope: Scope) -> str:
+    """A free name that says nothing of the judge."""
+    of = scope.chat_set.name if scope.chat_set else ""
+    stem = f"{of[: NAME_LIMIT - 30]}, sample of {timezone.localdate():%-d %b %Y}"
+    taken = set(ChatSet.objects.filter(name__startswith=stem).values_list("name", flat=True))
+    names = (stem if number == 1 else f"{stem} ({number})" for number in range(1, len(taken) + 2))
+    return next(name for name in names if name not in taken)
+
+
+def _drawn(request: HttpRequest, form: DrawForm, user: User) -> ChatSet | None:
+    """Draw; what the service refuses becomes an error of the form."""
+    try:
+        made = label_draw(form.wish(by=user), by=user)
+    except InputProblem as problem:
+        form.add_error(None, str(problem))
+        return None
+    if made.again:
+        messages.info(request, "This form had drawn its chats already: no second set was made.")
+    return made.chat_set
+
+
+def _made(request: HttpRequest, scope: Scope) -> ChatSet | None:
+    """The set that was drawn just now."""
+    given = request.GET.get("drawn", "")
+    if not (given.isascii() and given.isdecimal() and len(given) < 19):
+        return None
+    run = scope.run.pk if scope.run else None
+    return ChatSet.objects.filter(pk=int(given), sampling__run=run).first()
+
+
+def _split(scope: Scope) -> dict[str, str]:
+    return {"split": scope.split} if scope.split else {}
+
+
+def _filters(scope: Scope, plans: Sequence[CriterionPlan], focus: CriterionPlan) -> list[dict[str, Any]]:
+    criteria = [(plan.criterion.key, plan.criterion.name) for plan in plans]
+    splits = [("", "all"), *((value, value) for value in Split.values)]
+    return [
+        select_filter("criterion", "Criterion", criteria, focus.criterion.key),
+        select_filter("split", "Split", splits, scope.split),
+    ]

@@ -1,0 +1,56 @@
+"""Routes of alignment reports and what follows from them, and who may use them."""
+
+from tests.cases import API_DRAW, AUTHORS, DRAW, LEADS, LOOK, NOBODY, Case, get, post
+
+ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
+    # ---- reports
+    "alignment:report_list": LOOK,
+    "alignment:report_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
+    "alignment:report_set": LOOK,
+    "alignment:league": (
+        get(AUTHORS),
+        get(AUTHORS, query={"run": "run_id"}),
+        get(NOBODY, query={"run": "paused_run"}),
+    ),
+    "alignment:label_plan": (
+        get(LEADS),
+        get(LEADS, query={"criterion": "key", "split": "dev"}),
+        post(LEADS, DRAW, says=200),  # refused: every chat has labels
+    ),
+    "alignment:label_draw_estimate": (get(LEADS), get(LEADS, query={"criteria": "key"})),
+    "alignment:disagreements": LOOK,
+    "alignment:knowledge_gaps": LOOK,
+    "alignment:misalignment_list": (
+        get(AUTHORS),
+        get(AUTHORS, query={"state": "all", "item": "misalignment_id"}),
+    ),
+    "alignment:misalignment_detail": (get(AUTHORS), get(LEADS, misalignment_id="held_misalignment")),
+    "api_misalignments": (get(AUTHORS, query={"state": "all"}),),
+    "api_misalignment": (
+        get(AUTHORS),
+        Case(AUTHORS, "PATCH", {"revision": 0, "cause": "judge"}),
+    ),
+    "alignment:cell": LOOK,
+    "alignment:chat_newest": LOOK,
+    "alignment:chat": (
+        get(AUTHORS),
+        get(LEADS, chat_id="holdout_chat"),
+        get(LEADS, run_id="try_id"),
+    ),
+    "api_run_report": LOOK,
+    "api_set_report": LOOK,
+    "api_label_plan": (get(LEADS),),
+    "api_label_draws": (post(LEADS, API_DRAW, says=400),),
+    "api_set_league": LOOK,
+    "api_set_league_csv": LOOK,
+    # ---- certificates
+    "alignment:certificate_list": LOOK,
+    "alignment:certificate_detail": LOOK,
+    "alignment:certificate_new": (post(LEADS, {"days": 90}),),
+    "alignment:certificate_revoke": (post(LEADS, {"reason": "No longer."}),),
+    "api_certificates": (get(AUTHORS), post(LEADS, {"run": "run_id", "split": "dev"}, says=409)),
+    "api_certificate": LOOK,
+    "api_certificate_revoke": (post(LEADS, {"reason": "No longer."}),),
+    "api_certificate_verify": (post(AUTHORS, {"body": {}, "signature": "none"}, says=200),),
+    "api_certificate_keys": LOOK,
+}

@@ -1,0 +1,98 @@
+"""Chats are drawn at random within strata, with the probability that is written down."""
+
+from collections import Counter
+
+import pytest
+
+from alignment.core.label_draw import Stratum, drawn, first_of_alike, shared, strata_of, stratum_codes
+from labeling.core.allocation import AllocationError, AllocationRule
+from labeling.core.sampling import Candidate
+
+PROPORTIONAL = AllocationRule.PROPORTIONAL
+STRATA = [
+    Stratum(True, "refund", tuple(range(10))),
+    Stratum(True, "delivery", tuple(range(10, 14))),
+    Stratum(False, "refund", tuple(range(20, 50))),
+    Stratum(False, "delivery", tuple(range(50, 60))),
+]
+
+
+def test_as_many_as_asked_for_come_from_either_kind() -> None:
+    shares = shared(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
+    assert [share.n for share in shares] == [5, 2, 10, 3]
+    assert [share.probability for share in shares] == [0.5, 0.5, 1 / 3, 0.3]
+
+
+def test_a_minimum_of_each_topic_is_kept_where_there_are_so_many() -> None:
+    shares = shared(STRATA, chats=24, suspect=8, rule=PROPORTIONAL, minimum=4)
+    assert [share.n for share in shares] == [4, 4, 12, 4]
+
+
+@pytest.mark.parametrize(
+    ("chats", "suspect", "minimum", "message"),
+    [
+        (20, 15, 0, "15 chats that the judge calls False were asked for, and there are 14"),
+        (50, 0, 0, "50 chats that the judge does not call False were asked for, and there are 40"),
+        (9, 3, 3, "3 of each topic are 6 chats that the judge calls False, more than 3"),
+    ],
+)
+def test_what_there_is_not_cannot_be_drawn(chats: int, suspect: int, minimum: int, message: str) -> None:
+    with pytest.raises(AllocationError, match=message):
+        shared(STRATA, chats=chats, suspect=suspect, rule=PROPORTIONAL, minimum=minimum)
+
+
+def test_the_probabilities_of_all_chats_add_up_to_the_draw() -> None:
+    shares = shared(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
+    assert sum(share.probability * share.stratum.size for share in shares) == pytest.approx(20)
+    assert len(drawn(shares, seed=1)) == 20
+
+
+def test_over_many_seeds_each_chat_comes_as_often_as_its_probability_says() -> None:
+    shares = shared(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
+    seeds = 1500
+    came = Counter(one.chat for seed in range(seeds) for one in drawn(shares, seed=seed))
+    for share in shares:
+        for chat in share.stratum.chats:
+            # Five standard errors.
+            off = 5 * (share.probability * (1 - share.probability) / seeds) ** 0.5
+            assert came[chat] / seeds == pytest.approx(share.probability, abs=off)
+
+
+def test_two_chats_of_a_stratum_come_together_as_often_as_chance_has_it() -> None:
+    shares = shared([STRATA[0]], chats=5, suspect=5, rule=PROPORTIONAL)
+    both = sum({0, 1} <= {one.chat for one in drawn(shares, seed=seed)} for seed in range(4000))
+    assert both / 4000 == pytest.approx(5 / 10 * 4 / 9, abs=0.04)
+
+
+def test_equal_seeds_draw_the_same_and_others_do_not() -> None:
+    shares = shared(STRATA, chats=20, suspect=7, rule=PROPORTIONAL)
+    assert drawn(shares, seed=1) == drawn(shares, seed=1) != drawn(shares, seed=2)
+
+
+def test_neither_place_nor_code_tells_what_the_judge_said() -> None:
+    shares = shared(STRATA, chats=14, suspect=7, rule=PROPORTIONAL)
+    first = Counter(drawn(shares, seed=seed)[0].chat < 20 for seed in range(2000))
+    assert first[True] / 2000 == pytest.approx(0.5, abs=0.06)
+    codes = Counter(stratum_codes(shares, seed=seed)[STRATA[0]] for seed in range(2000))
+    assert set(codes) == {"s1", "s2", "s3", "s4"}
+    assert max(codes.values()) / 2000 == pytest.approx(0.25, abs=0.06)
+
+
+def test_strata_are_verdict_by_topic() -> None:
+    assert strata_of([(1, "b"), (2, "a"), (3, "b"), (4, "b")], suspect={3, 2}) == [
+        Stratum(True, "a", (2,)),
+        Stratum(True, "b", (3,)),
+        Stratum(False, "b", (1, 4)),
+    ]
+
+
+def test_of_chats_alike_one_is_drawn_and_none_where_one_has_labels() -> None:
+    chats = [
+        Candidate("a", "x", 0),
+        Candidate("b", "y", 7),  # near a
+        Candidate("c", "z", 0xFFFFFF),
+        Candidate("d", "z", 0xFFFFFF0000),  # the content of c
+        Candidate("e", "w", None),
+    ]
+    assert first_of_alike(chats, taken=[]) == {"a", "c", "e"}
+    assert first_of_alike(chats, taken=["d"]) == {"a", "e"}

@@ -1,0 +1,225 @@
+"""The page and the API that plan labels: what leads read, draw once, and what raters never learn of it."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from labeling.models.chats import ChatSet
+from labeling.models.people import Role, User
+from labeling.services.jobs import job_open
+from tests.alignment.compared import JUDGE, Compared, add_chats, text_of, urls
+from tests.alignment.test_label_draws import BARE, strip
+from tests.factories import make_rater, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def bare(compared: Compared) -> Compared:
+    """Chats 9 to 40 have no label on `polite`."""
+    strip(compared, BARE)
+    return compared
+
+
+def plan_url(compared: Compared, query: str = "") -> str:
+    return reverse("alignment:label_plan", args=[compared.run.pk]) + query
+
+
+def estimate_url(compared: Compared) -> str:
+    return reverse("alignment:label_draw_estimate", args=[compared.run.pk])
+
+
+def api_url(compared: Compared, name: str) -> str:
+    return reverse(f"api_{name}", args=[compared.run.pk])
+
+
+DRAW: dict[str, Any] = {
+    "criteria": "polite",
+    "chats": 12,
+    "judge_false": 8,
+    "name": "November",
+    "seed": 1,
+    "form_token": "t",
+}
+API_DRAW: dict[str, Any] = {"criteria": ["polite"], "chats": 12, "judge_false": 8, "name": "November"}
+
+
+# ---------- rights ----------
+
+
+def test_for_raters_and_authors_it_does_not_exist(
+    bare: Compared, author: Client, client: Client, rater_user: User
+) -> None:
+    client.force_login(rater_user)
+    for someone in (client, author):
+        for url in (plan_url(bare), estimate_url(bare), api_url(bare, "label_plan")):
+            assert someone.get(url).status_code == 404
+        for url, body in ((plan_url(bare), DRAW), (api_url(bare, "label_draws"), API_DRAW)):
+            assert someone.post(url, body, content_type="application/json").status_code == 404
+    assert not ChatSet.objects.filter(kind="sample").exists()
+
+
+def test_only_leads_are_led_to_it(bare: Compared, lead: Client, author: Client) -> None:
+    assert plan_url(bare) in text_of(lead.get(urls(bare)["report"]))
+    assert plan_url(bare) not in text_of(author.get(urls(bare)["report"]))
+
+
+# ---------- what it says ----------
+
+
+def test_the_report_says_what_to_label_next(compared: Compared, lead: Client, author: Client) -> None:
+    for someone in (lead, author):
+        page = text_of(someone.get(urls(compared)["report"]))
+        assert (
+            "Label 20 more chats: 10 that people would call True and 10 that people would call False" in page
+        )
+        assert "Label 30 more chats that people would call False" in page  # welcome: never False
+
+
+def test_the_page_says_what_each_decision_misses(bare: Compared, lead: Client) -> None:
+    response = lead.get(plan_url(bare, "?criterion=polite"))
+    page = text_of(response)
+    assert "answered 8 compared chats: 4 True, 4 False" in page
+    assert "Label 92 more chats, at least 26 that people would call True" in page
+    assert "that the judge calls False: about" in page
+    assert response.context["focus"].counts.three == 8
+    assert lead.get(plan_url(bare, "?criterion=nothing")).status_code == 404
+    assert lead.get(plan_url(bare, "?split=nothing")).status_code == 404
+
+
+def test_topics_with_few_labels_for_their_size_come_first(bare: Compared, lead: Client) -> None:
+    chat = bare.chat(40)
+    chat.topic = type(chat.topic).objects.create(key="refund", name="Refund")
+    chat.save()
+    rows = lead.get(plan_url(bare, "?criterion=polite")).context["topics"]
+    assert [(row.name, row.chats, row.answers, row.thin) for row in rows] == [
+        ("Refund", 1, 0, True),
+        ("Delivery", 39, 8, False),
+    ]
+
+
+def test_the_page_asks_no_more_queries_of_more_chats(bare: Compared, lead: Client) -> None:
+    def queries(url: str) -> int:
+        lead.get(url)  # the report is stored now
+        with CaptureQueriesContext(connection) as caught:
+            assert lead.get(url).status_code == 200
+        return len(caught)
+
+    estimate = estimate_url(bare) + "?criteria=polite&criteria=welcome&name=n&seed=1&chats=5"
+    before = queries(plan_url(bare)), queries(estimate)
+    add_chats(bare, to=300)
+    strip(bare, range(9, 301))
+    assert (queries(plan_url(bare)), queries(estimate)) == before
+
+
+# ---------- the draw ----------
+
+
+def test_the_preview_writes_nothing_and_says_what_may_come(bare: Compared, lead: Client) -> None:
+    page = text_of(lead.get(estimate_url(bare), DRAW))
+    assert "<dt>Chats to label</dt><dd>12</dd>" in page
+    assert not ChatSet.objects.filter(kind="sample").exists()
+    assert "were asked for, and there are" in text_of(lead.get(estimate_url(bare), DRAW | {"chats": 99}))
+
+
+def test_a_draw_leads_on_to_a_labelling_job(bare: Compared, lead: Client) -> None:
+    response = lead.post(plan_url(bare), DRAW, follow=True)
+    chat_set = ChatSet.objects.get(name="November")
+    assert chat_set.members.count() == 12
+    job = f"{reverse('labeling:job_new')}?set={chat_set.pk}"
+    assert job in text_of(response)
+    assert lead.get(job).status_code == 200
+
+
+def test_a_second_press_draws_no_second_set(bare: Compared, lead: Client) -> None:
+    for _ in range(2):
+        assert lead.post(plan_url(bare), DRAW).status_code == 302
+    assert ChatSet.objects.filter(kind="sample").count() == 1
+
+
+def test_what_is_refused_stays_in_the_form(bare: Compared, lead: Client) -> None:
+    response = lead.post(plan_url(bare), DRAW | {"name": "calibration", "split": "nowhere"})
+    assert response.status_code == 200
+    assert "is not one of train, dev, holdout" in text_of(response)
+    response = lead.post(plan_url(bare), DRAW | {"name": "calibration"})
+    assert "There is a chat set" in text_of(response)
+
+
+# ---------- API ----------
+
+
+def test_the_api_tells_the_same_and_draws_once(bare: Compared, lead: Client) -> None:
+    plan = lead.get(api_url(bare, "label_plan")).json()
+    (polite,) = [row for row in plan["criteria"] if row["key"] == "polite"]
+    badge = polite["decisions"][1]
+    assert (badge["decision"], badge["missing_false"], badge["met"]) == ("badge", 26, False)
+
+    def post(**more: Any) -> Any:
+        return lead.post(api_url(bare, "label_draws"), API_DRAW | more, content_type="application/json")
+
+    dry = post(dry_run=True)
+    assert (dry.status_code, dry.json()["chats"], dry.json()["judge_false"]) == (200, 12, 8)
+    assert not ChatSet.objects.filter(kind="sample").exists()
+    first, again = post(client_id="a"), post(client_id="a")
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["set"] == again.json()["set"]
+    assert post(name="November").status_code == 400
+    assert post(criteria=["nothing"]).status_code == 400
+
+
+# ---------- what raters must not learn ----------
+
+
+def test_a_rater_of_a_drawn_set_reads_nothing_of_how_it_was_drawn(
+    bare: Compared, lead: Client, client: Client
+) -> None:
+    lead.post(plan_url(bare), DRAW)
+    chat_set = ChatSet.objects.get(name="November")
+    chat_set.members.update(stratum="CANARY")
+    chat_set.sampling = {"strata": "CANARY"}
+    chat_set.save()
+    user = make_user("mara", Role.RATER)
+    polite = bare.rubric.criteria.filter(key="polite")
+    job = job_open(
+        chat_set=chat_set,
+        name="Job",
+        criteria=list(polite),
+        overlap=1,
+        by=None,
+        raters=[make_rater("mara", user=user)],
+    )
+    client.force_login(user)
+    pages = [client.get(reverse("labeling:queue")), client.get(reverse("api_queue"))]
+    taken = client.post(reverse("labeling:next", args=[job.pk]), follow=True)
+    assignment = job.assignments.get(state="leased").pk
+    pages += [taken, client.get(reverse("api_assignment", args=[assignment]))]
+    for page in pages:
+        assert page.status_code == 200
+        assert "CANARY" not in page.content.decode()
+
+
+def test_the_order_of_the_job_does_not_put_what_the_judge_calls_false_first(
+    bare: Compared, lead: Client
+) -> None:
+    lead.post(plan_url(bare), DRAW | {"chats": 24, "judge_false": 12, "seed": 4})
+    chat_set = ChatSet.objects.get(name="November")
+    polite = bare.rubric.criteria.filter(key="polite")
+    job = job_open(
+        chat_set=chat_set, name="Job", criteria=list(polite), overlap=1, by=None, raters=[make_rater()]
+    )
+    names = job.assignments.order_by("position").values_list("chat__external_id", flat=True)
+    said = [JUDGE["polite"](int(name.removeprefix("chat-"))) for name in names]
+    assert 2 <= sum(said[:12]) <= 10
+
+
+def test_a_lead_who_labels_too_sees_no_strata_by_topic(bare: Compared, client: Client) -> None:
+    client.force_login(make_user("both", Role.RATER, Role.LEAD))
+    assert "By topic" not in text_of(client.get(estimate_url(bare), DRAW))
+    answer = client.post(
+        api_url(bare, "label_draws"), API_DRAW | {"dry_run": True}, content_type="application/json"
+    )
+    assert answer.json()["strata"] is None
