@@ -66,8 +66,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail."""
+    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail.
+
+    One that fails is run once more and named as RERUN: a browser on a busy machine may miss its deadlines.
+    """
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.fixture(autouse=True)

@@ -95,9 +95,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     values = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     steps = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(steps, 1.0)
-    return [float(p) for p in adjusted]
+    return _put_back(steps, order)
 
 
 def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
@@ -121,8 +119,12 @@ def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
     ranks = np.arange(1, len(values) + 1)
     order = np.argsort(values, kind="stable")
     steps = values[order] * len(values) * (1 / ranks).sum() / ranks
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1.0)
+    return _put_back(np.minimum.accumulate(steps[::-1])[::-1], order)
+
+
+def _put_back(steps: Floats, order: NDArray[np.intp]) -> list[float]:
+    adjusted = np.empty_like(steps)
+    adjusted[order] = np.minimum(steps, 1.0)
     return [float(p) for p in adjusted]
 
 

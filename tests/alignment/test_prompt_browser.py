@@ -190,6 +190,23 @@ def test_the_keyboard_keeps_its_place_in_the_examples(
     expect(picker.get_by_role("heading", name=re.compile("t1"))).to_be_focused()
 
 
+AT_ONCE = """
+  const key = () => setTimeout(() => document.activeElement.click());
+  document.querySelector("#chosen").addEventListener("htmx:afterSwap", key, { once: true });
+"""
+
+
+def test_a_key_pressed_as_soon_as_a_new_button_is_there_is_heard(
+    editor: Page, live_server: LiveServer, prompted: Criterion, author_user: User
+) -> None:
+    chats = [decided(prompted, name) for name in ("t0", "t1", "t2")]
+    draft_of_text(prompted, author_user, examples=[line(chat) for chat in chats])
+    opened(editor, live_server)
+    editor.evaluate(AT_ONCE)
+    editor.get_by_role("button", name="Remove example 1").press("Enter")
+    expect(editor.locator("ol.examples > li")).to_have_count(1)
+
+
 # ---------- versions and keys ----------
 
 
