@@ -1,4 +1,4 @@
-"""Computed alignment reports, pinned to the labels they were computed from."""
+"""Computed documents, pinned to the labels and verdicts they were computed from."""
 
 from django.db import models
 
@@ -7,8 +7,18 @@ from labeling.models.chats import ChatSet
 
 
 class Report(models.Model):
-    """An immutable report body; the same labels, run and options find the same row."""
+    """An immutable document; the same labels, run and options find the same row."""
 
+    class Kind(models.TextChoices):
+        """What stands in the body."""
+
+        REPORT = "report"
+        CRITERION = "criterion"
+        BASELINES = "baselines"
+        LEAGUE = "league"
+        MEASURED = "measured"
+
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.REPORT)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     against = models.CharField(max_length=140)

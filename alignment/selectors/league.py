@@ -1,7 +1,5 @@
 """The engine league: several runs over one chat set, compared on what people and all of them answered."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +15,8 @@ from alignment.core.report import CONSENSUS, JudgeCode
 from alignment.core.report.data import Codes, ReportData
 from alignment.models.reports import Report
 from alignment.selectors.answers import covered_chats, report_data, run_codes
-from alignment.selectors.reports import POLICY, version_numbers
+from alignment.selectors.kept import kept, pin_of
+from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import Engine, JudgePrompt
 from evaluation.models.runs import FINISHED, Run
@@ -131,12 +130,15 @@ def league_document(choice: LeagueChoice) -> dict[str, Any]:
     Computed once for the same labels and runs, then read back; the number of queries does not depend on
     chats or criteria.
     """
-    pin = _pin(choice)
-    stored = Report.objects.filter(pin=pin).first()
-    if stored is None:
-        kept = {"chat_set": choice.chat_set, "against": CONSENSUS, "split": choice.scope.split}
-        defaults = kept | {"policy": POLICY.version, "body": _body(choice)}
-        stored, _ = Report.objects.get_or_create(pin=pin, defaults=defaults)
+    runs = [[run.pk, run.finished_at] for run in choice.runs]
+    pin = pin_of(choice.scope, Report.Kind.LEAGUE.value, BODY_VERSION, runs)
+    stored = kept(
+        choice.scope,
+        kind=Report.Kind.LEAGUE,
+        pin=pin,
+        policy=POLICY.version,
+        body=lambda: _body(choice),
+    )
     body: dict[str, Any] = stored.body
     figures = {row["run"]: row for row in body["runs"]}
     return {
@@ -153,22 +155,6 @@ def _named_run(run: Run) -> dict[str, Any]:
     judge = run.judge
     named = {name: getattr(judge, name) for name in ("fingerprint", "engine", "model")}
     return {"run": run.pk, "judge": judge.name, **named}
-
-
-def _pin(choice: LeagueChoice) -> str:
-    """A hash over all the body depends on."""
-    scope = choice.scope
-    parts = [
-        "league",
-        BODY_VERSION,
-        [[run.pk, run.finished_at] for run in choice.runs],
-        choice.chat_set.pk,
-        scope.split,
-        [[row.pk, row.labels_seq, row.tier] for row in scope.criteria],
-        version_numbers(scope.criteria),
-        list(scope.members.values_list("chat_id", flat=True)),
-    ]
-    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 
 
 def _body(choice: LeagueChoice) -> dict[str, Any]:

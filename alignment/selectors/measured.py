@@ -195,6 +195,7 @@ def _keep(
     """Store the counts in the place of those from before an answer changed."""
     rows = [
         Report(
+            kind=Report.Kind.MEASURED,
             run=run,
             chat_set=run.chat_set,
             against=CONSENSUS,

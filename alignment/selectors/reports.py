@@ -1,11 +1,7 @@
 """The alignment report: one selector behind page, command and JSON."""
 
-import hashlib
-import json
-from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import Max
 from django.utils import timezone
 
 from alignment.core.report import build_report
@@ -13,8 +9,8 @@ from alignment.core.status import StatusPolicy
 from alignment.models.reports import Report
 from alignment.selectors.answers import report_data
 from alignment.selectors.engine import engine_section
+from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.scope import Scope
-from labeling.models.rubric import Criterion, CriterionVersion
 
 SEED = 20_260_101
 BODY_VERSION = 5
@@ -32,13 +28,10 @@ def alignment_report(scope: Scope) -> dict[str, Any]:
 
 def stored_report(scope: Scope) -> Report | None:
     """The report's row, computed now where there is none; None while the run still goes on."""
-    if not (pin := _pin(scope)):
+    if scope.run is not None and scope.run.finished_at is None:
         return None
-    if (stored := Report.objects.filter(pin=pin).first()) is not None:
-        return stored
-    about = {"run": scope.run, "chat_set": scope.chat_set, "against": scope.against, "split": scope.split}
-    body = {"policy": POLICY.version, "body": _body(scope)}
-    return Report.objects.get_or_create(pin=pin, defaults=about | body)[0]
+    pin = pin_of(scope, BODY_VERSION, POLICY.version, SEED)
+    return kept(scope, kind=Report.Kind.REPORT, pin=pin, policy=POLICY.version, body=lambda: _body(scope))
 
 
 def _body(scope: Scope) -> dict[str, Any]:
@@ -62,30 +55,3 @@ def _body(scope: Scope) -> dict[str, Any]:
     report = build_report(report_data(scope), policy=POLICY, seed=SEED)
     head |= {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()}
     return head | report | {"engine": engine_section(scope)}
-
-
-def _pin(scope: Scope) -> str:
-    """A hash over all the body depends on; '' while the run still goes on."""
-    if scope.run is not None and scope.run.finished_at is None:
-        return ""
-    criteria = scope.criteria
-    parts = [
-        BODY_VERSION,
-        scope.run and [scope.run.pk, scope.run.finished_at],
-        scope.chat_set and [scope.chat_set.pk, scope.chat_set.name],
-        [scope.split, scope.topic, scope.since, scope.until],
-        scope.against,
-        POLICY.version,
-        SEED,
-        [[row.pk, row.labels_seq, row.tier, row.dimension.key, row.dimension.name] for row in criteria],
-        version_numbers(criteria),
-        list(scope.members.values_list("chat_id", flat=True)),
-    ]
-    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
-
-
-def version_numbers(criteria: Iterable[Criterion]) -> list[tuple[int, int]]:
-    """Criterion id and the number of its newest text: a new question makes other labels count."""
-    versions = CriterionVersion.objects.filter(criterion__in=criteria).values("criterion")
-    rows = versions.annotate(Max("number")).order_by()
-    return sorted((row["criterion"], row["number__max"]) for row in rows)
