@@ -62,7 +62,7 @@ def test_texts_in_a_stored_body_are_texts(certificate: Certificate, lead: Client
     body["judge"]["name"] = body["judge"]["model"] = body["issued_by"] = body["labels"]["set"] = evil
     body["topics"] = [{"name": evil, "chats": 1}]
     body["limits"] = [evil]
-    body["criteria"][0]["reasons"] = [evil]
+    body["criteria"][0]["reasons"] = body["criteria"][0]["cautions"] = [evil]
     body["criteria"][0]["question"]["text"] = evil
     Certificate.objects.update(body=body, revoked_at=timezone.now(), revoked_by=1, reason=evil)
     Certificate.objects.update(revoked_by=certificate.issued_by)

@@ -56,6 +56,13 @@ def test_aligned_on_enough_labels_may_score_production(compared: Compared, lead_
     assert float(found["tpr"]["low"]) < 0.8 < float(found["tpr"]["high"])
 
 
+def test_what_misleads_in_a_figure_is_signed_with_it(certificate: Certificate, lead: Client) -> None:
+    (caution,) = entry(certificate, "welcome")["cautions"]
+    assert caution.startswith("agreement is 0.90 and AC1 0.89, but kappa 0.00: people answered False on 0")
+    assert entry(certificate, "polite")["cautions"] == []
+    assert "Agreement is 0.90 and AC1 0.89" in text_of(lead.get(f"/certificates/{certificate.pk}/"))
+
+
 def test_nothing_that_is_signed_is_a_fraction(certificate: Certificate) -> None:
     def fractions(value: Any) -> Iterator[float]:
         if isinstance(value, float):
