@@ -16,7 +16,7 @@ from alignment.selectors.regressions import evidence_of
 from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
-from evaluation.models.runs import ModelCall, Run, Unit, UnitCall, Verdict
+from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import (
     Adjudication,
@@ -120,7 +120,7 @@ def make_world() -> World:
         "run_id": run.pk,
         "paused_run": paused.pk,
         **_prompt_work(desk, run, lead),
-        "holdout_chat": _holdout(desk, run),
+        "holdout_chat": _holdout(desk),
         "train_chat": _training(desk),
         **states,
         **_rows(desk, users),
@@ -219,9 +219,10 @@ def _token(user: User) -> ApiToken:
     return ApiToken.objects.create(user=user, name="own", digest="e" * 64, scopes=["label_chats"])
 
 
-def _holdout(desk: Desk, run: Run) -> int:
-    ChatSetMember.objects.filter(chat=desk.chats[3]).update(split="holdout")
-    run.run_chats.filter(chat=desk.chats[3]).update(split="holdout")
+def _holdout(desk: Desk) -> int:
+    """Held out in its set and in every run there is."""
+    for rows in (ChatSetMember.objects, RunChat.objects):
+        rows.filter(chat=desk.chats[3]).update(split="holdout")
     return desk.chats[3].pk
 
 

@@ -13,7 +13,7 @@ from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.scope import Scope
 
 SEED = 20_260_101
-BODY_VERSION = 5
+BODY_VERSION = 6
 POLICY = StatusPolicy()
 
 
