@@ -15,6 +15,7 @@ from alignment.models.misalignments import Misalignment
 from alignment.selectors.misalignment_list import (
     STATES,
     UNTRIAGED,
+    Found,
     MisalignmentFilter,
     MisalignmentRow,
     closed_runs,
@@ -117,7 +118,7 @@ class MisalignmentList(APIView):
         only = MisalignmentFilter.read(request.query_params)
         pages = MisalignmentPages()
         shown = misalignments_listed(user=user, without=closed_runs(user=user))
-        found = listed(only.of(shown, user=user))
+        found: Any = Found(shown, only, user=user)
         items = pages.paginate_queryset(found, request, view=self) or []
         rows: Any = misalignment_rows(items)
         return pages.get_paginated_response(MisalignmentOutput(rows, many=True).data)

@@ -1,11 +1,9 @@
 """Why people and the judge differ, by criterion: what to refine."""
 
 from dataclasses import dataclass
-from typing import Any
-
-from django.db.models import Count, QuerySet
 
 from alignment.models.misalignments import Misalignment
+from alignment.selectors.misalignment_list import Found
 from labeling.models.rubric import Criterion
 
 _Cause = Misalignment.Cause
@@ -38,15 +36,14 @@ class CauseRow:
         return sum(self.counts) + self.untriaged
 
 
-def cause_rows(rows: QuerySet[Misalignment]) -> list[CauseRow]:
-    """Criteria with items, most items first; two queries."""
+def cause_rows(found: Found) -> list[CauseRow]:
+    """Criteria with items, most items first; no query beyond those of `found`."""
     counts: dict[int, dict[str, int]] = {}
-    found: Any = rows.order_by().values_list("criterion_id", "cause").annotate(n=Count("pk"))
-    for criterion, cause, n in found:
-        counts.setdefault(criterion, {})[cause] = n
-    criteria = Criterion.objects.in_bulk(list(counts))
+    for criterion, cause, n in found.tally:
+        of_it = counts.setdefault(criterion, {})
+        of_it[cause] = of_it.get(cause, 0) + n
     most = max((sum(one.values()) for one in counts.values()), default=1)
-    made = [_row(criteria[pk], one, most) for pk, one in counts.items()]
+    made = [_row(one, counts[one.pk], most) for one in found.criteria]
     return sorted(made, key=lambda row: (-row.total, row.criterion.name))
 
 
