@@ -12,14 +12,14 @@ from django.utils.text import capfirst
 from alignment.core.label_planning import missing_labels
 from alignment.core.regression.topics import FEWEST
 from alignment.core.status import Status
-from alignment.selectors.answers import rater_kinds, raters_in
+from alignment.selectors.covered import covered
 from alignment.selectors.engine_page import engine_parts
 from alignment.selectors.knowledge_gaps import knowledge_mode
 from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
 from evaluation.selectors.prompts import newest_versions
 from evaluation.selectors.runs import run_notices
-from labeling.models.chats import Chat, Split, Topic
+from labeling.models.chats import Split, Topic
 from labeling.models.people import Rater
 
 CELLS = {
@@ -61,7 +61,7 @@ def notices(scope: Scope) -> list[str]:
     found = list(run_notices(scope.run)) if scope.run else []
     if scope.without_holdout and (not scope.split or scope.split in scope.without_holdout):
         found.append(f"holdout chats are left out: figures on fewer than {FEWEST} are for leads alone")
-    kinds = rater_kinds(scope)
+    kinds = covered(scope).rater_kinds
     if scope.kept_whole:
         found.append("topics and days open once you have labelled your own chats of this set")
     if Rater.Kind.DEMO in kinds:
@@ -81,7 +81,7 @@ def _question_notices(criteria: list[dict[str, Any]]) -> list[str]:
 
 def is_demo(scope: Scope) -> bool:
     """Whether chats written for the demo are covered."""
-    return Chat.objects.filter(pk__in=scope.chat_ids, origin=Chat.Origin.DEMO).exists()
+    return covered(scope).demo
 
 
 def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str:
@@ -181,7 +181,7 @@ def _filters(scope: Scope) -> list[dict[str, Any]]:
     people = [("consensus", "Consensus")]
     if scope.run is not None:
         people.append(("each-rater", "Each rater, averaged"))
-        people += [(f"rater:{rater.name}", rater.name) for rater in raters_in(scope, limit=RATERS_OFFERED)]
+        people += [(f"rater:{rater.name}", rater.name) for rater in covered(scope).people[:RATERS_OFFERED]]
     return [
         select_filter(
             "split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split

@@ -52,6 +52,7 @@ def _body(scope: Scope) -> dict[str, Any]:
             "model": judge.model,
         },
     }
-    report = build_report(report_data(scope), policy=POLICY, seed=SEED)
+    data = report_data(scope)
+    report = build_report(data, policy=POLICY, seed=SEED)
     head |= {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()}
-    return head | report | {"engine": engine_section(scope)}
+    return head | report | {"engine": engine_section(scope, data)}
