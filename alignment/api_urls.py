@@ -5,6 +5,7 @@ from django.urls import path
 from alignment.api import (
     certificates,
     criteria,
+    criterion_report,
     label_plan,
     league,
     misalignments,
@@ -36,6 +37,11 @@ urlpatterns = [
         name="api_prompt_restore",
     ),
     path("runs/<int:run_id>/alignment_report/", reports.RunReport.as_view(), name="api_run_report"),
+    path(
+        "runs/<int:run_id>/alignment_report/<str:key>/",
+        criterion_report.CriterionReport.as_view(),
+        name="api_criterion_report",
+    ),
     path("runs/<int:run_id>/label_plan/", label_plan.LabelPlan.as_view(), name="api_label_plan"),
     path("runs/<int:run_id>/label_draws/", label_plan.LabelDraws.as_view(), name="api_label_draws"),
     path("sets/<int:set_id>/alignment_report/", reports.SetReport.as_view(), name="api_set_report"),

@@ -5,6 +5,7 @@ from django.urls import path
 from alignment.views import (
     certificates,
     criteria,
+    criterion_report,
     label_plan,
     league,
     misalignments,
@@ -83,6 +84,11 @@ urlpatterns = [
         "reports/runs/<int:run_id>/labels/estimate/",
         label_plan.label_draw_estimate,
         name="label_draw_estimate",
+    ),
+    path(
+        "reports/runs/<int:run_id>/criteria/<str:key>/",
+        criterion_report.criterion_report,
+        name="criterion_report",
     ),
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),

@@ -7,6 +7,7 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     "alignment:report_list": LOOK,
     "alignment:report_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "alignment:report_set": LOOK,
+    "alignment:criterion_report": LOOK,
     "alignment:league": (
         get(AUTHORS),
         get(AUTHORS, query={"run": "run_id"}),
@@ -39,6 +40,7 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     ),
     "api_run_report": LOOK,
     "api_set_report": LOOK,
+    "api_criterion_report": LOOK,
     "api_label_plan": (get(LEADS),),
     "api_label_draws": (post(LEADS, API_DRAW, says=400),),
     "api_set_league": LOOK,
