@@ -3,6 +3,7 @@
 from django.urls import path
 
 from alignment.api import (
+    baselines,
     certificates,
     criteria,
     criterion_report,
@@ -42,6 +43,7 @@ urlpatterns = [
         criterion_report.CriterionReport.as_view(),
         name="api_criterion_report",
     ),
+    path("runs/<int:run_id>/baselines/", baselines.RunBaselines.as_view(), name="api_run_baselines"),
     path("runs/<int:run_id>/label_plan/", label_plan.LabelPlan.as_view(), name="api_label_plan"),
     path("runs/<int:run_id>/label_draws/", label_plan.LabelDraws.as_view(), name="api_label_draws"),
     path("sets/<int:set_id>/alignment_report/", reports.SetReport.as_view(), name="api_set_report"),

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from alignment.views import (
+    baselines,
     certificates,
     criteria,
     criterion_report,
@@ -79,6 +80,7 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),
     path("reports/runs/<int:run_id>/disagreements/", reports.disagreements, name="disagreements"),
     path("reports/runs/<int:run_id>/knowledge-gaps/", reports.gaps, name="knowledge_gaps"),
+    path("reports/runs/<int:run_id>/baselines/", baselines.baselines, name="baselines"),
     path("reports/runs/<int:run_id>/labels/", label_plan.label_plan, name="label_plan"),
     path(
         "reports/runs/<int:run_id>/labels/estimate/",
