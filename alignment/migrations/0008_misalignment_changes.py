@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alignment', '0006_report_kind'),
+        ('alignment', '0007_baseline_trainings'),
         ('evaluation', '0007_draft_ended'),
         ('labeling', '0006_redesigned_criteria'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),

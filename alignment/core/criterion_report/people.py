@@ -112,7 +112,11 @@ def people(answers: Answers, judge: Codes, *, raters: int, seed: int) -> People:
     decision = replacement(_by_rater(answers, len(judge), raters), _judged(judge), seed=seed)
     cases = {case.rater: case for case in decision.cases}
     tables = _tables(answers, judge, raters)
-    rows = [RaterRow(rater, int(labels[rater]), *tables[rater], cases.get(rater)) for rater in shown.tolist()]
+    rows = [
+        RaterRow(rater, int(labels[rater]), own, judged, cases.get(rater))
+        for rater in shown.tolist()
+        for own, judged in [tables[rater]]
+    ]
     return People(raters, shown.tolist(), rater_pairs(answers, shown), rows, decision)
 
 
