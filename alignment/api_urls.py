@@ -106,6 +106,7 @@ urlpatterns = [
     ),
     path("assignments/<int:assignment_id>/reveal/", reveal.RevealApi.as_view(), name="api_reveal"),
     path("misalignments/", misalignments.MisalignmentList.as_view(), name="api_misalignments"),
+    path("misalignments/undo/", misalignments.MisalignmentUndo.as_view(), name="api_misalignment_undo"),
     path(
         "misalignments/<int:misalignment_id>/",
         misalignments.MisalignmentDetail.as_view(),

@@ -62,6 +62,11 @@ class Misalignment(models.Model):
         """Whether a later version, or a changed label, has settled it."""
         return self.state == self.State.CLOSED
 
+    @property
+    def history(self) -> "models.QuerySet[TriageChange]":
+        """Who changed what, newest first."""
+        return self.changes.select_related("by").order_by("-pk")
+
 
 class Sighting(models.Model):
     """A run in which a misalignment was seen, with both answers."""
@@ -101,6 +106,21 @@ class TriageChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.misalignment_id} r{self.number}"
+
+    @property
+    def took_back(self) -> bool:
+        """Whether it took an earlier change back."""
+        return self.undoes_id is not None
+
+    @property
+    def told(self) -> list[tuple[str, str, str]]:
+        """What changed, from what to what, in words."""
+        causes = {**dict(Misalignment.Cause.choices), "": "none yet"}
+        words = {"cause": causes, "owner": {"": "nobody"}, "note": {"": "none"}}
+        names = [name for name in words if name in self.now]
+        return [
+            (name, *(words[name].get(one[name], one[name]) for one in (self.was, self.now))) for name in names
+        ]
 
 
 class MisalignmentCount(models.Model):

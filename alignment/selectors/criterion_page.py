@@ -7,6 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.paginator import Page, Paginator
 from django.db.models import F
 
+from alignment.selectors.misalignment_list import not_closed
 from alignment.selectors.openings import holdout_openings
 from alignment.selectors.partings import notices_of, partings_of
 from alignment.selectors.prompt_parts import examples_for, sections_of
@@ -49,6 +50,7 @@ def criterion_page(
         "partings": partings,
         "worst": max(partings, key=lambda one: one.differ, default=None),
         "notices": notices_of(partings),
+        "misaligned": not_closed(criterion, user=user),
         "releases": releases_of(rows),
         "openings": holdout_openings(criteria=[criterion]),
         "articles": articles_of([criterion])[criterion.pk],

@@ -1,5 +1,6 @@
 """Why people and the judge differ, by criterion: what to refine."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alignment.models.misalignments import Misalignment
@@ -27,8 +28,23 @@ class CauseRow:
     criterion: Criterion
     counts: tuple[int, ...]
     untriaged: int
-    advice: str
+    leading: str
     bars: tuple[tuple[str, float, float], ...]
+
+    @property
+    def advice(self) -> str:
+        """What to refine; '' while no cause has enough items."""
+        return NEXT[_Cause(self.leading)] if self.leading else ""
+
+    @property
+    def most(self) -> int:
+        """How many items have the cause that most of them have."""
+        return max(self.counts)
+
+    @property
+    def triaged(self) -> int:
+        """How many have a cause."""
+        return sum(self.counts)
 
     @property
     def total(self) -> int:
@@ -47,14 +63,20 @@ def cause_rows(found: Found) -> list[CauseRow]:
     return sorted(made, key=lambda row: (-row.total, row.criterion.name))
 
 
+def to_refine(rows: Sequence[CauseRow]) -> list[tuple[str, list[CauseRow]]]:
+    """What to do next, each with the criteria that say so, in the causes' order."""
+    steps = [(NEXT[cause], [row for row in rows if row.leading == cause]) for cause in _Cause]
+    return [(words, some) for words, some in steps if some]
+
+
 def _row(criterion: Criterion, counts: dict[str, int], most: int) -> CauseRow:
     given = tuple(counts.get(cause, 0) for cause in _Cause.values)
     top = max(_Cause, key=lambda cause: counts.get(cause, 0))
-    advice = NEXT[top] if counts.get(top, 0) >= ENOUGH else ""
+    leading = top.value if counts.get(top, 0) >= ENOUGH else ""
     bars, at = [], 0.0
     for cause, n in [*zip(_Cause.values, given, strict=True), ("none", counts.get("", 0))]:
         width = WIDTH * n / most
         if n:
             bars.append((cause, round(at, 2), round(width, 2)))
         at += width
-    return CauseRow(criterion, given, counts.get("", 0), advice, tuple(bars))
+    return CauseRow(criterion, given, counts.get("", 0), leading, tuple(bars))

@@ -138,6 +138,12 @@ def misalignments_listed(*, user: User | AnonymousUser, without: Sequence[int]) 
     return rows
 
 
+def not_closed(criterion: Criterion, *, user: User | AnonymousUser) -> int:
+    """On how many chats people and the judge differ on this criterion, of those that the user may list."""
+    shown = misalignments_listed(user=user, without=closed_runs(user=user))
+    return shown.filter(criterion=criterion).exclude(state=Misalignment.State.CLOSED).count()
+
+
 class Found:
     """The items that a filter asks for, counted once and read a page at a time, however many there are.
 

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 
 from alignment.models.misalignments import Misalignment
 from alignment.runner.misalignments import small_runs_refresh
-from alignment.selectors.misalignment_causes import cause_rows
+from alignment.selectors.misalignment_causes import cause_rows, to_refine
 from alignment.selectors.misalignment_item import misalignment_page
 from alignment.selectors.misalignment_list import (
     STATES,
@@ -39,6 +39,7 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
     shown = misalignments_listed(user=user, without=closed)
     found = Found(shown, only, user=user)
     page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    causes = cause_rows(found)
     groups = grouped(misalignment_rows(list(page)))
     ids = {str(row.item.pk): row.item.pk for group in groups for row in group.rows}
     opened = ids.get(request.GET.get("item", "")) or next(iter(ids.values()), None)
@@ -51,7 +52,8 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
         "causes_offered": Misalignment.Cause.choices,
         "waiting": runs_waiting().count(),
         "closed_runs": len(closed),
-        "cause_rows": cause_rows(found),
+        "cause_rows": causes,
+        "to_refine": to_refine(causes),
         **filter_choices(shown),
     }
     if opened:

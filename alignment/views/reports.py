@@ -113,14 +113,16 @@ def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The disagreements that the judge reached without knowledge."""
+    """The disagreements that the judge reached without knowledge; `?criterion=` keeps those on one."""
     run, scope = run_and_scope(request, run_id)
+    if key := request.GET.get("criterion", ""):
+        scope = replace(scope, only=get_object_or_404(Criterion, key=key).key)
     gaps = knowledge_gaps(scope, run, request.user)
     page = _page(request, gaps.found.places)
     context = _listed(scope, run, page, gaps.found.pairs(page))
     context |= {"hidden": gaps.found.hidden, "own": gaps.found.own}
     context |= {"split": scope.split, "ground_truth": scope.ground_truth}
-    return render(request, "alignment/knowledge_gaps.html", context | {"mode": gaps.mode})
+    return render(request, "alignment/knowledge_gaps.html", context | {"mode": gaps.mode, "only": key})
 
 
 @permission_or_404("labeling.see_judge")

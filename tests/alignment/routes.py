@@ -36,6 +36,7 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
         get(AUTHORS),
         Case(AUTHORS, "PATCH", {"revision": 0, "cause": "judge"}),
     ),
+    "api_misalignment_undo": (post(AUTHORS, says=409),),  # nothing is left to take back
     "alignment:cell": LOOK,
     "alignment:chat_newest": LOOK,
     "alignment:chat": (
