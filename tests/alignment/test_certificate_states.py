@@ -113,6 +113,15 @@ def test_without_an_endpoint_nobody_can_tell_and_it_does_not_hold(
     assert (word, "nobody can tell which judge would answer" in reason) == ("expired", True)
 
 
+def test_with_a_recipe_that_cannot_be_read_nobody_can_tell_either(in_use: Certificate) -> None:
+    JudgeProfile.objects.update(config={"endpoint": "x"})
+    word, (reason,) = why(in_use)
+    assert (word, reason) == (
+        "expired",
+        "nobody can tell which judge would answer: endpoint: is no setting of a judge",
+    )
+
+
 def test_states_take_the_same_queries_however_many(
     in_use: Certificate, lead_user: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
