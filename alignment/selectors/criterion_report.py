@@ -137,9 +137,10 @@ def _people(scope: Scope, chats: Chats, judge: Codes) -> dict[str, Any]:
     """With the raters' ids in place of their numbers."""
     rows = Label.objects.counted().filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
     given = rows.order_by("pk").annotate(code=CODE).values_list("chat_id", "rater_id", "code")
-    labels = np.array([(chats.position[chat], *more) for chat, *more in given], dtype=np.int64).reshape(-1, 3)
+    labels = np.array(list(given), dtype=np.int64).reshape(-1, 3)
     ids, raters = np.unique(labels[:, 1], return_inverse=True)
-    answers = Answers(labels[:, 0], np.zeros(len(labels), dtype=np.int64), raters, labels[:, 2])
+    places = chats.places(labels[:, 0])
+    answers = Answers(places, np.zeros(len(labels), dtype=np.int64), raters, labels[:, 2])
     body = people(answers, judge, raters=len(ids), seed=SEED).as_json()
     for row in body["raters"]:
         row["rater"] = int(ids[row["rater"]])
@@ -153,8 +154,8 @@ def _p_true(scope: Scope, chats: Chats) -> NDArray[np.float64]:
     stated = np.full(len(chats.external_ids), np.nan)
     rows = Verdict.objects.filter(run=scope.run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
     told = rows.filter(value__isnull=False, p_true__isnull=False)
-    for chat, p_true in told.values_list("chat_id", "p_true").iterator(chunk_size=5000):
-        stated[chats.position[chat]] = p_true
+    found = dict(told.values_list("chat_id", "p_true").iterator(chunk_size=5000))
+    stated[chats.places(np.array(list(found), dtype=np.int64))] = list(found.values())
     return stated
 
 
