@@ -154,8 +154,8 @@ def _p_true(scope: Scope, chats: Chats) -> NDArray[np.float64]:
     stated = np.full(len(chats.external_ids), np.nan)
     rows = Verdict.objects.filter(run=scope.run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
     told = rows.filter(value__isnull=False, p_true__isnull=False)
-    found = list(told.values_list("chat_id", "p_true"))
-    stated[chats.places(np.array([chat for chat, _ in found], dtype=np.int64))] = [p for _, p in found]
+    found = dict(told.values_list("chat_id", "p_true").iterator(chunk_size=5000))
+    stated[chats.places(np.array(list(found), dtype=np.int64))] = list(found.values())
     return stated
 
 
