@@ -136,8 +136,8 @@ def _by_topic(parts: list[Part], ids: NDArray[np.int64]) -> list[dict[str, Any]]
 def _people(scope: Scope, chats: Chats, judge: Codes) -> dict[str, Any]:
     """With the raters' ids in place of their numbers."""
     rows = Label.objects.counted().filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
-    given = rows.order_by("pk").annotate(code=CODE).values_list("chat_id", "rater_id", "code")
-    labels = np.array(list(given), dtype=np.int64).reshape(-1, 3)
+    given = rows.order_by().annotate(code=CODE).values_list("chat_id", "rater_id", "code")
+    labels = np.array(list(given.iterator(chunk_size=10_000)), dtype=np.int64).reshape(-1, 3)
     ids, raters = np.unique(labels[:, 1], return_inverse=True)
     places = chats.places(labels[:, 0])
     answers = Answers(places, np.zeros(len(labels), dtype=np.int64), raters, labels[:, 2])
