@@ -44,7 +44,7 @@ def label_plan(request: HttpRequest, run_id: int) -> HttpResponse:
         form = DrawForm(request.POST, scope=scope, topics=topics)
         if form.is_valid() and (drawn := _drawn(request, form, user)):
             query = {"criterion": focus.criterion.key, "drawn": drawn.pk} | _split(scope)
-            return redirect(reverse("alignment:label_plan", args=[run_id], query=query))
+            return redirect(reverse("alignment:label_plan", args=[run_id], query=query, fragment="drawn"))
     context = {
         "scope": scope,
         "run": scope.run,
