@@ -17,6 +17,7 @@ from alignment.api import (
     regressions,
     reports,
     reveal,
+    stored_reports,
     suggestions,
     tries,
 )
@@ -46,6 +47,12 @@ urlpatterns = [
     path("runs/<int:run_id>/baselines/", baselines.RunBaselines.as_view(), name="api_run_baselines"),
     path("runs/<int:run_id>/label_plan/", label_plan.LabelPlan.as_view(), name="api_label_plan"),
     path("runs/<int:run_id>/label_draws/", label_plan.LabelDraws.as_view(), name="api_label_draws"),
+    path("reports/<int:report_id>/", stored_reports.StoredReport.as_view(), name="api_stored_report"),
+    path(
+        "reports/<int:report_id>/report.csv",
+        stored_reports.StoredReportTable.as_view(),
+        name="api_stored_report_csv",
+    ),
     path("sets/<int:set_id>/alignment_report/", reports.SetReport.as_view(), name="api_set_report"),
     path("sets/<int:set_id>/league/", league.SetLeague.as_view(), name="api_set_league"),
     path("sets/<int:set_id>/league.csv", league.SetLeagueTable.as_view(), name="api_set_league_csv"),

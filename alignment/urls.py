@@ -18,6 +18,7 @@ from alignment.views import (
     regression_starts,
     regressions,
     reports,
+    stored_reports,
     suggestions,
     tries,
 )
@@ -95,6 +96,8 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
     path("reports/sets/<int:set_id>/league/", league.league, name="league"),
+    path("reports/<int:report_id>/", stored_reports.report_stored, name="report_stored"),
+    path("reports/<int:report_id>/report.csv", stored_reports.report_table, name="report_table"),
     path("regressions/", regressions.regression_list, name="regression_list"),
     path("regressions/new/", regression_starts.regression_new, name="regression_new"),
     path("regressions/new/estimate/", regression_starts.regression_estimate_part, name="regression_estimate"),

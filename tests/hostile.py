@@ -9,6 +9,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from alignment.models.certificates import Certificate
+from alignment.models.reports import Report
 from evaluation.models.judges import Judge, JudgeProfile
 from labeling.models.chats import Chat
 from labeling.models.labels import Label, LabelRevision
@@ -192,6 +193,14 @@ def _poison_json() -> None:
     for event in AuditEvent.objects.all():
         detail = dict.fromkeys([*event.detail, PAYLOADS[6]], WHOLE)
         AuditEvent.objects.filter(pk=event.pk).update(detail=detail)
+    for report in Report.objects.filter(body__has_key="pinned"):
+        report.body |= {"set": PAYLOADS[0], "notices": PAYLOADS[:2]}
+        for entry in report.body["pinned"]["criteria"]:
+            texts = [text | {"question": f"\u200b {WHOLE}"} for text in entry["texts"]]
+            entry |= {"name": PAYLOADS[6], "texts": texts}
+        if report.body["judge"]:
+            report.body["judge"] |= {"name": f"\u200b {PAYLOADS[7]}", "model": PAYLOADS[-2]}
+        report.save()
     judges: list[Judge | JudgeProfile] = [*Judge.objects.all(), *JudgeProfile.objects.all()]
     for number, judge in enumerate(judges):
         judge.config |= {"model": f"{number}\u200b {PAYLOADS[number]}", "endpoint": PAYLOADS[-2]}

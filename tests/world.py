@@ -13,6 +13,8 @@ from django.utils import timezone
 from alignment.core.regression import Decision, Gate, regression_body
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.regressions import evidence_of
+from alignment.selectors.reports import stored_report
+from alignment.selectors.scope import requested_scope
 from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
@@ -124,6 +126,7 @@ def make_world() -> World:
         "train_chat": _training(desk),
         **states,
         **_rows(desk, users),
+        **_reports(run, users),
     }
     return World(desk, users, args)
 
@@ -164,6 +167,13 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
         "token_id": ApiToken.objects.get(user=users["lead"]).pk,
         "foreign_token": _token(users["other"]).pk,
     }
+
+
+def _reports(run: Run, users: dict[str, User]) -> dict[str, int]:
+    """The ids of a report as authors are told it, and of the one with the few held-out chats."""
+    told = [requested_scope(run.chat_set, run, {}, users[name]) for name in ("author", "lead")]
+    rows = [stored_report(scope) for scope in told if scope]
+    return {"report_id": rows[0].pk, "held_report": rows[1].pk} if rows[0] and rows[1] else {}
 
 
 def _submitted(desk: Desk, rater: Rater, *, job: LabelingJob | None = None) -> Assignment:

@@ -15,7 +15,7 @@ from alignment.selectors.league import league_choice, league_document
 from alignment.selectors.league_page import HEAD, league_lines
 from evaluation.api import SeesJudge
 from labeling.api.base import FORBIDDEN, NOT_FOUND, WRONG
-from labeling.core.exporting import csv_lines
+from labeling.files import table_file
 from labeling.models.chats import ChatSet
 
 PARAMETERS = [
@@ -61,10 +61,7 @@ class SetLeagueTable(APIView):
     )
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """One figure a row; no cell is a formula."""
-        lines = csv_lines(league_lines(_document(request, set_id)), HEAD)
-        response = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="league-{set_id}.csv"'
-        return response
+        return table_file(league_lines(_document(request, set_id)), HEAD, name=f"league-{set_id}.csv")
 
 
 def _document(request: Request, set_id: int) -> dict[str, Any]:

@@ -10,17 +10,15 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from alignment.core.label_planning import missing_labels
-from alignment.core.regression.topics import FEWEST
 from alignment.core.status import Status
 from alignment.selectors.covered import covered
 from alignment.selectors.engine_page import engine_parts
 from alignment.selectors.knowledge_gaps import knowledge_mode
+from alignment.selectors.notices import scope_notices
 from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
 from evaluation.selectors.prompts import newest_versions
-from evaluation.selectors.runs import run_notices
 from labeling.models.chats import Split, Topic
-from labeling.models.people import Rater
 
 CELLS = {
     "tp": "both say True",
@@ -28,7 +26,6 @@ CELLS = {
     "fp": "people say False, the judge True",
     "tn": "both say False",
 }
-DEMO_LABELS = "labels written for this demo"
 # A list of hundreds of raters is no choice; the address still takes any of them.
 RATERS_OFFERED = 30
 
@@ -57,18 +54,9 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
 
 
 def notices(scope: Scope) -> list[str]:
-    """What has to be said of these labels and verdicts."""
-    found = list(run_notices(scope.run)) if scope.run else []
-    if scope.without_holdout and (not scope.split or scope.split in scope.without_holdout):
-        found.append(f"holdout chats are left out: figures on fewer than {FEWEST} are for leads alone")
-    kinds = covered(scope).rater_kinds
-    if scope.kept_whole:
-        found.append("topics and days open once you have labelled your own chats of this set")
-    if Rater.Kind.DEMO in kinds:
-        found.append(DEMO_LABELS)
-    if Rater.Kind.AUTOMATIC in kinds:
-        found.append("some labels are automatic, not given by a person")
-    return found
+    """What has to be said of these labels and verdicts, and of what the user asked for."""
+    kept = ["topics and days open once you have labelled your own chats of this set"]
+    return scope_notices(scope) + (kept if scope.kept_whole else [])
 
 
 def _question_notices(criteria: list[dict[str, Any]]) -> list[str]:

@@ -10,6 +10,7 @@ from alignment.models.reports import Report
 from alignment.selectors.answers import report_data
 from alignment.selectors.engine import engine_section
 from alignment.selectors.kept import kept, pin_of
+from alignment.selectors.report_pins import report_pins
 from alignment.selectors.scope import Scope
 
 SEED = 20_260_101
@@ -23,15 +24,20 @@ def alignment_report(scope: Scope) -> dict[str, Any]:
     Raises UnknownRater when it is asked against somebody without labels here.
     """
     stored = stored_report(scope)
-    return _body(scope) if stored is None else dict(stored.body)
+    return {"id": None, **_body(scope)} if stored is None else {"id": stored.pk, **stored.body}
 
 
 def stored_report(scope: Scope) -> Report | None:
     """The report's row, computed now where there is none; None while the run still goes on."""
     if scope.run is not None and scope.run.finished_at is None:
         return None
-    pin = pin_of(scope, BODY_VERSION, POLICY.version, SEED)
-    return kept(scope, kind=Report.Kind.REPORT, pin=pin, policy=POLICY.version, body=lambda: _body(scope))
+    pin, policy = report_pin(scope), POLICY.version
+    return kept(scope, kind=Report.Kind.REPORT, pin=pin, policy=policy, body=lambda: _body(scope))
+
+
+def report_pin(scope: Scope) -> str:
+    """The pin under which a report of this scope would be stored now."""
+    return pin_of(scope, BODY_VERSION, POLICY.version, SEED)
 
 
 def _body(scope: Scope) -> dict[str, Any]:
@@ -55,4 +61,5 @@ def _body(scope: Scope) -> dict[str, Any]:
     data = report_data(scope)
     report = build_report(data, policy=POLICY, seed=SEED)
     head |= {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()}
-    return head | report | {"engine": engine_section(scope, data)}
+    pinned = report_pins(scope, data, form=BODY_VERSION)
+    return head | report | {"engine": engine_section(scope, data), "pinned": pinned}

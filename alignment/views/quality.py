@@ -15,7 +15,7 @@ from alignment.selectors.quality.scope import QualityScope, quality_scope
 from alignment.selectors.quality.table import HEAD, table_lines
 from evaluation.selectors.prompts import newest_versions
 from labeling.access import permission_or_404
-from labeling.core.exporting import csv_lines
+from labeling.files import table_file
 from labeling.models.labels import LabelingJob
 from labeling.models.rubric import Criterion
 from labeling.selectors.jobs import job_rows
@@ -117,9 +117,7 @@ def raters_csv(request: HttpRequest, set_id: int | None = None, job_id: int | No
     scope = scope_or_404(request, set_id, job_id)
     found = given(scope)
     lines = table_lines(rater_rows(scope, found, people_of(scope, found)))
-    response = HttpResponse(csv_lines(lines, HEAD), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="raters.csv"'
-    return response
+    return table_file(lines, HEAD, name="raters.csv")
 
 
 def scope_or_404(request: HttpRequest, set_id: int | None, job_id: int | None) -> QualityScope:

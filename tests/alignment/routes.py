@@ -51,6 +51,10 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     "api_label_draws": (post(LEADS, API_DRAW, says=400),),
     "api_set_league": LOOK,
     "api_set_league_csv": LOOK,
+    "alignment:report_stored": (get(AUTHORS), get(LEADS, report_id="held_report")),
+    "alignment:report_table": (get(AUTHORS), get(LEADS, report_id="held_report")),
+    "api_stored_report": (get(AUTHORS), get(LEADS, report_id="held_report")),
+    "api_stored_report_csv": (get(AUTHORS), get(LEADS, report_id="held_report")),
     # ---- certificates
     "alignment:certificate_list": LOOK,
     "alignment:certificate_detail": LOOK,

@@ -1,0 +1,89 @@
+"""The report as rows of a table file: one a criterion, then dimensions, tiers and the whole."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+COUNTS = (
+    *("n", "human_true", "unlabelled", "unresolved", "not_applicable", "no_verdict"),
+    "judge_not_applicable",
+)
+CELLS = ("tp", "fn", "fp", "tn")
+STATISTICS = (
+    *("balanced_accuracy", "tpr", "tnr", "accuracy", "precision", "f1", "mcc", "kappa"),
+    *("gwet_ac1", "pabak"),
+)
+HUMAN = ("percent_agreement", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1", "ceiling")
+PASSES = ("human", "judge", "judge_corrected")
+ABOUT = (
+    *("run", "set", "split", "against", "topic", "since", "until"),
+    *("judge", "fingerprint", "engine", "model", "generated_at", "pin"),
+)
+_NAMES = (*STATISTICS, *(f"human_{name}" for name in HUMAN), *(f"pass_rate_{name}" for name in PASSES))
+HEAD = (
+    *("level", "key", "name", "dimension", "tier", "passes_when", "status", "reasons", "prevalence"),
+    *COUNTS,
+    *CELLS,
+    *("raters", "overlap"),
+    *(column for name in _NAMES for column in (name, f"{name}_low", f"{name}_high")),
+    *("question_version", "question_hash", "prompt_version", "prompt_hash"),
+    *ABOUT,
+)
+
+
+def report_lines(body: Mapping[str, Any], *, pin: str) -> Iterator[dict[str, Any]]:
+    """The rows under HEAD of a report's JSON.
+
+    Every row says what the report is of; `level` is criterion, dimension, tier or overall. What is undefined
+    is left out, so that its cell is empty.
+    """
+    about = _about(body) | {"pin": pin}
+    names = {row["key"]: row for row in body["pinned"]["criteria"]}
+    for row in body["criteria"]:
+        yield _criterion(row, names[row["key"]]) | about
+    for level, rows in (("dimension", body["dimensions"]), ("tier", body["tiers"])):
+        for row in rows:
+            yield {"level": level, "key": row["key"], "name": row.get("name"), **_pooled(row), **about}
+    yield {"level": "overall", **_pooled(body["overall"]), **about}
+
+
+def _about(body: Mapping[str, Any]) -> dict[str, Any]:
+    judge = body["judge"] or {}
+    names = {"judge": "name", "fingerprint": "fingerprint", "engine": "engine", "model": "model"}
+    said = {name: body[name] for name in ABOUT if name in body and name not in names}
+    return said | {column: judge.get(name) for column, name in names.items()}
+
+
+def _criterion(row: Mapping[str, Any], pinned: Mapping[str, Any]) -> dict[str, Any]:
+    human, text, prompt = row["human"], pinned["texts"][0], pinned["prompt"] or {}
+    plain = ("key", "dimension", "tier", "passes_when", "status", "prevalence", *COUNTS)
+    return {
+        "level": "criterion",
+        "name": pinned["name"],
+        **{name: row[name] for name in plain},
+        "reasons": "; ".join(row["reasons"]),
+        **(row["confusion"] or {}),
+        "raters": human["raters"],
+        "overlap": human["overlap"],
+        **_statistics(row, STATISTICS),
+        **_statistics(human, HUMAN, "human_"),
+        **_statistics(row["pass_rate"], PASSES, "pass_rate_"),
+        "question_version": text["version"],
+        "question_hash": text["hash"],
+        "prompt_version": prompt.get("version"),
+        "prompt_hash": prompt.get("hash"),
+    }
+
+
+def _pooled(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"n": row["n"], **_statistics(row, ("accuracy", "balanced_accuracy"))}
+
+
+def _statistics(holder: Mapping[str, Any], names: tuple[str, ...], start: str = "") -> dict[str, Any]:
+    """Value, low and high of each, as the columns are called; a plain number has no interval."""
+    found: dict[str, Any] = {}
+    for name in names:
+        given = holder[name]
+        whole = given if isinstance(given, Mapping) else {"value": given}
+        found[f"{start}{name}"] = whole.get("value")
+        found |= {f"{start}{name}_{end}": whole.get(end) for end in ("low", "high")}
+    return found

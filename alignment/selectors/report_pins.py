@@ -1,0 +1,109 @@
+"""What a report's figures were taken of: texts, prompts, judge, chats and answers, as they were then."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+
+from alignment.core.report import CriterionData, ReportData
+from alignment.core.report.data_hash import answers_hash, chats_hash
+from alignment.selectors.notices import scope_notices
+from alignment.selectors.scope import Scope, narrowed
+from evaluation.models.judges import Judge, JudgePrompt
+from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run
+from evaluation.selectors.recipes import judge_roles, judge_settings
+from labeling.models.chats import Topic
+from labeling.models.rubric import Criterion, CriterionVersion
+
+
+def report_pins(scope: Scope, data: ReportData, *, form: int) -> dict[str, Any]:
+    """The report's `pinned` (docs/reports.md): all that its stored page names beside the figures.
+
+    Constant queries. `form` is the version of the report's JSON.
+    """
+    topic = Topic.objects.filter(key=scope.topic).first() if scope.topic else None
+    return {
+        "form": form,
+        "chats": chats_hash(data.chat_ids),
+        "answers": answers_hash(data, key=settings.SECRET_KEY.encode()),
+        "without_holdout": sorted(scope.without_holdout),
+        "for_leads": _for_leads(scope, data),
+        "topic_name": topic.name if topic else None,
+        "run": _run(scope.run),
+        "judge": _judge(scope.run.judge, scope.run) if scope.run else None,
+        "criteria": _criteria(scope, data),
+        "notices": scope_notices(scope),
+    }
+
+
+def covered(scope: Scope) -> str:
+    """The hash of the chats that a scope covers now; one query."""
+    return chats_hash(scope.members.order_by().values_list("chat__external_id", flat=True))
+
+
+def _for_leads(scope: Scope, data: ReportData) -> bool:
+    """Whether those who do not read the holdout were told of other chats when this was computed."""
+    told = narrowed(replace(scope, without_holdout=frozenset()), user=AnonymousUser())
+    return bool(told.without_holdout) and covered(told) != chats_hash(data.chat_ids)
+
+
+def _run(run: Run | None) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    ended = run.finished_at.isoformat() if run.finished_at else None
+    return {"started_at": run.created_at.isoformat(), "finished_at": ended, "units_failed": run.units_failed}
+
+
+def _judge(judge: Judge, run: Run) -> dict[str, Any]:
+    """Models, settings and articles of the judge; an imported one's are not known."""
+    return {
+        "kind": judge.kind,
+        "reasoning_model": judge.model,
+        "formatter_model": str(judge.config.get("formatter") or judge.model),
+        "knowledge": judge.snapshot.content_hash if judge.snapshot else None,
+        "settings": [asdict(setting) for setting in judge_settings(judge, run)],
+        "roles": [asdict(role) for role in judge_roles(judge)],
+    }
+
+
+def _criteria(scope: Scope, data: ReportData) -> list[dict[str, Any]]:
+    rows = {row.key: row for row in scope.criteria}
+    texts = _texts(scope)
+    prompts = JudgePrompt.objects.filter(judge=scope.run.judge) if scope.run else JudgePrompt.objects.none()
+    asked = {row.criterion_id: row.prompt_version for row in prompts.select_related("prompt_version")}
+    return [
+        _criterion(rows[one.spec.key], one, texts[rows[one.spec.key].pk], asked.get(rows[one.spec.key].pk))
+        for one in data.criteria
+    ]
+
+
+def _criterion(
+    row: Criterion, one: CriterionData, texts: Mapping[int, CriterionVersion], prompt: PromptVersion | None
+) -> dict[str, Any]:
+    """`texts`: what the judge was asked, what the labels answer, what was in force; each question once."""
+    asked: dict[str, CriterionVersion] = {}
+    for number in (one.questions.judge, one.questions.labels, max(texts)):
+        if number is not None:
+            asked.setdefault(texts[number].content_hash, texts[number])
+    return {
+        "key": row.key,
+        "name": row.name,
+        "dimension": row.dimension.name,
+        "critical": row.critical,
+        "texts": [
+            {"version": text.number, "question": text.question, "hash": text.content_hash}
+            for text in asked.values()
+        ],
+        "prompt": prompt and {"version": prompt.number, "hash": prompt.content_hash},
+    }
+
+
+def _texts(scope: Scope) -> dict[int, dict[int, CriterionVersion]]:
+    """Every version by criterion id and number."""
+    found: dict[int, dict[int, CriterionVersion]] = {}
+    for version in CriterionVersion.objects.filter(criterion__in=scope.criteria):
+        found.setdefault(version.criterion_id, {})[version.number] = version
+    return found

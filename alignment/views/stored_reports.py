@@ -1,0 +1,33 @@
+"""Stored reports: the page to link to and to print, and the table file."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from alignment.core.report.lines import HEAD
+from alignment.models.reports import Report
+from alignment.selectors.stored_report import stored_found, stored_lines, stored_page
+from labeling.access import permission_or_404
+from labeling.files import table_file
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def report_stored(request: HttpRequest, report_id: int) -> HttpResponse:
+    """A report with the figures and words it was stored with."""
+    return render(request, "alignment/report_stored.html", stored_page(_found(request, report_id)))
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def report_table(request: HttpRequest, report_id: int) -> HttpResponse:
+    """The same for spreadsheets."""
+    row = _found(request, report_id)
+    return table_file(stored_lines(row), HEAD, name=f"alignment-report-{row.pk}.csv")
+
+
+def _found(request: HttpRequest, pk: int) -> Report:
+    row = stored_found(pk, user=request.user)
+    if row is None:
+        raise Http404
+    return row
