@@ -11,6 +11,7 @@ from alignment.core.criterion_report.parts import FEW
 from alignment.core.criterion_report.people import RATERS_SHOWN
 from alignment.core.replacement import MINIMUM_CHATS
 from alignment.selectors.criterion_report import CriterionReport
+from alignment.selectors.next_steps import plan_url
 from alignment.selectors.report_page import (
     criterion_rows,
     is_demo,
@@ -72,6 +73,7 @@ def criterion_report_page(
         "is_demo": is_demo(scope),
         "filters": scope_filters(scope),
         "report_url": reverse("alignment:report_run", args=args[:1]) + query,
+        "plan_url": plan_url(scope, found.criterion.key),
         "json_url": reverse("api_criterion_report", args=args) + query,
     }
 
