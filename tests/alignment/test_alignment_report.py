@@ -228,10 +228,10 @@ def test_what_does_not_exist_is_refused_by_name(compared: Compared, client: Clie
 def test_a_report_is_computed_once_and_read_back(compared: Compared) -> None:
     first = report_of(compared)
     assert report_of(compared) == first
-    assert Report.objects.count() == 1
+    assert Report.objects.filter(kind=Report.Kind.REPORT).count() == 1
     report_of(compared, "--split", "dev")
     report_of(compared, "--against", "each-rater")
-    assert Report.objects.count() == 3
+    assert Report.objects.filter(kind=Report.Kind.REPORT).count() == 3
 
 
 def test_a_changed_label_is_followed(compared: Compared, tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_changed_label_is_followed(compared: Compared, tmp_path: Path) -> None
     after = entry(report_of(compared), "polite")
     assert (before["human_true"], after["human_true"]) == (20, 19)
     assert after["confusion"]["fp"] == before["confusion"]["fp"] + 1
-    assert Report.objects.count() == 2
+    assert Report.objects.filter(kind=Report.Kind.REPORT).count() == 2
 
 
 def test_an_adjudication_is_followed(compared: Compared, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_new_text_of_a_criterion_and_a_renamed_dimension_are_followed(compared
         criterion=polite, number=2, question="?", definition="", content_hash="2" * 64
     )
     report_of(compared)
-    assert Report.objects.count() == 2
+    assert Report.objects.filter(kind=Report.Kind.REPORT).count() == 2
     polite.dimension.name = "Rules of the house"
     polite.dimension.save()
     names = {row["name"] for row in report_of(compared)["dimensions"]}
