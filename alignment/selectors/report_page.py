@@ -96,6 +96,8 @@ def is_demo(scope: Scope) -> bool:
 
 def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str:
     """The answer in a sentence or two."""
+    if not chats:
+        return "There is no chat here to compare."
     total = len(criteria)
     if not judged:
         overlap = sum(1 for row in criteria if row["human"]["overlap"])

@@ -247,6 +247,7 @@ def test_every_figure_of_the_plot_stands_in_the_table_of_numbers(compared: Compa
 def test_a_part_without_chats_says_so_and_leads_back_to_all(compared: Compared, lead: Client) -> None:
     page = lead.get(urls(compared)["report"] + "?since=2001-01-01&until=2001-01-02&against=each-rater")
     assert "No chats in this part" in words_of(page)
+    assert page.context["headline"] == "There is no chat here to compare."
     assert "Every criterion against people" not in words_of(page)
     assert page.context["told"].url == "?against=each-rater"
 
