@@ -3,8 +3,10 @@
 from django.urls import path
 
 from alignment.api import (
+    baselines,
     certificates,
     criteria,
+    criterion_report,
     label_plan,
     league,
     misalignments,
@@ -37,6 +39,12 @@ urlpatterns = [
         name="api_prompt_restore",
     ),
     path("runs/<int:run_id>/alignment_report/", reports.RunReport.as_view(), name="api_run_report"),
+    path(
+        "runs/<int:run_id>/alignment_report/<str:key>/",
+        criterion_report.CriterionReport.as_view(),
+        name="api_criterion_report",
+    ),
+    path("runs/<int:run_id>/baselines/", baselines.RunBaselines.as_view(), name="api_run_baselines"),
     path("runs/<int:run_id>/label_plan/", label_plan.LabelPlan.as_view(), name="api_label_plan"),
     path("runs/<int:run_id>/label_draws/", label_plan.LabelDraws.as_view(), name="api_label_draws"),
     path("reports/<int:report_id>/", stored_reports.StoredReport.as_view(), name="api_stored_report"),
@@ -105,6 +113,7 @@ urlpatterns = [
     ),
     path("assignments/<int:assignment_id>/reveal/", reveal.RevealApi.as_view(), name="api_reveal"),
     path("misalignments/", misalignments.MisalignmentList.as_view(), name="api_misalignments"),
+    path("misalignments/undo/", misalignments.MisalignmentUndo.as_view(), name="api_misalignment_undo"),
     path(
         "misalignments/<int:misalignment_id>/",
         misalignments.MisalignmentDetail.as_view(),

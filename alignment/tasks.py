@@ -1,13 +1,17 @@
-"""Celery tasks of regression tests, suggested prompts and misalignments."""
+"""Celery tasks of regression tests, suggested prompts, misalignments and baselines."""
 
 import logging
 from datetime import datetime
+from typing import Any
 
 from celery import shared_task
+from django.db.models import QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from alignment.models.baselines import BaselineTraining
 from alignment.models.suggestions import Suggestion
+from alignment.runner.baselines import training_work, trainings_waiting
 from alignment.runner.misalignments import misalignments_refresh
 from alignment.runner.regressions import regression_advance, regressions_waiting
 from alignment.runner.suggestions import suggestion_work, suggestions_waiting
@@ -59,15 +63,45 @@ def suggestions() -> None:
             break  # the others would wait for the same broker
 
 
+@shared_task(  # type: ignore[untyped-decorator]  # celery has no types
+    name="alignment.tasks.train",
+    acks_late=True,
+    reject_on_worker_lost=True,
+    soft_time_limit=SOFT_SECONDS,
+    time_limit=HARD_SECONDS,
+)
+def train(training_id: int) -> None:
+    """Train one bag of words; a second ring for it finds nothing to do."""
+    training_work(training_id)
+
+
+@shared_task(name="alignment.tasks.baselines")  # type: ignore[untyped-decorator]  # celery has no types
+def baselines() -> None:
+    """Take back what dead workers held, and ring for what nobody works on."""
+    for training_id in trainings_waiting():
+        if not training_ring(training_id):
+            break  # the others would wait for the same broker
+
+
 def suggestion_ring(suggestion_id: int) -> bool:
     """Ring for a worker. False when the broker is down: the reaper will ring."""
+    return _rung(suggest, Suggestion, suggestion_id)
+
+
+def training_ring(training_id: int) -> bool:
+    """The same for a bag of words."""
+    return _rung(train, BaselineTraining, training_id)
+
+
+def _rung(task: Any, waiting: type[Suggestion] | type[BaselineTraining], pk: int) -> bool:
     at: datetime = timezone.now()
-    Suggestion.objects.filter(pk=suggestion_id).update(rung_at=at)
+    rows: QuerySet[Any] = waiting._default_manager.filter(pk=pk)
+    rows.update(rung_at=at)
     try:
         with broker_now() as broker:
-            suggest.apply_async([suggestion_id], connection=broker, retry=False)
+            task.apply_async([pk], connection=broker, retry=False)
     except OperationalError as error:
-        log.warning("no worker was rung for suggestion %s: %s", suggestion_id, error)
-        Suggestion.objects.filter(pk=suggestion_id, rung_at=at).update(rung_at=None)
+        log.warning("no worker was rung for %s %s: %s", waiting._meta.verbose_name, pk, error)
+        rows.filter(rung_at=at).update(rung_at=None)
         return False
     return True

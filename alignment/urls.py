@@ -3,8 +3,10 @@
 from django.urls import path
 
 from alignment.views import (
+    baselines,
     certificates,
     criteria,
+    criterion_report,
     label_plan,
     league,
     misalignments,
@@ -79,11 +81,17 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/", reports.report_run, name="report_run"),
     path("reports/runs/<int:run_id>/disagreements/", reports.disagreements, name="disagreements"),
     path("reports/runs/<int:run_id>/knowledge-gaps/", reports.gaps, name="knowledge_gaps"),
+    path("reports/runs/<int:run_id>/baselines/", baselines.baselines, name="baselines"),
     path("reports/runs/<int:run_id>/labels/", label_plan.label_plan, name="label_plan"),
     path(
         "reports/runs/<int:run_id>/labels/estimate/",
         label_plan.label_draw_estimate,
         name="label_draw_estimate",
+    ),
+    path(
+        "reports/runs/<int:run_id>/criteria/<str:key>/",
+        criterion_report.criterion_report,
+        name="criterion_report",
     ),
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),

@@ -26,7 +26,7 @@ RATES = (0.70, 0.80, 0.90, 0.97)
 SIZES = ((30, 30), (30, 200), (200, 30), (100, 100), (200, 200))
 SETS = 2000
 # Sets of many answers a chat are hardly ever equal: each needs a bootstrap of its own.
-SETS_OF_MANY = 300
+SETS_OF_MANY = 500
 # Chats of a run beyond the labelled ones; the labelled ones are in the judge's rate and in its errors.
 UNLABELLED = (1000, 5000)
 RATERS = 3

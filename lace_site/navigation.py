@@ -46,6 +46,7 @@ REPORTS = tuple(
     f"alignment:{page}"
     for page in (
         "report",
+        "criterion_report",
         "certificate",
         "disagreements",
         "knowledge_gaps",
@@ -62,7 +63,7 @@ ENTRIES: Entries = (
         "Criteria",
         "alignment:criterion_list",
         "labeling.see_judge",
-        ("alignment:criterion", "alignment:prompt", "alignment:redesign"),
+        ("alignment:criterion_list", "alignment:criterion_detail", "alignment:prompt", "alignment:redesign"),
     ),
     (
         "Regression tests",

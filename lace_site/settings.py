@@ -243,6 +243,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ROUTES = {
     "evaluation.tasks.drain": {"queue": "judge"},
     "alignment.tasks.suggest": {"queue": "judge"},
+    "alignment.tasks.train": {"queue": "judge"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
@@ -250,6 +251,7 @@ CELERY_BEAT_SCHEDULE = {
     "gate": {"task": "alignment.tasks.gate", "schedule": 5.0, "options": {"expires": 30}},
     "suggestions": {"task": "alignment.tasks.suggestions", "schedule": 5.0, "options": {"expires": 30}},
     "misalignments": {"task": "alignment.tasks.misalignments", "schedule": 5.0, "options": {"expires": 30}},
+    "baselines": {"task": "alignment.tasks.baselines", "schedule": 5.0, "options": {"expires": 30}},
 }
 # Nothing of the schedule is worth keeping over a restart.
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"

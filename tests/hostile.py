@@ -5,7 +5,10 @@ from typing import Any
 
 from django.apps import apps
 from django.db import models
+from django.db.models import F
+from django.utils import timezone
 
+from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from evaluation.models.judges import Judge, JudgeProfile
 from labeling.models.chats import Chat
@@ -151,6 +154,8 @@ _APPS = ("labeling", "evaluation", "alignment")
 
 def poison() -> None:
     """Put a payload into every foreign text of every row; no two are the same."""
+    # Only a revoked certificate has a reason.
+    Certificate.objects.update(revoked_at=timezone.now(), revoked_by=F("issued_by"), reason="Wrong")
     numbers = itertools.count()
     for app in _APPS:
         for model in apps.get_app_config(app).get_models():

@@ -11,10 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.models.misalignments import Misalignment
+from alignment.models.misalignments import Misalignment, TriageChange
+from alignment.selectors.misalignment_item import hostile_flags
 from alignment.selectors.misalignment_list import (
     STATES,
     UNTRIAGED,
+    Found,
     MisalignmentFilter,
     MisalignmentRow,
     closed_runs,
@@ -23,7 +25,14 @@ from alignment.selectors.misalignment_list import (
     misalignments_listed,
     misalignments_shown,
 )
-from alignment.services.misalignments import LONGEST, ChangedMeanwhile, Triage, misalignment_triage
+from alignment.services.misalignments import (
+    LONGEST,
+    ChangedMeanwhile,
+    NothingToUndo,
+    Triage,
+    misalignment_triage,
+    misalignment_undo,
+)
 from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, Permitted, problem
 from labeling.core.problems import InputProblem
 from labeling.models.people import User
@@ -82,6 +91,27 @@ class MisalignmentOutput(serializers.Serializer[MisalignmentRow]):
     changed_at = serializers.DateTimeField(source="item.changed_at", allow_null=True)
 
 
+class ChangeOutput(serializers.Serializer[TriageChange]):
+    """What one act of triage changed: `was` and `now` hold what changed alone."""
+
+    by = serializers.CharField(source="by.username")
+    at = serializers.DateTimeField()
+    was = serializers.DictField(child=serializers.CharField(allow_blank=True))
+    now = serializers.DictField(child=serializers.CharField(allow_blank=True))
+    undoes = serializers.BooleanField(source="took_back", help_text="It took an earlier change back.")
+
+
+class MisalignmentWhole(MisalignmentOutput):
+    """A misalignment with all that was done to it, newest first."""
+
+    suggested = serializers.SerializerMethodField(help_text="injection where the chat may be hostile.")
+    history = ChangeOutput(many=True, source="item.history")
+
+    def get_suggested(self, row: MisalignmentRow) -> str:
+        """The cause that the chat's flags point to; '' where none does."""
+        return Misalignment.Cause.INJECTION.value if hostile_flags(row.item, row.verdict) else ""
+
+
 class MisalignmentPages(LimitOffsetPagination):
     """In the list's order, 50 a page, 200 at most."""
 
@@ -117,8 +147,8 @@ class MisalignmentList(APIView):
         only = MisalignmentFilter.read(request.query_params)
         pages = MisalignmentPages()
         shown = misalignments_listed(user=user, without=closed_runs(user=user))
-        found = listed(only.of(shown, user=user))
-        items = pages.paginate_queryset(found, request, view=self) or []
+        found: Any = Found(shown, only, user=user)
+        items: Any = pages.paginate_queryset(found, request, view=self) or []
         rows: Any = misalignment_rows(items)
         return pages.get_paginated_response(MisalignmentOutput(rows, many=True).data)
 
@@ -130,16 +160,16 @@ class MisalignmentDetail(APIView):
 
     @extend_schema(
         operation_id="misalignment",
-        responses={200: MisalignmentOutput, 403: FORBIDDEN, 404: NOT_FOUND},
+        responses={200: MisalignmentWhole, 403: FORBIDDEN, 404: NOT_FOUND},
     )
     def get(self, request: Request, misalignment_id: int) -> Response:
-        """What is known of it."""
-        return self._answer(request, misalignment_id)
+        """What is known of it, and who did what."""
+        return answer(request, misalignment_id)
 
     @extend_schema(
         operation_id="misalignment_triage",
         request=TriageInput,
-        responses={200: MisalignmentOutput, 400: WRONG, **PROBLEMS},
+        responses={200: MisalignmentWhole, 400: WRONG, **PROBLEMS},
     )
     def patch(self, request: Request, misalignment_id: int) -> Response:
         """Set cause, note or owner; 409 where somebody else did meanwhile."""
@@ -155,10 +185,29 @@ class MisalignmentDetail(APIView):
             raise problem("changed", str(meanwhile)) from meanwhile
         except InputProblem as wrong:
             raise ValidationError({"owner": [str(wrong)]}) from wrong
-        return self._answer(request, misalignment_id)
+        return answer(request, misalignment_id)
 
-    def _answer(self, request: Request, misalignment_id: int) -> Response:
-        found = listed(misalignments_shown(user=request.user))
-        item = get_object_or_404(found, pk=misalignment_id)
-        (row,) = misalignment_rows([item])
-        return Response(MisalignmentOutput(row).data)
+
+class MisalignmentUndo(APIView):
+    """The way back."""
+
+    permission_classes = [Triages]
+
+    @extend_schema(
+        operation_id="misalignment_undo", request=None, responses={200: MisalignmentWhole, **PROBLEMS}
+    )
+    def post(self, request: Request) -> Response:
+        """Take back what you changed last; 409 where nothing is left."""
+        user = cast(User, request.user)
+        try:
+            item = misalignment_undo(among=misalignments_shown(user=user), by=user)
+        except NothingToUndo as nothing:
+            raise problem("nothing", str(nothing)) from nothing
+        return answer(request, item.pk)
+
+
+def answer(request: Request, misalignment_id: int) -> Response:
+    """One item as it is now; 404 where it is not shown."""
+    item = get_object_or_404(listed(misalignments_shown(user=request.user)), pk=misalignment_id)
+    (row,) = misalignment_rows([item])
+    return Response(MisalignmentWhole(row).data)

@@ -20,14 +20,15 @@ from evaluation.selectors.runs import runs_open_to
 from labeling.api.base import FORBIDDEN
 from labeling.models.chats import ChatSet
 
+REPORT_PARAMETERS = [
+    OpenApiParameter("split", OpenApiTypes.STR, enum=["train", "dev", "holdout"]),
+    OpenApiParameter("against", OpenApiTypes.STR, description="consensus, each-rater or rater:NAME"),
+    OpenApiParameter("topic", OpenApiTypes.STR, description="key of a topic"),
+    OpenApiParameter("since", OpenApiTypes.DATE, description="first day on which chats started"),
+    OpenApiParameter("until", OpenApiTypes.DATE, description="last day on which chats started"),
+]
 REPORT_SCHEMA = extend_schema(
-    parameters=[
-        OpenApiParameter("split", OpenApiTypes.STR, enum=["train", "dev", "holdout"]),
-        OpenApiParameter("against", OpenApiTypes.STR, description="consensus, each-rater or rater:NAME"),
-        OpenApiParameter("topic", OpenApiTypes.STR, description="key of a topic"),
-        OpenApiParameter("since", OpenApiTypes.DATE, description="first day on which chats started"),
-        OpenApiParameter("until", OpenApiTypes.DATE, description="last day on which chats started"),
-    ],
+    parameters=REPORT_PARAMETERS,
     responses={
         200: OpenApiResponse(OpenApiTypes.OBJECT, description="The document of alignment_report --json"),
         403: FORBIDDEN,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from alignment.core.agreement import Confusion
 from alignment.core.estimates import Estimate, Interval
-from alignment.core.intervals import normal_quantile
+from alignment.core.intervals import mover_mean, normal_quantile, proportion
 
 WIDEST_USABLE = 0.5
 
@@ -114,12 +114,16 @@ def _one_more_of_each(rate: float, n: int) -> _Adjusted:
 
 
 def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estimate:
-    """Share of all chats that are True, for curated or balanced labels: Rogan-Gladen with Lang-Reiczigel.
+    """Share of all chats that are True, for curated or balanced labels: Rogan-Gladen.
+
+    On the labelled chats Rogan-Gladen gives back people's own share, so the value is the mean of that and of
+    the corrected share of the other chats. So is the interval: Wilson's of the first and Lang-Reiczigel's of
+    the second, joined by MOVER. One Lang-Reiczigel over all chats would count the labelled ones twice.
 
     Parameters
     ----------
     table : people against the judge on the labelled chats.
-    judge_true, judge_n : the judge's True and all its True and False verdicts, labelled chats or not.
+    judge_true, judge_n : the judge's True and all its True and False verdicts, those of `table` among them.
 
     Returns
     -------
@@ -129,9 +133,9 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
 
     Examples
     --------
-    >>> estimate = corrected_share(table=Confusion(45, 5, 3, 57), judge_true=30, judge_n=100)
+    >>> estimate = corrected_share(table=Confusion(45, 5, 3, 57), judge_true=78, judge_n=210)
     >>> round(estimate.value, 3)
-    0.294
+    0.378
     """
     if judge_n == 0:
         return Estimate(None, reason="no verdict of True or False")
@@ -142,14 +146,22 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
     if share is None:
         return Estimate(None, reason=NO_BETTER)
     flag = CLIPPED if share.clipped else ""
-    interval = lang_reiczigel(
-        apparent=apparent,
-        n=judge_n,
-        tpr=table.tpr,
-        n_true=table.human_true,
-        tnr=table.tnr,
-        n_false=table.human_false,
-    )
+    others = _corrected(table, judge_true - table.judge_true, judge_n - table.n)
+    people = proportion(table.human_true, table.n, reason="")
+    interval = mover_mean(people, others, weight=table.n / judge_n).interval
     if interval is None or interval.high - interval.low > WIDEST_USABLE:
         return Estimate(share.value, reason=TOO_WIDE, flag=flag)
     return Estimate(share.value, interval.holding(share.value), flag=flag)
+
+
+def _corrected(table: Confusion, judge_true: int, judge_n: int) -> Estimate:
+    """Of chats of which none is labelled; without any they have no weight, and anything will do."""
+    assert table.tpr is not None and table.tnr is not None  # noqa: S101  checked before
+    if judge_n == 0:
+        return Estimate(0.0, Interval(0.0, 0.0))
+    rates = {"apparent": judge_true / judge_n, "tpr": table.tpr, "tnr": table.tnr}
+    share = rogan_gladen(**rates)
+    interval = lang_reiczigel(**rates, n=judge_n, n_true=table.human_true, n_false=table.human_false)
+    if share is None or interval is None:
+        return Estimate(None, reason=NO_BETTER)
+    return Estimate(share.value, interval.holding(share.value))

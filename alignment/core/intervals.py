@@ -117,15 +117,18 @@ def proportion(successes: int, n: int, *, reason: str) -> Estimate:
     return Estimate(successes / n, wilson(successes, n)) if n else Estimate(None, reason=reason)
 
 
-def mover_mean(first: Estimate, second: Estimate, *, correlation: float = 0.0) -> Estimate:
+def mover_mean(
+    first: Estimate, second: Estimate, *, weight: float = 0.5, correlation: float = 0.0
+) -> Estimate:
     """Mean of two shares with the interval recovered from theirs (MOVER).
 
-    With m the mean, l and u the bounds of each share p, and r their correlation:
-    low = m - sqrt((p1 - l1)^2 + 2 r (p1 - l1)(p2 - l2) + (p2 - l2)^2) / 2, high likewise.
+    With m the mean, l and u the bounds of each share p, r their correlation, and a = w (p1 - l1),
+    b = (1 - w) (p2 - l2): low = m - sqrt(a^2 + 2 r a b + b^2), high likewise.
 
     Parameters
     ----------
     first, second : shares, e.g. TPR and TNR, with Wilson intervals.
+    weight : w, of the first.
     correlation : of the two shares; 0 where they come from separate chats.
 
     Returns
@@ -148,10 +151,11 @@ def mover_mean(first: Estimate, second: Estimate, *, correlation: float = 0.0) -
             return Estimate(None, reason=share.reason)
     assert first.value is not None and second.value is not None  # noqa: S101  checked above
     assert first.interval and second.interval  # noqa: S101
-    mean = (first.value + second.value) / 2
+    mean = weight * first.value + (1 - weight) * second.value
     below = first.value - first.interval.low, second.value - second.interval.low
     above = first.interval.high - first.value, second.interval.high - second.value
-    down, up = (math.sqrt(a * a + 2 * correlation * a * b + b * b) / 2 for a, b in (below, above))
+    sides = ((weight * a, (1 - weight) * b) for a, b in (below, above))
+    down, up = (math.sqrt(a * a + 2 * correlation * a * b + b * b) for a, b in sides)
     return Estimate(mean, Interval(max(0.0, mean - down), min(1.0, mean + up)))
 
 

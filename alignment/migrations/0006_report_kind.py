@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='report',
             name='kind',
-            field=models.CharField(choices=[('report', 'Report'), ('criterion', 'Criterion'), ('baselines', 'Baselines'), ('league', 'League'), ('measured', 'Measured')], default='report', max_length=10),
+            field=models.CharField(choices=[('report', 'Report'), ('criterion', 'Criterion'), ('baselines', 'Baselines'), ('league', 'League'), ('measured', 'Measured'), ('covered', 'Covered'), ('held_out', 'Held Out')], default='report', max_length=10),
         ),
         migrations.RunPython(forget_counts, migrations.RunPython.noop, elidable=True),
     ]

@@ -1,5 +1,6 @@
-"""Tables of reports, certificates, misalignments, tests and suggestions; import from the submodules."""
+"""Tables of what is measured, certified, triaged, tested and suggested; import from the submodules."""
 
+from alignment.models import baselines as baselines
 from alignment.models import certificates as certificates
 from alignment.models import misalignments as misalignments
 from alignment.models import regressions as regressions

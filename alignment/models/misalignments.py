@@ -46,7 +46,13 @@ class Misalignment(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["chat", "criterion"], name="misalignment_once")]
-        indexes = [models.Index(fields=["criterion", "state", "-id"], name="misalignment_listed")]
+        # All that the list filters, counts and orders by: a page reads the rows that it shows, and no others.
+        indexes = [
+            models.Index(
+                fields=["criterion", "state", "cause", "owner", "chat", "newest_run"],
+                name="misalignment_listed",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"Misalignment {self.pk}"
@@ -56,20 +62,65 @@ class Misalignment(models.Model):
         """Whether a later version, or a changed label, has settled it."""
         return self.state == self.State.CLOSED
 
+    @property
+    def history(self) -> "models.QuerySet[TriageChange]":
+        """Who changed what, newest first."""
+        return self.changes.select_related("by").order_by("-pk")
+
 
 class Sighting(models.Model):
     """A run in which a misalignment was seen, with both answers."""
 
     misalignment = models.ForeignKey(Misalignment, on_delete=models.PROTECT, related_name="sightings")
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+", db_index=False)
     human = models.BooleanField()
     judge = models.BooleanField()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["misalignment", "run"], name="sighting_once")]
+        indexes = [models.Index(fields=["run", "misalignment"], name="sighting_of_run")]
 
     def __str__(self) -> str:
         return f"{self.misalignment_id} in run {self.run_id}"
+
+
+class TriageChange(models.Model):
+    """What one act of triage changed, from what to what; append-only.
+
+    `was` and `now` hold the fields that changed alone: cause, note, owner (a user's name, '' for nobody).
+    """
+
+    misalignment = models.ForeignKey(Misalignment, on_delete=models.PROTECT, related_name="changes")
+    # The item's revision that it made.
+    number = models.PositiveIntegerField()
+    was = models.JSONField()
+    now = models.JSONField()
+    by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+", db_index=False)
+    at = models.DateTimeField()
+    # The change that this one took back; null for any other.
+    undoes = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["misalignment", "number"], name="triagechange_number")]
+        indexes = [models.Index(fields=["by", "-id"], name="triagechange_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.misalignment_id} r{self.number}"
+
+    @property
+    def took_back(self) -> bool:
+        """Whether it took an earlier change back."""
+        return self.undoes_id is not None
+
+    @property
+    def told(self) -> list[tuple[str, str, str]]:
+        """What changed, from what to what, in words."""
+        causes = {**dict(Misalignment.Cause.choices), "": "none yet"}
+        words = {"cause": causes, "owner": {"": "nobody"}, "note": {"": "none"}}
+        names = [name for name in words if name in self.now]
+        return [
+            (name, *(words[name].get(one[name], one[name]) for one in (self.was, self.now))) for name in names
+        ]
 
 
 class MisalignmentCount(models.Model):

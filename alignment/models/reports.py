@@ -17,6 +17,8 @@ class Report(models.Model):
         BASELINES = "baselines"
         LEAGUE = "league"
         MEASURED = "measured"
+        COVERED = "covered"
+        HELD_OUT = "held_out"
 
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.REPORT)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
@@ -24,7 +26,8 @@ class Report(models.Model):
     against = models.CharField(max_length=140)
     split = models.CharField(max_length=8, blank=True, default="")
     # sha256 of all the body depends on: run and its state, set and its members, labels_seq and version of
-    # each criterion, against, split, policy. It moves with every change of the human answers.
+    # each criterion, against, split, policy. It moves with every change of the human answers. A finished
+    # run's own chats stay as they are and are not looked at.
     pin = models.CharField(max_length=64)
     policy = models.PositiveIntegerField()
     body = models.JSONField()

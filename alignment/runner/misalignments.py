@@ -1,5 +1,6 @@
-"""Looks finished runs through for misalignments: the database finds, closes and reopens them in one go."""
+"""Looks finished runs through for misalignments, piece by piece: the database finds, closes, reopens them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.db import connection, models, transaction
@@ -21,29 +22,55 @@ from evaluation.models.runs import Run, Verdict
 
 # Runs that one page looks through.
 AT_ONCE = 3
+# Verdicts looked through, and items changed, in one transaction.
+PIECE, AT_A_TIME = 20_000, 1_000
 _State, _Cause = Misalignment.State, Misalignment.Cause
 
 
-@transaction.atomic
 def misalignments_refresh(run: Run) -> None:
     """Find what this finished run and people differ on, and close or reopen what it settles or brings back.
 
-    Doing it again changes nothing. A run whose word a newer one has had on a chat decides nothing there. The
-    number of queries does not depend on chats or verdicts, which never leave the database.
+    Doing it again changes nothing. A run whose word a newer one has had on a chat decides nothing there.
+    NB: each piece is a transaction of its own, so that nobody waits long for the database. What stops in the
+    middle leaves a run that still waits, and the next time begins anew.
     """
     if not counted_runs().filter(pk=run.pk).exists():
         raise ValueError(f"run {run.pk} does not count: only finished evaluations and imports do")
     seq = labels_seq()
-    differing = people_answers(run).filter(ANSWERED_OTHERWISE)
-    _find(run, differing)
-    _reopen(run, differing)
-    _settle(run, people_answers(run).filter(ANSWERED_ALIKE))
+    for chats in _pieces(run):
+        _find(run, people_answers(run).filter(ANSWERED_OTHERWISE, chats))
+    _reopen(run)
+    _settle_by_labels()
+    _settle_by(run)
+    _looked_through(run, seq)
+
+
+@transaction.atomic
+def _looked_through(run: Run, seq: int) -> None:
     later = MisalignmentCount.objects.filter(run__chat_set=run.chat_set_id, run__gt=run.pk)
     later.update(seq=-1)  # a newer run may have settled what was only found now
     looked = {"seq": seq, "at": timezone.now()}
     MisalignmentCount.objects.update_or_create(run=run, defaults=looked)
 
 
+def _pieces(run: Run) -> Iterator[Q]:
+    """Its chats, in stretches of about `PIECE` verdicts."""
+    chats = Verdict.objects.filter(run=run).order_by("chat_id").values_list("chat_id", flat=True)
+    after = 0
+    while ends := list(chats.filter(chat__gt=after)[PIECE - 1 : PIECE]):
+        yield Q(chat__gt=after, chat__lte=ends[0])
+        after = ends[0]
+    yield Q(chat__gt=after)
+
+
+def _change(rows: QuerySet[Misalignment], **values: Any) -> None:
+    """Change the rows some at a time; each change looks once more whether it is still due."""
+    found = list(rows.values_list("pk", flat=True))
+    for at in range(0, len(found), AT_A_TIME):
+        rows.filter(pk__in=found[at : at + AT_A_TIME]).update(**values)
+
+
+@transaction.atomic
 def _find(run: Run, differing: QuerySet[Verdict]) -> None:
     """New items, and a sighting for each item of this run."""
     _insert(
@@ -83,30 +110,38 @@ def _of(verdicts: QuerySet[Verdict]) -> Exists:
     return Exists(verdicts.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion")))
 
 
-def _reopen(run: Run, differing: QuerySet[Verdict]) -> None:
+def _reopen(run: Run) -> None:
     """This run has the last word on these; those that were closed return with the triage they had."""
-    rows = Misalignment.objects.filter(_of(differing), newest_run__lte=run.pk)
+    seen = Sighting.objects.filter(run=run).values("misalignment")
+    differing = _of(people_answers(run).filter(ANSWERED_OTHERWISE))
+    rows = Misalignment.objects.filter(differing, pk__in=seen)
     back = Case(When(cause="", then=Value(_State.OPEN)), default=Value(_State.TRIAGED))
-    closed = rows.filter(state=_State.CLOSED)
-    closed.update(state=back, returned=True, closed_by_version=None, newest_run=run)
-    rows.filter(newest_run__lt=run.pk).update(newest_run=run)
+    closed = rows.filter(state=_State.CLOSED, newest_run__lte=run.pk)
+    _change(closed, state=back, returned=True, closed_by_version=None, newest_run=run)
+    _change(rows.filter(newest_run__lt=run.pk), newest_run=run)
 
 
-def _settle(run: Run, alike: QuerySet[Verdict]) -> None:
-    """Close where people's answer is the judge's by now, and where another judge says what they say."""
-    left = Misalignment.objects.exclude(state=_State.CLOSED)
+def _settle_by_labels() -> None:
+    """Close where people's answer is the judge's by now."""
     mistaken = Case(When(cause__in=["", _Cause.JUDGE], then=Value(_Cause.LABEL)), default=F("cause"))
-    own = people_answers(OuterRef("newest_run")).filter(ANSWERED_ALIKE)
-    left.filter(_of(own)).update(state=_State.CLOSED, cause=mistaken, closed_by_version=None)
+    alike = _of(people_answers(OuterRef("newest_run")).filter(ANSWERED_ALIKE))
+    left = Misalignment.objects.exclude(state=_State.CLOSED)
+    _change(left.filter(alike), state=_State.CLOSED, cause=mistaken, closed_by_version=None)
+
+
+def _settle_by(run: Run) -> None:
+    """Close where another judge says what people say."""
     asked = JudgePrompt.objects.filter(criterion=OuterRef("criterion"))
     before = asked.filter(judge=OuterRef("newest_run__judge")).values("prompt_version__number")
     by = asked.filter(judge=run.judge_id)
-    left = left.filter(_of(alike), newest_run__lt=run.pk).exclude(newest_run__judge=run.judge_id)
+    alike = _of(people_answers(run).filter(ANSWERED_ALIKE))
+    left = Misalignment.objects.exclude(state=_State.CLOSED)
+    left = left.filter(alike, newest_run__lt=run.pk).exclude(newest_run__judge=run.judge_id)
     left = left.annotate(before=Subquery(before[:1]), now=Subquery(by.values("prompt_version__number")[:1]))
     # An older version's run may come later; it settles nothing. Imported judges have no versions.
     newer = left.filter(Q(before=None) | Q(now=None) | Q(now__gte=F("before")))
     version = Subquery(by.values("prompt_version")[:1])
-    newer.update(state=_State.CLOSED, closed_by_version=version, newest_run=run)
+    _change(newer, state=_State.CLOSED, closed_by_version=version, newest_run=run)
 
 
 def small_runs_refresh(*, run: int = 0) -> None:

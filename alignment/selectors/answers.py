@@ -1,11 +1,16 @@
 """The answers of people and judge as arrays, one position a chat."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
-from django.db.models import Count, Exists, Max, OuterRef, Subquery
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
+from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subquery, Value, When
+from numpy.typing import NDArray
 
 from alignment.core.agreement import Confusion
 from alignment.core.report import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
@@ -18,13 +23,14 @@ from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion
 
-HUMAN_CODES = {
+AT_ONCE = 5000
+HUMAN_STATES = {
     Consensus.State.TRUE: HumanCode.TRUE,
     Consensus.State.FALSE: HumanCode.FALSE,
     Consensus.State.NA: HumanCode.NA,
     Consensus.State.UNRESOLVED: HumanCode.UNRESOLVED,
 }
-VALUE_CODES = {True: HumanCode.TRUE, False: HumanCode.FALSE, None: HumanCode.NA}
+VALUES = {True: HumanCode.TRUE, False: HumanCode.FALSE, None: HumanCode.NA}
 JUDGE_VALUES = {True: JudgeCode.TRUE, False: JudgeCode.FALSE, None: JudgeCode.NA}
 JUDGE_STATES = {
     Verdict.State.UNPARSED: JudgeCode.UNPARSED,
@@ -35,16 +41,52 @@ JUDGE_STATES = {
 }
 
 
+def coded(column: str, codes: Mapping[Any, int], default: Case | int | None = None) -> Case:
+    """The code of each value of a column, looked up by the database; `default` for values that have none."""
+    found = [When(**lookup(column, value), then=Value(int(code))) for value, code in codes.items()]
+    rest = Value(default) if isinstance(default, int) else default
+    return Case(*found, default=rest, output_field=IntegerField())
+
+
+def lookup(column: str, value: Any) -> dict[str, Any]:
+    """The filter on one value; None is looked up as such."""
+    return {f"{column}__isnull": True} if value is None else {column: value}
+
+
 class UnknownRater(ValueError):
     """The report is asked against a rater who gave no label here."""
 
 
 @dataclass(frozen=True)
 class Chats:
-    """The covered chats: external ids in order, and the position of each primary key."""
+    """The covered chats: external ids and primary keys, in order."""
 
     external_ids: list[str]
-    position: Mapping[int, int]
+    ids: NDArray[np.int64]
+
+    def places(self, ids: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Where the chats with these primary keys stand; all of them have to be covered."""
+        return places_in(self.ids, ids)
+
+
+def places_in(ids: Sequence[int] | NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where each of the wanted ids stands among the ids, which hold them all."""
+    known = np.asarray(ids, dtype=np.int64)
+    order = np.argsort(known)
+    return order[np.searchsorted(known, wanted, sorter=order)]
+
+
+def columns_of(rows: QuerySet[Any], **columns: Any) -> NDArray[Any]:
+    """Whole numbers of each row as a structured array, without an object for any of a million rows."""
+    names = [(name, np.int64) for name in columns]
+    try:
+        asked = rows.order_by().values_list(*columns.values()).query.sql_with_params()
+    except EmptyResultSet:
+        return np.empty(0, dtype=names)
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(*asked)
+        found = chain.from_iterable(iter(partial(cursor.fetchmany, AT_ONCE), []))
+        return np.fromiter(found, dtype=names)
 
 
 def report_data(scope: Scope) -> ReportData:
@@ -52,16 +94,16 @@ def report_data(scope: Scope) -> ReportData:
     chats = covered_chats(scope)
     human, counts = _human(scope, chats)
     judge = run_codes(scope.run, scope, chats) if scope.run is not None else None
-    passes, raters = _passes_when(scope.criteria), _rater_counts(scope)
+    passes, given = _passes_when(scope.criteria), _given(scope)
     tables = _rater_tables(scope) if scope.each_rater and judge is not None else {}
-    questions = _questions(scope)
+    questions = _questions(scope, given)
     criteria = tuple(
         CriterionData(
             spec=_spec(row, passes[row.pk]),
             human=human[row.pk],
             judge=None if judge is None else judge[row.pk],
             counts=counts[row.pk],
-            raters=raters.get(row.pk, 0),
+            raters=len({one.rater for one in given if one.criterion == row.pk}),
             rater_tables=tables.get(row.pk, {}),
             questions=questions[row.pk],
         )
@@ -79,7 +121,7 @@ def judge_answers(scope: Scope) -> dict[str, Codes]:
 def covered_chats(scope: Scope) -> Chats:
     """The scope's chats in order."""
     rows = list(scope.members.values_list("chat_id", "chat__external_id"))
-    return Chats([external for _, external in rows], {pk: place for place, (pk, _) in enumerate(rows)})
+    return Chats([external for _, external in rows], np.array([pk for pk, _ in rows], dtype=np.int64))
 
 
 def _spec(row: Criterion, passes_when: bool) -> CriterionSpec:
@@ -92,82 +134,83 @@ def _passes_when(criteria: Iterable[Criterion]) -> dict[int, bool]:
     return dict(rows.values_list("criterion_id", "passes_when"))
 
 
-def _filled(scope: Scope, chats: Chats, code: HumanCode | JudgeCode) -> dict[int, Codes]:
-    """The same code for every chat, by criterion id."""
-    return {row.pk: np.full(len(chats.external_ids), code, dtype=np.int8) for row in scope.criteria}
+def _placed(
+    scope: Scope, chats: Chats, rows: NDArray[Any], values: NDArray[Any], *, rest: int
+) -> dict[int, NDArray[Any]]:
+    """One value a chat, by criterion id: those of rows that name `chat` and `criterion`, else `rest`."""
+    ids = [row.pk for row in scope.criteria]
+    found = np.full((len(ids), len(chats.ids), *values.shape[1:]), rest, dtype=values.dtype)
+    found[places_in(ids, rows["criterion"]), chats.places(rows["chat"])] = values
+    return dict(zip(ids, found, strict=True))
 
 
 def _human(scope: Scope, chats: Chats) -> tuple[dict[int, Codes], dict[int, Any]]:
-    codes = _filled(scope, chats, HumanCode.UNLABELLED)
-    counts = {row.pk: np.zeros((len(chats.external_ids), 3), dtype=np.int32) for row in scope.criteria}
-    rows = Consensus.objects.filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
-    for chat, criterion, state, *n in rows.values_list(
-        "chat_id", "criterion_id", "state", "n_true", "n_false", "n_na"
-    ).iterator(chunk_size=5000):
-        place = chats.position[chat]
-        codes[criterion][place] = HUMAN_CODES[Consensus.State(state)]
-        counts[criterion][place] = n
+    """HumanCode and counts of labels by chat, by criterion id."""
+    rows = columns_of(
+        Consensus.objects.filter(chat__in=scope.chat_ids, criterion__in=scope.criteria),
+        chat="chat_id",
+        criterion="criterion_id",
+        state=coded("state", HUMAN_STATES),
+        true="n_true",
+        false="n_false",
+        na="n_na",
+    )
+    given = np.column_stack([rows[name].astype(np.int32) for name in ("true", "false", "na")])
+    counts = _placed(scope, chats, rows, given, rest=0)
     if scope.rater:
-        codes = _one_rater(scope, chats)
-    return codes, counts
+        return _one_rater(scope, chats), counts
+    return _placed(scope, chats, rows, rows["state"].astype(np.int8), rest=HumanCode.UNLABELLED), counts
 
 
 def _one_rater(scope: Scope, chats: Chats) -> dict[int, Codes]:
     """One rater's answers in place of the consensus."""
-    codes = _filled(scope, chats, HumanCode.UNLABELLED)
-    rows = list(
-        _labels(scope).filter(rater__name=scope.rater).values_list("chat_id", "criterion_id", "value")
-    )
-    if not rows and not _labels(replace(scope, only="")).filter(rater__name=scope.rater).exists():
+    labels = _labels(scope).filter(rater__name=scope.rater)
+    rows = columns_of(labels, chat="chat_id", criterion="criterion_id", value=coded("value", VALUES))
+    if not rows.size and not _labels(replace(scope, only="")).filter(rater__name=scope.rater).exists():
         raise UnknownRater(f"no labels by the rater {scope.rater!r} on these chats")
-    for chat, criterion, value in rows:
-        codes[criterion][chats.position[chat]] = VALUE_CODES[value]
-    return codes
+    return _placed(scope, chats, rows, rows["value"].astype(np.int8), rest=HumanCode.UNLABELLED)
 
 
 def run_codes(run: Run | None, scope: Scope, chats: Chats) -> dict[int, Codes]:
     """JudgeCode of a run by chat, by criterion id, on the scope's chats and criteria; one query."""
-    codes = _filled(scope, chats, JudgeCode.NONE)
-    rows = Verdict.objects.filter(run=run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
-    for chat, criterion, state, value in rows.values_list(
-        "chat_id", "criterion_id", "state", "value"
-    ).iterator(chunk_size=5000):
-        code = JUDGE_VALUES[value] if state == Verdict.State.READ else JUDGE_STATES[Verdict.State(state)]
-        codes[criterion][chats.position[chat]] = code
-    return codes
+    judge = coded("state", JUDGE_STATES, coded("value", JUDGE_VALUES))
+    verdicts = Verdict.objects.filter(run=run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
+    rows = columns_of(verdicts, chat="chat_id", criterion="criterion_id", code=judge)
+    return _placed(scope, chats, rows, rows["code"].astype(np.int8), rest=JudgeCode.NONE)
 
 
 def _labels(scope: Scope) -> Any:
     return Label.objects.counted().filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
 
 
-def raters_in(scope: Scope, *, limit: int) -> list[Rater]:
-    """The first `limit` of those who gave a label here, by name."""
-    return list(Rater.objects.filter(pk__in=_labels(scope).values("rater_id")).order_by("name")[:limit])
+class Given(NamedTuple):
+    """That somebody answered some version of a criterion's text; ids."""
+
+    criterion: int
+    rater: int
+    version: int
 
 
-def rater_kinds(scope: Scope) -> set[str]:
-    """The kinds of those who gave a label here and are not simply people."""
-    others = Rater.objects.exclude(kind=Rater.Kind.PERSON).filter(
-        Exists(_labels(scope).filter(rater=OuterRef("pk")))
-    )
-    return set(others.values_list("kind", flat=True))
+def _given(scope: Scope) -> list[Given]:
+    """Who answered which texts on these chats; one query."""
+    rows = _labels(scope).values_list("criterion_id", "rater_id", "version_id")
+    return [Given(*row) for row in rows.order_by().distinct()]
 
 
-def _rater_counts(scope: Scope) -> dict[int, int]:
-    """Distinct raters by criterion id."""
-    rows = _labels(scope).values("criterion").annotate(raters=Count("rater", distinct=True)).order_by()
-    return {row["criterion"]: row["raters"] for row in rows}
+def rater_ids(scope: Scope) -> list[int]:
+    """Those who gave a label here; one query."""
+    return sorted(_labels(scope).values_list("rater_id", flat=True).order_by().distinct())
 
 
-def _questions(scope: Scope) -> dict[int, Questions]:
+def _questions(scope: Scope, given: Iterable[Given]) -> dict[int, Questions]:
     """Which questions labels and judge answer, by criterion id; an imported judge's is not known."""
     prompts = JudgePrompt.objects.filter(judge=scope.run.judge) if scope.run else JudgePrompt.objects.none()
     asked = {row.criterion_id: row.criterion_version for row in prompts.select_related("criterion_version")}
-    labels = _labels(scope).filter(rater__name=scope.rater) if scope.rater else _labels(scope)
+    only = set(Rater.objects.filter(name=scope.rater).values_list("pk", flat=True)) if scope.rater else None
+    counted = {one.version for one in given if only is None or one.rater in only}
     # Counted labels answer one question; its newest version stands for it.
-    counted = labels.values_list("criterion_id", "version__content_hash").annotate(Max("version__number"))
-    answered = {criterion: (question, number) for criterion, question, number in counted.order_by()}
+    versions = CriterionVersion.objects.filter(pk__in=counted).order_by("number")
+    answered = {row.criterion_id: (row.content_hash, row.number) for row in versions}
     return {row.pk: _question(asked.get(row.pk), answered.get(row.pk)) for row in scope.criteria}
 
 

@@ -123,6 +123,7 @@ def _criterion(entry: Mapping[str, Any], row: Criterion, text: CriterionVersion)
         "use": use.value,
         "status": entry["status"],
         "reasons": reasons,
+        "cautions": entry["cautions"],
         **figures(entry),
     }
 

@@ -19,7 +19,7 @@ from evaluation.runner.plan import current_endpoint
 from evaluation.selectors.profiles import default_profile, profile_choice
 from evaluation.selectors.prompts import newest_versions
 from evaluation.services.judges import judge_configs
-from labeling.core.problems import InputProblem
+from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
@@ -161,7 +161,7 @@ def _recipe_changes(
         if profile is None:
             return {key: [NO_DEFAULT] for key in about}
         choice, endpoint = profile_choice(profile), current_endpoint()
-    except InputProblem as problem:
+    except (InputProblem, FieldProblem) as problem:
         return {key: [f"nobody can tell which judge would answer: {problem}"] for key in about}
     scopes = [[row for key, row in criteria.items() if key in keys] for _, keys in about]
     today = judge_configs(choice=choice, scopes=scopes, endpoint=endpoint)

@@ -1,27 +1,25 @@
 """A criterion's page: its champion, where judge and people part, its versions, and what to do next."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.paginator import Page, Paginator
 from django.db.models import F
 
-from alignment.core.version_line import VersionLine, VersionPoint, version_line
-from alignment.selectors.measured import Measured
+from alignment.selectors.misalignment_list import not_closed
 from alignment.selectors.openings import holdout_openings
 from alignment.selectors.partings import notices_of, partings_of
 from alignment.selectors.prompt_parts import examples_for, sections_of
 from alignment.selectors.versions import (
     VersionRow,
-    VersionState,
     champion_of,
     releases_of,
     version_rows,
     waiting_of,
     with_figures,
 )
+from alignment.selectors.versions_drawn import drawable, places_of, versions_drawn
 from evaluation.models.prompts import PromptDraft
 from evaluation.selectors.criteria import articles_of
 from labeling.models.labels import RaterNote
@@ -31,17 +29,7 @@ from labeling.selectors.lineage import lineage_of
 from labeling.selectors.notes import NoteFilter, note_rows, notes_for
 
 NOTES_SHOWN = 10
-VERSIONS_DRAWN = 12
 VERSIONS_A_PAGE = 25
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A set and split that versions were measured on."""
-
-    value: str
-    words: str
-    versions: int
 
 
 def criterion_page(
@@ -62,10 +50,11 @@ def criterion_page(
         "partings": partings,
         "worst": max(partings, key=lambda one: one.differ, default=None),
         "notices": notices_of(partings),
+        "misaligned": not_closed(criterion, user=user),
         "releases": releases_of(rows),
         "openings": holdout_openings(criteria=[criterion]),
         "articles": articles_of([criterion])[criterion.pk],
-        **_line(_drawable(rows), place),
+        **_line(drawable(rows), place),
         **_prompt(champion, user),
         **_unclear(criterion, user),
     }
@@ -74,12 +63,7 @@ def criterion_page(
 def _rows(criterion: Criterion, user: User | AnonymousUser, page: str | None) -> list[VersionRow]:
     """All versions; the champion, those of the page and those that may be drawn have figures."""
     rows = version_rows(criteria=[criterion])[criterion.pk]
-    return with_figures(rows, of=[*_page(rows, page), *_drawable(rows)], user=user)
-
-
-def _drawable(rows: Sequence[VersionRow]) -> list[VersionRow]:
-    """The newest versions and the champion, whatever page is shown."""
-    return [row for n, row in enumerate(rows) if n < VERSIONS_A_PAGE or row.state is VersionState.CHAMPION]
+    return with_figures(rows, of=[*_page(rows, page), *drawable(rows)], user=user)
 
 
 def _page(rows: Sequence[VersionRow], page: str | None) -> Page[VersionRow]:
@@ -91,45 +75,11 @@ def _draft(criterion: Criterion, user: User | AnonymousUser) -> PromptDraft | No
     return PromptDraft.objects.filter(criterion=criterion, author=user.pk).select_related("base").first()
 
 
-# ---------- the line over versions ----------
-
-
 def _line(rows: Sequence[VersionRow], wanted: str) -> dict[str, Any]:
     """The places to choose from, the one chosen, and its drawing."""
-    places = _places(rows)
-    chosen = next((one for one in places if one.value == wanted), None) or _usual(rows, places)
-    if chosen is None:
-        return {"places": places, "place": None, "line": None}
-    found = [(row, one) for row in rows if (one := row.at(chosen.value)) is not None][:VERSIONS_DRAWN]
-    return {"places": places, "place": chosen, "line": _drawn(found), "line_ceiling": found[0][1].ceiling}
-
-
-def _drawn(found: Sequence[tuple[VersionRow, Measured]]) -> VersionLine:
-    points = [
-        VersionPoint(
-            row.number, one.rates["balanced_accuracy"], one.recipe, row.state is VersionState.CHAMPION
-        )
-        for row, one in reversed(found)
-    ]
-    return version_line(points, ceiling=found[0][1].ceiling)
-
-
-def _places(rows: Iterable[VersionRow]) -> list[Place]:
-    """By name of the set, splits in order."""
-    words: dict[str, str] = {}
-    counts: dict[str, int] = {}
-    for row in rows:
-        for one in row.measured:
-            words[one.place] = one.where
-            counts[one.place] = counts.get(one.place, 0) + 1
-    return [Place(value, words[value], counts[value]) for value in sorted(words, key=lambda one: words[one])]
-
-
-def _usual(rows: Sequence[VersionRow], places: Sequence[Place]) -> Place | None:
-    """Where most versions were measured; of equals the one where the champion was."""
-    champion = champion_of(rows)
-    known = {one.place for one in champion.measured} if champion else set()
-    return max(places, key=lambda one: (one.versions, one.value in known), default=None)
+    places = places_of(rows)
+    drawn = versions_drawn(rows, places, wanted=wanted)
+    return {"places": places, "place": drawn.place, "line": drawn.line, "line_ceiling": drawn.ceiling}
 
 
 # ---------- prompt and notes ----------

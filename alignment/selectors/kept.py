@@ -3,16 +3,19 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import Max
+import numpy as np
+from django.db.models import Max, QuerySet
 
 from alignment.models.reports import Report
-from alignment.selectors.scope import Scope
 from labeling.models.rubric import Criterion, CriterionVersion
 
+if TYPE_CHECKING:
+    from alignment.selectors.scope import Scope  # which keeps documents itself
 
-def pin_of(scope: Scope, *more: Any) -> str:
+
+def pin_of(scope: "Scope", *more: Any) -> str:
     """A hash over the people's answers, runs and chats that a scope covers, and over what else is named.
 
     Parameters
@@ -29,20 +32,28 @@ def pin_of(scope: Scope, *more: Any) -> str:
         scope.against,
         [[row.pk, row.labels_seq, row.tier, row.dimension.key, row.dimension.name] for row in criteria],
         _version_numbers(criteria),
-        list(scope.members.values_list("chat_id", flat=True)),
+        None if scope.is_fixed else _digest(scope.members.values_list("chat_id", flat=True)),
     ]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 
 
 def kept(
-    scope: Scope, *, kind: Report.Kind, pin: str, policy: int, body: Callable[[], dict[str, Any]]
+    scope: "Scope", *, kind: Report.Kind, pin: str, body: Callable[[], dict[str, Any]], policy: int = 0
 ) -> Report:
-    """The document of this pin, from the row that was stored, or computed and stored now."""
+    """The document of this pin, from the row that was stored, or computed and stored now.
+
+    `policy` is the version of the policy that the body follows, 0 where it follows none.
+    """
     if (stored := Report.objects.filter(pin=pin).first()) is not None:
         return stored
     about = {"run": scope.run, "chat_set": scope.chat_set, "against": scope.against, "split": scope.split}
     made = {"kind": kind, "policy": policy, "body": body()}
     return Report.objects.get_or_create(pin=pin, defaults=about | made)[0]
+
+
+def _digest(ids: QuerySet[Any, int]) -> str:
+    """A hash over ids in their order."""
+    return hashlib.sha256(np.fromiter(ids.iterator(), dtype=np.int64).tobytes()).hexdigest()
 
 
 def _version_numbers(criteria: Iterable[Criterion]) -> list[tuple[int, int]]:

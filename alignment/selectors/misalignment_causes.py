@@ -1,11 +1,10 @@
 """Why people and the judge differ, by criterion: what to refine."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from django.db.models import Count, QuerySet
 
 from alignment.models.misalignments import Misalignment
+from alignment.selectors.misalignment_list import Found
 from labeling.models.rubric import Criterion
 
 _Cause = Misalignment.Cause
@@ -29,8 +28,23 @@ class CauseRow:
     criterion: Criterion
     counts: tuple[int, ...]
     untriaged: int
-    advice: str
+    leading: str
     bars: tuple[tuple[str, float, float], ...]
+
+    @property
+    def advice(self) -> str:
+        """What to refine; '' while no cause has enough items."""
+        return NEXT[_Cause(self.leading)] if self.leading else ""
+
+    @property
+    def most(self) -> int:
+        """How many items have the cause that most of them have."""
+        return max(self.counts)
+
+    @property
+    def triaged(self) -> int:
+        """How many have a cause."""
+        return sum(self.counts)
 
     @property
     def total(self) -> int:
@@ -38,26 +52,31 @@ class CauseRow:
         return sum(self.counts) + self.untriaged
 
 
-def cause_rows(rows: QuerySet[Misalignment]) -> list[CauseRow]:
-    """Criteria with items, most items first; two queries."""
+def cause_rows(found: Found) -> list[CauseRow]:
+    """Criteria with items, most items first; no query beyond those of `found`."""
     counts: dict[int, dict[str, int]] = {}
-    found: Any = rows.order_by().values_list("criterion_id", "cause").annotate(n=Count("pk"))
-    for criterion, cause, n in found:
-        counts.setdefault(criterion, {})[cause] = n
-    criteria = Criterion.objects.in_bulk(list(counts))
+    for criterion, cause, n in found.tally:
+        of_it = counts.setdefault(criterion, {})
+        of_it[cause] = of_it.get(cause, 0) + n
     most = max((sum(one.values()) for one in counts.values()), default=1)
-    made = [_row(criteria[pk], one, most) for pk, one in counts.items()]
+    made = [_row(one, counts[one.pk], most) for one in found.criteria]
     return sorted(made, key=lambda row: (-row.total, row.criterion.name))
+
+
+def to_refine(rows: Sequence[CauseRow]) -> list[tuple[str, list[CauseRow]]]:
+    """What to do next, each with the criteria that say so, in the causes' order."""
+    steps = [(NEXT[cause], [row for row in rows if row.leading == cause]) for cause in _Cause]
+    return [(words, some) for words, some in steps if some]
 
 
 def _row(criterion: Criterion, counts: dict[str, int], most: int) -> CauseRow:
     given = tuple(counts.get(cause, 0) for cause in _Cause.values)
     top = max(_Cause, key=lambda cause: counts.get(cause, 0))
-    advice = NEXT[top] if counts.get(top, 0) >= ENOUGH else ""
+    leading = top.value if counts.get(top, 0) >= ENOUGH else ""
     bars, at = [], 0.0
     for cause, n in [*zip(_Cause.values, given, strict=True), ("none", counts.get("", 0))]:
         width = WIDTH * n / most
         if n:
             bars.append((cause, round(at, 2), round(width, 2)))
         at += width
-    return CauseRow(criterion, given, counts.get("", 0), advice, tuple(bars))
+    return CauseRow(criterion, given, counts.get("", 0), leading, tuple(bars))

@@ -5,9 +5,23 @@ from typing import Any
 from alignment.models.misalignments import Misalignment
 from alignment.selectors.chat_page import voices
 from alignment.selectors.judged import how_judged
+from alignment.selectors.knowledge_gaps import knowledge_mode
+from evaluation.core.flags import FlagWords, flags_in_words
+from evaluation.core.hostile import CHAT_FLAGS, chat_flags
 from evaluation.models.runs import Verdict
+from evaluation.runner.units import core_chat
 from evaluation.selectors.prompts import newest_versions
 from labeling.models.labels import Consensus
+
+# Of a judge's flags those that say that the chat may be meant for it.
+HOSTILE = frozenset((*CHAT_FLAGS, "addresses_evaluation", "canary_leaked"))
+CHANGES_SHOWN = 20
+
+
+def hostile_flags(item: Misalignment, verdict: Verdict | None) -> tuple[FlagWords, ...]:
+    """What says that the chat may be hostile: the judge's flags, and the look of its messages."""
+    given = [flag for flag in (verdict.flags if verdict else ()) if flag in HOSTILE]
+    return flags_in_words([*given, *chat_flags(core_chat(item.chat))])
 
 
 def misalignment_page(item: Misalignment) -> dict[str, Any]:
@@ -31,6 +45,9 @@ def misalignment_page(item: Misalignment) -> dict[str, Any]:
         "verdict": verdict,
         "run": run,
         "focus": focus,
+        "suspect": hostile_flags(item, verdict),
+        "reads_knowledge": bool(knowledge_mode(run)),
+        "history": item.history[:CHANGES_SHOWN],
         "sightings": item.sightings.select_related("run__judge").order_by("-run"),
         "causes": [(n, value, words) for n, (value, words) in enumerate(Misalignment.Cause.choices, 1)],
     }

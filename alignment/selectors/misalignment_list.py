@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Exists, F, OuterRef, QuerySet, Subquery
+from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from alignment.core.similar import groups_of
 from alignment.models.misalignments import Misalignment, Sighting
@@ -14,7 +14,7 @@ from alignment.selectors.misalignments import counted_runs
 from alignment.selectors.partings import judge_said
 from alignment.selectors.scope import Scope, own_chats
 from evaluation.models.runs import Run, Verdict
-from labeling.models.chats import ChatSet
+from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -53,28 +53,37 @@ class MisalignmentFilter:
         return self != MisalignmentFilter()
 
     def where(self, rows: QuerySet[Misalignment]) -> QuerySet[Misalignment]:
-        """Narrowed by criterion, run and set: what the causes are counted over."""
+        """Narrowed by criterion, run and set: what the causes are counted over; a query for each but run."""
         if self.criterion:
-            rows = rows.filter(criterion__key=self.criterion)
-        if self.run or self.chat_set:
-            seen = Sighting.objects.filter(misalignment=OuterRef("pk"))
-            seen = seen.filter(run=self.run) if self.run else seen
-            seen = seen.filter(run__chat_set=self.chat_set) if self.chat_set else seen
-            rows = rows.filter(Exists(seen))
+            rows = rows.filter(criterion__in=list(Criterion.objects.filter(key=self.criterion)))
+        if self.run:
+            rows = rows.filter(Exists(_seen_in([self.run])))
+        if self.chat_set:
+            # NB: by number: the database then looks each item up, instead of all sightings of the set.
+            runs = list(Run.objects.filter(chat_set=self.chat_set).values_list("pk", flat=True))
+            rows = rows.filter(Exists(_seen_in(runs)))
         return rows
 
-    def of(self, rows: QuerySet[Misalignment], *, user: User) -> QuerySet[Misalignment]:
-        """Narrowed by all of it."""
-        rows = self.where(rows)
-        if self.cause:
-            rows = rows.filter(cause="" if self.cause == UNTRIAGED else self.cause)
+    def owned(self, *, user: User) -> Q:
+        """Whom the items asked for belong to."""
         if self.owner == NOBODY:
-            rows = rows.filter(owner=None)
-        elif self.owner:
-            rows = rows.filter(owner__username=user.username if self.owner == ME else self.owner)
-        if self.state == "":
-            return rows.exclude(state=Misalignment.State.CLOSED)
-        return rows if self.state == "all" else rows.filter(state=self.state)
+            return Q(owner=None)
+        name = user.username if self.owner == ME else self.owner
+        return Q(owner__in=list(User.objects.filter(username=name))) if name else Q()
+
+    @property
+    def states(self) -> list[str]:
+        """The states asked for."""
+        every: list[str] = list(Misalignment.State.values)
+        left = [state for state in every if state != Misalignment.State.CLOSED]
+        return {"": left, "all": every}.get(self.state, [self.state])
+
+    @property
+    def causes(self) -> list[str]:
+        """The causes asked for, '' is none yet."""
+        if not self.cause:
+            return ["", *Misalignment.Cause.values]
+        return ["" if self.cause == UNTRIAGED else self.cause]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +107,10 @@ class MisalignmentGroup:
 def misalignments_shown(*, user: User | AnonymousUser) -> QuerySet[Misalignment]:
     """Those that the user may read one by one: on chats that are shown to them."""
     rows = Misalignment.objects.all()
-    return rows if sees_every_chat(user=user) else rows.filter(chat__in=chats_shown(user=user))
+    if sees_every_chat(user=user):
+        return rows
+    # NB: looked up item by item; IN would list all chats first.
+    return rows.filter(Exists(chats_shown(user=user).filter(pk=OuterRef("chat"))))
 
 
 def closed_runs(*, user: User | AnonymousUser) -> list[int]:
@@ -115,25 +127,83 @@ def closed_runs(*, user: User | AnonymousUser) -> list[int]:
 
 def misalignments_listed(*, user: User | AnonymousUser, without: Sequence[int]) -> QuerySet[Misalignment]:
     """Those that the user may read in lists and counts: none that the runs `without` have seen or settled."""
-    rows = misalignments_shown(user=user)
+    rows = Misalignment.objects.all()
+    if not sees_every_chat(user=user):
+        # NB: what is hidden is left out: over IN the database would look up the items of each chat shown.
+        hidden = Chat.objects.exclude(pk__in=chats_shown(user=user).values("pk"))
+        rows = rows.exclude(chat__in=hidden.values("pk"))
     if without:
         seen = Sighting.objects.filter(run__in=without).values("misalignment")
         rows = rows.exclude(newest_run__in=without).exclude(pk__in=seen)
     return rows
 
 
+def not_closed(criterion: Criterion, *, user: User | AnonymousUser) -> int:
+    """On how many chats people and the judge differ on this criterion, of those that the user may list."""
+    shown = misalignments_listed(user=user, without=closed_runs(user=user))
+    return shown.filter(criterion=criterion).exclude(state=Misalignment.State.CLOSED).count()
+
+
+class Found:
+    """The items that a filter asks for, counted once and read a page at a time, however many there are.
+
+    By criterion in the rubric's order, then the newest run first. Six queries for a page at most.
+    """
+
+    def __init__(self, rows: QuerySet[Misalignment], only: MisalignmentFilter, *, user: User) -> None:
+        owned = only.owned(user=user)
+        covered = only.where(rows)
+        kinds = covered.order_by().values_list("criterion", "state", "cause").annotate(n=Count("pk"))
+        if owned:
+            kinds = kinds.annotate(own=Count("pk", filter=owned))
+        self.tally: list[tuple[int, str, int]] = []  # criterion, cause, items: whatever their state and owner
+        asked: dict[int, int] = {}
+        for criterion, state, cause, n, *own in kinds:
+            self.tally.append((criterion, cause, n))
+            if state in only.states and cause in only.causes:
+                asked[criterion] = asked.get(criterion, 0) + (own[0] if own else n)
+        places = ("rubric", "dimension__position", "position", "pk")
+        self.criteria = Criterion.objects.filter(pk__in={one[0] for one in self.tally}).order_by(*places)
+        self._asked = {one.pk: asked[one.pk] for one in self.criteria if asked.get(one.pk)}
+        self._rows = covered.filter(owned, state__in=only.states, cause__in=only.causes)
+
+    def count(self) -> int:
+        """How many there are."""
+        return sum(self._asked.values())
+
+    __len__ = count
+
+    def __getitem__(self, page: slice) -> list[Misalignment]:
+        """Some of them, as `listed` reads them."""
+        begins: dict[int, int] = {}  # where each criterion with items on the page begins in the whole
+        before = 0
+        for criterion, n in self._asked.items():
+            if before < page.stop and before + n > page.start:
+                begins[criterion] = before
+            before += n
+        if not begins:
+            return []
+        place = Case(*(When(criterion=criterion, then=Value(at)) for criterion, at in begins.items()))
+        rows = self._rows.filter(criterion__in=begins).order_by(place, "-newest_run_id", "pk")
+        first = min(begins.values())
+        wanted = list(rows.values_list("pk", flat=True)[page.start - first : page.stop - first])
+        items = listed(Misalignment.objects.all()).in_bulk(wanted)
+        return [items[pk] for pk in wanted]
+
+
+def _seen_in(runs: Sequence[int]) -> QuerySet[Sighting]:
+    return Sighting.objects.filter(misalignment=OuterRef("pk"), run__in=runs)
+
+
 def listed(rows: QuerySet[Misalignment]) -> QuerySet[Misalignment]:
-    """In the order of the list, with what a row shows; one query."""
+    """With what a row shows; one query. NB: of a page's rows alone, it looks up each of them."""
     said = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     judged = Verdict.objects.filter(
         run=OuterRef("newest_run"), chat=OuterRef("chat"), criterion=OuterRef("criterion")
     )
     rows = rows.annotate(human=Subquery(said.values("state")[:1]), verdict=Subquery(judged.values("pk")[:1]))
-    rows = rows.annotate(judged=Subquery(judged.values("value")[:1]))
     shown = rows.select_related("chat__topic", "criterion", "owner", "changed_by", "closed_by_version")
-    shown = shown.defer("chat__messages", "closed_by_version__text")
-    place = ("criterion__rubric", "criterion__dimension__position", "criterion__position", "criterion")
-    return shown.order_by(*place, F("judged").asc(nulls_first=True), "-newest_run", "pk")
+    return shown.defer("chat__messages", "closed_by_version__text")
 
 
 def misalignment_rows(items: Sequence[Misalignment]) -> list[MisalignmentRow]:
@@ -152,28 +222,35 @@ def misalignment_rows(items: Sequence[Misalignment]) -> list[MisalignmentRow]:
 
 
 def grouped(rows: Iterable[MisalignmentRow]) -> list[MisalignmentGroup]:
-    """By criterion and the judge's answer, then by similar rationale, the largest group first."""
+    """A page by criterion and the judge's answer, then by similar rationale, the largest group first."""
     groups = []
-    for _, some in groupby(rows, key=lambda row: (row.item.criterion_id, row.verdict and row.verdict.value)):
-        together = list(some)
-        found: dict[int, list[MisalignmentRow]] = {}
-        for row, place in zip(together, groups_of([row.said for row in together]), strict=True):
-            found.setdefault(place, []).append(row)
-        for alike in sorted(found.values(), key=lambda one: -len(one)):
-            groups.append(MisalignmentGroup(alike[0].item.criterion, tuple(alike)))
+    for _, some in groupby(rows, key=lambda row: row.item.criterion_id):
+        for _, alike in groupby(sorted(some, key=_judged), key=_judged):
+            groups += _similar(list(alike))
     return groups
+
+
+def _judged(row: MisalignmentRow) -> str:
+    return str(row.verdict and row.verdict.value)
+
+
+def _similar(rows: Sequence[MisalignmentRow]) -> list[MisalignmentGroup]:
+    found: dict[int, list[MisalignmentRow]] = {}
+    for row, place in zip(rows, groups_of([row.said for row in rows]), strict=True):
+        found.setdefault(place, []).append(row)
+    largest = sorted(found.values(), key=len, reverse=True)
+    return [MisalignmentGroup(some[0].item.criterion, tuple(some)) for some in largest]
 
 
 def filter_choices(shown: QuerySet[Misalignment]) -> dict[str, Any]:
     """What the filters offer: criteria, owners and sets with items; three queries."""
-    runs = Sighting.objects.filter(misalignment__in=shown).order_by().values("run")
-    owners = User.objects.filter(pk__in=shown.exclude(owner=None).order_by().values("owner"))
+    item = shown.filter(pk=OuterRef("misalignment"))
+    seen = Sighting.objects.filter(Exists(item), run=OuterRef("pk"))
+    runs = counted_runs().filter(Exists(seen)).values("chat_set")
     return {
-        "criteria": Criterion.objects.filter(pk__in=shown.order_by().values("criterion")).order_by("key"),
-        "owners": owners.order_by("username"),
-        "sets": ChatSet.objects.filter(pk__in=Run.objects.filter(pk__in=runs).values("chat_set")).order_by(
-            "name"
-        ),
+        "criteria": Criterion.objects.filter(Exists(shown.filter(criterion=OuterRef("pk")))).order_by("key"),
+        "owners": User.objects.filter(Exists(shown.filter(owner=OuterRef("pk")))).order_by("username"),
+        "sets": ChatSet.objects.filter(pk__in=runs).order_by("name"),
     }
 
 

@@ -1,7 +1,7 @@
 """What has to be said of the labels and verdicts that a report covers, to whoever reads it."""
 
 from alignment.core.regression.topics import FEWEST
-from alignment.selectors.answers import rater_kinds
+from alignment.selectors.covered import covered
 from alignment.selectors.scope import Scope
 from evaluation.selectors.runs import run_notices
 from labeling.models.people import Rater
@@ -18,5 +18,5 @@ def scope_notices(scope: Scope) -> list[str]:
     found = list(run_notices(scope.run)) if scope.run else []
     if scope.without_holdout and (not scope.split or scope.split in scope.without_holdout):
         found.append(f"holdout chats are left out: figures on fewer than {FEWEST} are for leads alone")
-    kinds = rater_kinds(scope)
+    kinds = covered(scope).rater_kinds
     return found + [words for kind, words in KINDS.items() if kind in kinds]

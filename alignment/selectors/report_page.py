@@ -11,14 +11,14 @@ from django.utils.text import capfirst
 
 from alignment.core.label_planning import missing_labels
 from alignment.core.status import Status
-from alignment.selectors.answers import raters_in
+from alignment.selectors.covered import covered
 from alignment.selectors.engine_page import engine_parts
 from alignment.selectors.knowledge_gaps import knowledge_mode
 from alignment.selectors.notices import scope_notices
 from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
 from evaluation.selectors.prompts import newest_versions
-from labeling.models.chats import Chat, Split, Topic
+from labeling.models.chats import Split, Topic
 
 CELLS = {
     "tp": "both say True",
@@ -69,7 +69,7 @@ def _question_notices(criteria: list[dict[str, Any]]) -> list[str]:
 
 def is_demo(scope: Scope) -> bool:
     """Whether chats written for the demo are covered."""
-    return Chat.objects.filter(pk__in=scope.chat_ids, origin=Chat.Origin.DEMO).exists()
+    return covered(scope).demo
 
 
 def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str:
@@ -169,7 +169,7 @@ def _filters(scope: Scope) -> list[dict[str, Any]]:
     people = [("consensus", "Consensus")]
     if scope.run is not None:
         people.append(("each-rater", "Each rater, averaged"))
-        people += [(f"rater:{rater.name}", rater.name) for rater in raters_in(scope, limit=RATERS_OFFERED)]
+        people += [(f"rater:{rater.name}", rater.name) for rater in covered(scope).people[:RATERS_OFFERED]]
     return [
         select_filter(
             "split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split

@@ -62,4 +62,4 @@ def _body(scope: Scope) -> dict[str, Any]:
     report = build_report(data, policy=POLICY, seed=SEED)
     head |= {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()}
     pinned = report_pins(scope, data, form=BODY_VERSION)
-    return head | report | {"engine": engine_section(scope), "pinned": pinned}
+    return head | report | {"engine": engine_section(scope, data), "pinned": pinned}

@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime, time
 from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils.dateparse import parse_date
+from django.utils.timezone import make_aware
 
 from alignment.core.regression.topics import FEWEST
 from alignment.core.report import CONSENSUS, EACH_RATER
+from alignment.models.reports import Report
+from alignment.selectors.kept import kept, pin_of
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember, Split, Topic
@@ -48,6 +51,12 @@ class Scope:
         return bool(self.topic or self.since or self.until)
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether the chats covered can never change: a finished run's, all of them or those of a split."""
+        ended = self.run is not None and self.run.finished_at is not None
+        return ended and not self.is_part and not self.without_holdout
+
+    @property
     def rater(self) -> str:
         """The one rater who is the ground truth, by name; '' when it is not one rater."""
         return self.against.removeprefix("rater:") if self.against.startswith("rater:") else ""
@@ -82,8 +91,8 @@ class Scope:
         asked = {
             "split": self.split,
             "chat__topic__key": self.topic,
-            "chat__started_at__date__gte": self.since,
-            "chat__started_at__date__lte": self.until,
+            "chat__started_at__gte": self.since and _moment(self.since, time.min),
+            "chat__started_at__lte": self.until and _moment(self.until, time.max),
         }
         return Q(**{name: value for name, value in asked.items() if value})
 
@@ -117,6 +126,13 @@ class Own:
 
     chats: int = 0
     closed: bool = False
+
+
+def _moment(day: date, at: time) -> datetime:
+    """A time on that day here. Compared as they are, moments need no conversion of each chat's."""
+    moment = datetime.combine(day, at)
+    first_or_last = day in (date.min, date.max)  # in other zones these days may have no such moment
+    return moment.replace(tzinfo=UTC) if first_or_last else make_aware(moment)
 
 
 def valid_ground_truth(against: str) -> bool:
@@ -179,13 +195,28 @@ def own_chats(scope: Scope, *, user: User | AnonymousUser) -> Own:
 
 
 def _few_held_out(whole: Scope) -> frozenset[str]:
-    """The splits with held-out chats of which on some criterion, or by some rater, too few are answered."""
-    held = whole.members.filter(chat__in=held_out()).order_by()
-    splits = set(held.values_list("split", flat=True).distinct())
-    if not splits:
+    """The splits with held-out chats of which on some criterion, or by some rater, too few are answered.
+
+    Counted once for the same answers and the same held-out chats: these are read for each page, what was
+    answered on them is not.
+    """
+    held = whole.members.filter(chat__in=held_out())
+    marks = list(held.order_by("chat_id").values_list("chat_id", "split"))
+    if not marks:
         return frozenset()
-    counts = _answered(whole, held)
-    return frozenset(_few(counts) | (splits - {row["split"] for row in counts}))
+    if whole.run is not None and whole.run.finished_at is None:
+        return frozenset(_few_of(whole, held))
+    pin = pin_of(whole, Report.Kind.HELD_OUT.value, FEWEST, marks)
+    found = kept(
+        whole, kind=Report.Kind.HELD_OUT, pin=pin, body=lambda: {"few": sorted(_few_of(whole, held))}
+    )
+    return frozenset(found.body["few"])
+
+
+def _few_of(whole: Scope, held: QuerySet[Any]) -> set[str]:
+    counts = _answered(whole, held.order_by())
+    splits = set(held.order_by().values_list("split", flat=True).distinct())
+    return _few(counts) | (splits - {row["split"] for row in counts})
 
 
 def _few(counts: list[Any]) -> set[str]:

@@ -9,15 +9,15 @@ from django.views.decorators.http import require_safe
 
 from alignment.models.misalignments import Misalignment
 from alignment.runner.misalignments import small_runs_refresh
-from alignment.selectors.misalignment_causes import cause_rows
+from alignment.selectors.misalignment_causes import cause_rows, to_refine
 from alignment.selectors.misalignment_item import misalignment_page
 from alignment.selectors.misalignment_list import (
     STATES,
+    Found,
     MisalignmentFilter,
     closed_runs,
     filter_choices,
     grouped,
-    listed,
     misalignment_rows,
     misalignments_listed,
     misalignments_shown,
@@ -37,7 +37,9 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
     small_runs_refresh(run=only.run)
     closed = closed_runs(user=user)
     shown = misalignments_listed(user=user, without=closed)
-    page = Paginator(listed(only.of(shown, user=user)), PAGE).get_page(request.GET.get("page"))
+    found = Found(shown, only, user=user)
+    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    causes = cause_rows(found)
     groups = grouped(misalignment_rows(list(page)))
     ids = {str(row.item.pk): row.item.pk for group in groups for row in group.rows}
     opened = ids.get(request.GET.get("item", "")) or next(iter(ids.values()), None)
@@ -50,7 +52,8 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
         "causes_offered": Misalignment.Cause.choices,
         "waiting": runs_waiting().count(),
         "closed_runs": len(closed),
-        "cause_rows": cause_rows(only.where(shown)),
+        "cause_rows": causes,
+        "to_refine": to_refine(causes),
         **filter_choices(shown),
     }
     if opened:

@@ -69,7 +69,7 @@ def pairs(request: HttpRequest, set_id: int | None = None, job_id: int | None = 
     scope = scope_or_404(request, set_id, job_id)
     found = given(scope)
     shown = matrix(found, people_of(scope, found))
-    rows = list(zip(shown.people, shown.rows, strict=True))
+    rows = [(person.name, cells) for person, cells in zip(shown.people, shown.rows, strict=True)]
     return render(request, "alignment/quality_pairs.html", _about(scope) | {"matrix": shown, "rows": rows})
 
 

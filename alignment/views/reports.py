@@ -15,6 +15,7 @@ from alignment.core.report import CONSENSUS, Pair
 from alignment.forms.certificates import IssueForm
 from alignment.selectors import cells
 from alignment.selectors.answers import UnknownRater
+from alignment.selectors.baselines_page import baselines_page
 from alignment.selectors.chat_page import chat_page
 from alignment.selectors.knowledge_gaps import knowledge_gaps
 from alignment.selectors.prompt_parts import hides_examples
@@ -22,6 +23,7 @@ from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope, own_chats, requested_scope
+from alignment.services.baselines import baselines_get
 from alignment.services.certificates import certifiable
 from evaluation.models.runs import FINISHED, Run
 from evaluation.selectors.runs import runs_open_to
@@ -59,7 +61,10 @@ def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
     run, scope = run_and_scope(request, run_id)
     leads = request.user.has_perm("labeling.release_prompts") and scope.against == CONSENSUS
     issued = leads and not certifiable(run)
-    return _report(request, scope, certify=IssueForm(initial={"split": scope.split}) if issued else None)
+    shown = baselines_page(scope, baselines_get(scope, wait=False))
+    return _report(
+        request, scope, certify=IssueForm(initial={"split": scope.split}) if issued else None, **shown
+    )
 
 
 @permission_or_404("labeling.see_judge")
@@ -108,14 +113,16 @@ def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The disagreements that the judge reached without knowledge."""
+    """The disagreements that the judge reached without knowledge; `?criterion=` keeps those on one."""
     run, scope = run_and_scope(request, run_id)
+    if key := request.GET.get("criterion", ""):
+        scope = replace(scope, only=get_object_or_404(Criterion, key=key).key)
     gaps = knowledge_gaps(scope, run, request.user)
     page = _page(request, gaps.found.places)
     context = _listed(scope, run, page, gaps.found.pairs(page))
     context |= {"hidden": gaps.found.hidden, "own": gaps.found.own}
     context |= {"split": scope.split, "ground_truth": scope.ground_truth}
-    return render(request, "alignment/knowledge_gaps.html", context | {"mode": gaps.mode})
+    return render(request, "alignment/knowledge_gaps.html", context | {"mode": gaps.mode, "only": key})
 
 
 @permission_or_404("labeling.see_judge")

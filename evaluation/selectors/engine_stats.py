@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum, TextField
+from django.db.models import Count, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
 from evaluation.core.hostile import CHAT_FLAGS, SUSPECT
@@ -132,7 +132,7 @@ class _Rows:
 
 
 def run_engine_stats(run: Run, *, chats: QuerySet[Any, Any] | None = None) -> EngineStats:
-    """Count a run's verdicts, or those on `chats` (a subquery of ids), in two queries."""
+    """Count a run's verdicts, or those on `chats` (a subquery of ids), in three queries."""
     verdicts = Verdict.objects.filter(run=run)
     if chats is not None:
         verdicts = verdicts.filter(chat__in=chats)
@@ -160,12 +160,9 @@ def run_engine_stats(run: Run, *, chats: QuerySet[Any, Any] | None = None) -> En
 
 def _suspect_chats(verdicts: QuerySet[Verdict]) -> Share:
     # Flags are looked up as text: SQLite cannot search in JSON lists.
-    looked_up = verdicts.annotate(flags_text=Cast("flags", TextField()))
-    found = looked_up.aggregate(
-        hits=Count("chat", distinct=True, filter=Q(flags_text__contains=SUSPECT)),
-        n=Count("chat", distinct=True),
-    )
-    return Share(**found)
+    flagged = verdicts.annotate(flags_text=Cast("flags", TextField())).filter(flags_text__contains=SUSPECT)
+    hits, n = (rows.values("chat").distinct().count() for rows in (flagged, verdicts))
+    return Share(hits, n)
 
 
 def _sum(rows: _Rows, name: str) -> int:

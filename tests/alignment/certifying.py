@@ -1,4 +1,4 @@
-"""Certificates as rows, of whatever run."""
+"""Certificates: a judge in use, certificates of whatever run as rows, and how one stands."""
 
 from datetime import timedelta
 
@@ -7,11 +7,21 @@ from django.utils import timezone
 from alignment.core.signatures import key_id, public_text, signed
 from alignment.models.certificates import Certificate
 from alignment.selectors.certificate_body import certificate_body
+from alignment.selectors.certificates import certificate_state
 from alignment.selectors.reports import stored_report
 from alignment.selectors.scope import Scope
 from alignment.services.certificate_keys import signing_key
+from alignment.services.certificates import certificate_issue
+from evaluation.models.judges import Judge, JudgeProfile
+from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import Run
+from evaluation.runner.plan import current_endpoint
+from evaluation.selectors.profiles import default_profile, profile_choice
+from evaluation.services.judges import judge_ensure
 from labeling.models.people import User
+from labeling.models.rubric import Criterion
+from tests.alignment.compared import Compared
+from tests.alignment.quality import polite
 
 
 def stored_certificate(run: Run, *, by: User, split: str = "") -> Certificate:
@@ -39,3 +49,38 @@ def stored_certificate(run: Run, *, by: User, split: str = "") -> Certificate:
         issued_at=now,
         expires_at=until,
     )
+
+
+RECIPE = {"engine": "direct", "knowledge": "static"}
+
+
+def make_in_use(compared: Compared, *, by: User) -> Certificate:
+    """On the run of a judge that is the default profile's; the settings name endpoint and model."""
+    JudgeProfile.objects.all().delete()
+    JudgeProfile.objects.create(name="default", config=RECIPE, is_default=True)
+    article(polite(), "refunds", "Within 14 days.")
+    compared.run.judge = todays_judge()
+    compared.run.save()
+    return certificate_issue(run=compared.run, by=by)
+
+
+def todays_judge() -> Judge:
+    """The default profile's."""
+    profile = default_profile()
+    assert profile is not None
+    rows = Criterion.objects.select_related("dimension").order_by("dimension__position", "position")
+    return judge_ensure(choice=profile_choice(profile), criteria=list(rows), endpoint=current_endpoint())
+
+
+def article(criterion: Criterion, key: str, text: str) -> None:
+    """A further version of an article that the criterion reads."""
+    row, _ = KnowledgeArticle.objects.get_or_create(key=key)
+    CriterionArticle.objects.get_or_create(criterion=criterion, article=row)
+    number = row.versions.count() + 1
+    ArticleVersion.objects.create(article=row, number=number, title=key, text=text, content_hash=text)
+
+
+def why(certificate: Certificate) -> tuple[str, tuple[str, ...]]:
+    """How it stands now, and for which reasons."""
+    state = certificate_state(Certificate.objects.get(pk=certificate.pk))
+    return state.word, state.reasons

@@ -158,11 +158,13 @@ def urls(compared: Compared) -> dict[str, str]:
         "list": reverse("alignment:report_list"),
         "report": reverse("alignment:report_run", args=[run]),
         "set": reverse("alignment:report_set", args=[compared.chat_set.pk]),
+        "criterion report": reverse("alignment:criterion_report", args=[run, "polite"]),
         "cell": reverse("alignment:cell", args=[run, "polite", "fn"]),
         "disagreements": reverse("alignment:disagreements", args=[run]),
         "gaps": reverse("alignment:knowledge_gaps", args=[run]),
         "chat": reverse("alignment:chat", args=[run, compared.chat(5).pk]) + "?criterion=polite",
         "api_run": reverse("api_run_report", args=[run]),
+        "api_criterion": reverse("api_criterion_report", args=[run, "polite"]),
         "api_set": reverse("api_set_report", args=[compared.chat_set.pk]),
     }
 

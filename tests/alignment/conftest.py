@@ -9,10 +9,13 @@ from playwright.sync_api import BrowserContext, Page
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from alignment.models.certificates import Certificate
+from alignment.services.certificates import certificate_issue
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.alignment import trying
+from tests.alignment.certifying import make_in_use
 from tests.alignment.compared import Compared, make_compared
 from tests.alignment.prompting import make_prompted
 from tests.alignment.suggesting import Parted, make_parted, suggesting
@@ -25,6 +28,20 @@ from tests.stub_endpoint import StubEndpoint
 @pytest.fixture
 def compared(db: None) -> Compared:
     return make_compared()
+
+
+@pytest.fixture
+def certificate(compared: Compared, lead_user: User) -> Certificate:
+    """On the run of an imported judge."""
+    return certificate_issue(run=compared.run, by=lead_user)
+
+
+@pytest.fixture
+def in_use(settings: Settings, compared: Compared, lead_user: User) -> Certificate:
+    """On the run of a judge that is the default profile's."""
+    settings.OPENAI_BASE_URL = "http://localhost:9/v1"
+    settings.LACE_REASONING_MODEL = "model-a"
+    return make_in_use(compared, by=lead_user)
 
 
 @pytest.fixture

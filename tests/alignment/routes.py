@@ -7,6 +7,12 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     "alignment:report_list": LOOK,
     "alignment:report_run": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "alignment:report_set": LOOK,
+    "alignment:criterion_report": LOOK,
+    "alignment:baselines": (
+        get(AUTHORS, says=302),
+        get(LEADS, says=302, run_id="try_id"),
+    ),
+    "api_run_baselines": (get(AUTHORS), get(LEADS, run_id="try_id")),
     "alignment:league": (
         get(AUTHORS),
         get(AUTHORS, query={"run": "run_id"}),
@@ -30,6 +36,7 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
         get(AUTHORS),
         Case(AUTHORS, "PATCH", {"revision": 0, "cause": "judge"}),
     ),
+    "api_misalignment_undo": (post(AUTHORS, says=409),),  # nothing is left to take back
     "alignment:cell": LOOK,
     "alignment:chat_newest": LOOK,
     "alignment:chat": (
@@ -39,6 +46,7 @@ ROUTES_OF_REPORTS: dict[str, tuple[Case, ...]] = {
     ),
     "api_run_report": LOOK,
     "api_set_report": LOOK,
+    "api_criterion_report": LOOK,
     "api_label_plan": (get(LEADS),),
     "api_label_draws": (post(LEADS, API_DRAW, says=400),),
     "api_set_league": LOOK,

@@ -14,13 +14,14 @@ from alignment.core.correction import (
     lang_reiczigel,
     rogan_gladen,
 )
+from alignment.core.intervals import wilson
 
 confusions = st.builds(Confusion, *[st.integers(0, 60)] * 4)
 
 
 def test_a_judge_no_better_than_chance_has_no_corrected_share() -> None:
     assert rogan_gladen(apparent=0.5, tpr=0.3, tnr=0.5) is None
-    found = corrected_share(table=Confusion(20, 20, 20, 20), judge_true=50, judge_n=100)
+    found = corrected_share(table=Confusion(20, 20, 20, 20), judge_true=90, judge_n=180)
     assert (found.value, found.interval, found.reason) == (None, None, NO_BETTER)
 
 
@@ -28,7 +29,7 @@ def test_a_share_below_zero_is_clipped_and_says_so() -> None:
     share = rogan_gladen(apparent=0.03, tpr=0.9, tnr=0.95)
     assert share is not None
     assert share.clipped
-    found = corrected_share(table=Confusion(90, 10, 10, 90), judge_true=5, judge_n=100)
+    found = corrected_share(table=Confusion(90, 10, 1, 99), judge_true=91, judge_n=100_200)
     assert (found.value, found.flag) == (0.0, CLIPPED)
     assert found.interval is not None
     assert found.interval.low == 0.0
@@ -51,29 +52,38 @@ def test_lang_reiczigel_covers_the_planted_share() -> None:
 
 
 def test_an_interval_wider_than_half_is_not_usable() -> None:
-    found = corrected_share(table=Confusion(6, 4, 3, 5), judge_true=50, judge_n=100)
+    found = corrected_share(table=Confusion(6, 4, 3, 5), judge_true=59, judge_n=118)
     assert found.value is not None
     assert (found.interval, found.reason) == (None, TOO_WIDE)
 
 
 @pytest.mark.parametrize("table", [Confusion(5, 1, 0, 0), Confusion(0, 0, 1, 5), Confusion(0, 0, 0, 0)])
 def test_correction_needs_both_human_classes(table: Confusion) -> None:
-    found = corrected_share(table=table, judge_true=5, judge_n=10)
+    found = corrected_share(table=table, judge_true=table.judge_true + 5, judge_n=table.n + 10)
     assert found.value is None
     assert "True" in found.reason
     assert "False" in found.reason
 
 
 def test_correction_needs_verdicts() -> None:
-    found = corrected_share(table=Confusion(5, 1, 1, 5), judge_true=0, judge_n=0)
+    found = corrected_share(table=Confusion(0, 0, 0, 0), judge_true=0, judge_n=0)
     assert (found.value, found.reason) == (None, "no verdict of True or False")
 
 
 @given(confusions, st.integers(0, 300), st.integers(0, 300))
 def test_corrected_share_stays_in_range_within_its_interval(table: Confusion, true: int, false: int) -> None:
-    found = corrected_share(table=table, judge_true=true, judge_n=true + false)
+    judge_true = table.judge_true + true
+    found = corrected_share(table=table, judge_true=judge_true, judge_n=table.n + true + false)
     if found.value is None or found.interval is None:
         assert found.reason
     else:
         assert 0 <= found.interval.low <= found.value <= found.interval.high <= 1
         assert found.interval.high - found.interval.low <= 1
+
+
+@given(confusions)
+def test_over_the_labelled_chats_alone_it_is_peoples_own_share(table: Confusion) -> None:
+    found = corrected_share(table=table, judge_true=table.judge_true, judge_n=table.n)
+    if found.value is not None:
+        assert found.value == pytest.approx(table.human_true / table.n)
+        assert found.interval is None or found.interval == wilson(table.human_true, table.n)

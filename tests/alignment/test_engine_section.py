@@ -2,6 +2,7 @@
 
 import json
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -10,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from alignment.core.report.engine_side import Counted, engine_against_people
+from alignment.selectors.answers import report_data
 from alignment.selectors.engine import engine_section
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
@@ -92,8 +94,12 @@ def reflected(compared: Compared) -> Compared:
     return compared
 
 
+def section_of(scope: Scope) -> dict[str, Any] | None:
+    return engine_section(scope, report_data(scope))
+
+
 def test_changes_are_compared_with_the_consensus(reflected: Compared) -> None:
-    section = engine_section(Scope(reflected.chat_set, reflected.run, only="polite"))
+    section = section_of(Scope(reflected.chat_set, reflected.run, only="polite"))
     assert section is not None
     reflection = section["against_people"]["reflection"]
     changed = [n for n in range(1, 41) if not JUDGE["polite"](n)]
@@ -113,14 +119,14 @@ def test_suspect_chats_are_counted_apart_and_stay_in_the_report(reflected: Compa
 
 
 def test_a_split_is_counted_alone(reflected: Compared) -> None:
-    section = engine_section(Scope(reflected.chat_set, reflected.run, split="train"))
+    section = section_of(Scope(reflected.chat_set, reflected.run, split="train"))
     assert section is not None
     assert section["suspect_chats"]["n"] == 10
 
 
 def test_one_rater_can_be_the_truth_but_not_each_of_them(reflected: Compared) -> None:
     of = {
-        against: engine_section(Scope(reflected.chat_set, reflected.run, against=against))
+        against: section_of(Scope(reflected.chat_set, reflected.run, against=against))
         for against in ("rater:cleo", "rater:anna", "each-rater")
     }
     assert of["each-rater"] is not None and of["each-rater"]["against_people"] is None
@@ -131,7 +137,7 @@ def test_one_rater_can_be_the_truth_but_not_each_of_them(reflected: Compared) ->
 
 
 def test_a_set_alone_and_an_imported_judge_have_no_engine(compared: Compared) -> None:
-    assert engine_section(Scope(compared.chat_set)) is None
+    assert section_of(Scope(compared.chat_set)) is None
     assert alignment_report(Scope(compared.chat_set, compared.run))["engine"] is None
 
 
@@ -157,6 +163,7 @@ def test_the_page_shows_what_there_is(reflected: Compared, lead: Client) -> None
 
 def test_no_more_queries_for_more_verdicts(reflected: Compared) -> None:
     scope = Scope(reflected.chat_set, reflected.run)
+    data = report_data(scope)
     with CaptureQueriesContext(connection) as few:
-        engine_section(scope)
+        engine_section(scope, data)
     assert len(few) <= 6

@@ -181,7 +181,7 @@ def test_a_price_that_is_not_known_is_said_and_not_guessed(compared: Compared, l
     found = document(lead, compared)
     assert {row["run"]: row["cost_usd"] for row in found["runs"]} == {free.pk: None, compared.run.pk: None}
     assert found["groups"][0]["worth"]["price_not_known"] == [free.pk, compared.run.pk]
-    assert "Price not known" in text_of(lead.get(league_url(compared)))
+    assert "The price of none of these judges is known" in text_of(lead.get(league_url(compared)))
 
 
 def test_a_judge_that_was_asked_another_text_is_told_of(compared: Compared, lead: Client) -> None:

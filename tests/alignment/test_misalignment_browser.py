@@ -1,5 +1,6 @@
 """Misalignments triaged in a real browser: by keyboard alone, nothing lost, with axe, narrow and dark."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -49,7 +50,7 @@ def order(page: Page) -> list[int]:
 
 
 def saved(page: Page) -> None:
-    expect(page.locator("#saving")).to_have_text("Saved")
+    expect(page.locator("#saving")).to_contain_text("Saved")
 
 
 def opened(page: Page, item: int) -> None:
@@ -101,6 +102,64 @@ def test_undo_takes_the_last_changes_back_one_by_one(triage: Page) -> None:
     opened(triage, first)
     expect(triage.locator(".causes [aria-pressed=true]")).to_have_count(0)
     assert {(row.cause, row.owner, row.state) for row in Misalignment.objects.all()} == {("", None, "open")}
+
+
+def test_the_last_change_is_undone_after_a_reload_too_and_its_history_grows_on_the_page(
+    triage: Page, console: list[str]
+) -> None:
+    first, second = order(triage)[:2]
+    opened(triage, first)
+    triage.keyboard.press("1")
+    expect(triage.locator("#saving")).to_have_text("Saved: Judge wrong")
+    expect(triage.locator("#history")).to_contain_text("Cause: none yet → Judge wrong")
+    triage.reload()
+    triage.keyboard.press("j")
+    opened(triage, second)
+    triage.keyboard.press("u")
+    opened(triage, first)
+    expect(triage.locator(f"#m-{first} a")).to_be_focused()
+    expect(triage.locator(".causes [aria-pressed=true]")).to_have_count(0)
+    expect(triage.locator("#history")).to_contain_text("took back")
+    triage.keyboard.press("u")
+    expect(triage.locator("#saving")).to_have_text("Nothing undone: nothing of yours is left to take back")
+    assert Misalignment.objects.get(pk=first).state == "open"
+    console.clear()  # the browser tells of the 409
+
+
+def test_what_lies_outside_the_filter_is_undone_and_named(triage: Page, live_server: LiveServer) -> None:
+    opened(triage, order(triage)[0])
+    triage.keyboard.press("2")
+    saved(triage)
+    triage.goto(f"{live_server.url}/misalignments/?criterion=wrong_fact")
+    triage.get_by_role("button", name="Undo your last change").click()
+    expect(triage.locator("#saving")).to_contain_text("Saved: taken back on chat-")
+    expect(triage.locator("#saving")).to_contain_text(", polite")
+
+
+def test_all_keys_are_told_and_g_goes_where_the_cause_leads(triage: Page) -> None:
+    opened(triage, order(triage)[0])
+    triage.keyboard.press("?")
+    expect(triage.get_by_role("dialog", name="Keys")).to_be_visible()
+    triage.keyboard.press("1")  # no key of the list works beneath it
+    triage.keyboard.press("Escape")
+    expect(triage.get_by_role("dialog", name="Keys")).to_be_hidden()
+    expect(triage.locator(".causes [aria-pressed=true]")).to_have_count(0)
+    triage.keyboard.press("3")
+    saved(triage)
+    triage.keyboard.press("g")
+    expect(triage).to_have_url(re.compile("/guidelines/criteria/polite/$"))
+
+
+def test_the_ends_of_the_list_are_told(triage: Page) -> None:
+    ids = order(triage)
+    opened(triage, ids[0])
+    triage.keyboard.press("k")
+    expect(triage.locator("#saving")).to_have_text("This is the first one")
+    for one in ids[1:]:
+        triage.keyboard.press("j")
+        opened(triage, one)
+    triage.keyboard.press("j")
+    expect(triage.locator("#saving")).to_have_text("This is the last one")
 
 
 def test_what_could_not_be_stored_is_kept_told_and_sent_again(triage: Page, console: list[str]) -> None:

@@ -1,10 +1,14 @@
 """What people and judge differ on becomes an item: found, closed by what settles it, reopened on return."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
+from alignment.runner import misalignments as runner
 from alignment.runner.misalignments import misalignments_refresh
 from alignment.selectors.misalignments import runs_waiting
 from alignment.tasks import misalignments
@@ -12,7 +16,7 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
-from tests.alignment.compared import HUMAN, JUDGE, Compared, add_chats
+from tests.alignment.compared import HUMAN, JUDGE, Compared, add_chats, make_compared
 from tests.alignment.prompted import a_version, run_of
 from tests.alignment.quality import polite
 
@@ -78,7 +82,80 @@ def test_the_queries_do_not_grow_with_the_chats(compared: Compared) -> None:
     with CaptureQueriesContext(connection) as many:
         misalignments_refresh(compared.run)
     assert stored() == differing(200)
-    assert len(many) <= len(few) <= 18
+    assert len(many) <= len(few) <= 20
+
+
+class Killed(BaseException):
+    """The worker is gone."""
+
+
+def killed_at(write: int, work: Callable[[], object], *, after: Callable[[], object]) -> bool:
+    """Whether the work had come to its write of this number, from 0 on, when it was killed there."""
+    after()
+    seen = 0
+
+    def execute(run: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        nonlocal seen
+        if sql.startswith(("INSERT", "UPDATE", "DELETE")):
+            if seen == write:
+                raise Killed
+            seen += 1
+        return run(sql, *rest)
+
+    try:
+        with connection.execute_wrapper(execute):
+            work()
+    except Killed:
+        return True
+    return False
+
+
+def as_stored() -> tuple[set[Any], set[Any]]:
+    """All that a refresh writes, by what it is about."""
+    about = ("chat", "criterion", "state", "cause", "returned", "newest_run", "closed_by_version")
+    seen = ("misalignment__chat", "misalignment__criterion", "run", "human", "judge")
+    return set(Misalignment.objects.values_list(*about)), set(Sighting.objects.values_list(*seen))
+
+
+def forget() -> None:
+    """As before any run was looked through."""
+    for model in (Sighting, MisalignmentCount, Misalignment):
+        model._default_manager.all().delete()
+
+
+@pytest.fixture
+def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "PIECE", 15)
+    monkeypatch.setattr(runner, "AT_A_TIME", 3)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_is_killed_between_pieces_leaves_a_run_that_waits_and_is_finished_later(
+    in_small_pieces: None,
+) -> None:
+    compared = make_compared()
+    second = run_of(a_version(polite()), compared.chat_set, wrong=4)
+    Verdict.objects.filter(run=second, chat__external_id="chat-10").delete()
+
+    def first_run_looked_through() -> None:
+        forget()
+        people_say("chat-10", str(HUMAN["polite"](10)).lower())
+        misalignments_refresh(compared.run)
+        people_say("chat-10", str(JUDGE["polite"](10)).lower())
+
+    first_run_looked_through()
+    before = as_stored()
+    misalignments_refresh(second)
+    whole = as_stored()
+    assert {row[2:4] for row in whole[0]} == {("open", ""), ("closed", ""), ("closed", "label")}
+    kills = 0
+    while killed_at(kills, lambda: misalignments_refresh(second), after=first_run_looked_through):
+        assert second in runs_waiting()
+        assert kills < 2 or as_stored() != before  # a piece that is done stays done
+        misalignments_refresh(second)
+        assert as_stored() == whole
+        kills += 1
+    assert kills > 8
 
 
 def test_the_version_that_settles_it_closes_it_and_a_later_run_reopens_it_with_its_triage(

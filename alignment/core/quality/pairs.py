@@ -1,10 +1,65 @@
 """Every rater against every other, on the questions both answered."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from alignment.core.quality.answers import Answers
+from alignment.core.agreement import formulas
+from alignment.core.quality.agreement import FEW
+from alignment.core.quality.answers import NA, Answers, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two raters on the `n` questions both answered; undefined values are None."""
+
+    n: int
+    agreement: float | None
+    kappa: float | None
+    ac1: float | None
+
+    @property
+    def few(self) -> bool:
+        """Whether the figures are a hint only."""
+        return self.n < FEW
+
+
+def rater_pairs(answers: Answers, chosen: Ints) -> list[list[Pair | None]]:
+    """
+    Each pair of the chosen raters, symmetric; None on the diagonal.
+
+    Parameters
+    ----------
+    chosen : numbers in `answers.raters`, in the order wanted.
+
+    Examples
+    --------
+    >>> two = Answers(np.arange(4) // 2, np.zeros(4, int), np.arange(4) % 2, np.array([0, 0, 1, 1]))
+    >>> rater_pairs(two, np.array([1, 0]))[0][1]
+    Pair(n=2, agreement=1.0, kappa=1.0, ac1=1.0)
+    """
+    place = np.full(int(answers.raters.max(initial=-1)) + 1, -1, dtype=np.int64)
+    place[chosen] = np.arange(len(chosen))
+    # Not applicable is a category of AC1 only where somebody chose it.
+    categories = 3 if (answers.values == NA).any() else 2
+    answers = answers.where(place[answers.raters] >= 0)
+    answers = Answers(answers.chats, answers.criteria, place[answers.raters], answers.values)
+    tables = pair_tables(answers, raters=len(chosen)).astype(np.float64)
+    n = tables.sum(axis=(-2, -1))
+    found = (
+        formulas.ratio(np.trace(tables, axis1=-2, axis2=-1), n),
+        formulas.cohen_kappa(tables),
+        formulas.gwet_ac1(tables[..., :categories, :categories]),
+    )
+    return [
+        [
+            None if i == j else Pair(int(n[i, j]), *(formulas.scalar(one[i, j]) for one in found))
+            for j in range(len(chosen))
+        ]
+        for i in range(len(chosen))
+    ]
 
 
 def pair_tables(answers: Answers, *, raters: int) -> NDArray[np.int64]:

@@ -55,7 +55,7 @@ def corrected_pass_rate(tally: Tally, *, passes_when: bool) -> Estimate:
 
     Returns
     -------
-    Estimate : Rogan-Gladen with Lang-Reiczigel, since the labelled chats are chosen and not drawn at random.
+    Estimate : Rogan-Gladen, since the labelled chats are chosen and not drawn at random.
         Undefined, with the reason, when every chat is labelled.
     """
     if tally.people(HumanCode.UNLABELLED) == 0:

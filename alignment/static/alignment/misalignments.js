@@ -9,8 +9,7 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const list = $(".triage");
 const trouble = $("#trouble");
 const saving = $("#saving");
-const queue = []; // {row, change, undone}: not stored yet, the first is on its way
-const undo = []; // {row, change}: what takes the last changes back
+const queue = []; // {row, wanted}, or {undo}: not stored yet, the first is on its way
 let busy = false;
 
 const rows = () => $$(".item", list);
@@ -49,9 +48,9 @@ function take(row, stored) {
   for (const name of ["revision", "cause", "note", "owner"]) row.dataset[name] = stored[name] ?? "";
 }
 
-function change(row, wanted, { undone = false } = {}) {
+function change(row, wanted) {
   Object.assign(row.dataset, wanted);
-  queue.push({ row, wanted, undone, before: null });
+  queue.push({ row, wanted });
   paint(row);
   store();
 }
@@ -61,27 +60,26 @@ async function store() {
   busy = true;
   while (queue.length) {
     saving.textContent = "Saving…";
-    if (!(await stored(queue[0]))) break;
+    if (!(await (queue[0].undo ? undone() : stored(queue[0])))) break;
     queue.shift();
-    saving.textContent = queue.length ? "Saving…" : "Saved";
+    if (queue.length) saving.textContent = "Saving…";
   }
   busy = false;
   if (queue.length) setTimeout(store, 3000); // what waits is sent again by itself
 }
 
 // Whether the server has dealt with it; otherwise it is sent again.
-async function stored({ row, wanted, undone }) {
+async function stored({ row, wanted }) {
   const url = `${list.dataset.api}${row.dataset.id}/`;
-  const before = row.kept ?? { cause: row.first.cause, note: row.first.note, owner: row.first.owner };
   try {
     const response = await call("PATCH", url, { revision: Number(row.revision), ...wanted });
     const body = await response.json();
     if (response.ok) {
       settle(row, body);
-      const back = Object.fromEntries(Object.keys(wanted).map((name) => [name, before[name] ?? ""]));
-      if (!undone) undo.push({ row, change: back });
+      saving.textContent = `Saved: ${inWords(wanted)}`;
       tell("");
     } else {
+      saving.textContent = "Not saved";
       await refused(row, url, wanted, response.status === 409 ? body.detail : response.status === 404 ? "This one is not there for you any more." : reasons(body));
     }
     return true;
@@ -92,14 +90,40 @@ async function stored({ row, wanted, undone }) {
   }
 }
 
+// The server knows what came last, before this page was opened too. NB: never sent again by itself, it may have
+// been done though no answer came.
+async function undone() {
+  try {
+    const response = await call("POST", `${list.dataset.api}undo/`);
+    const body = await response.json();
+    if (!response.ok) saving.textContent = `Nothing undone: ${body.detail}`;
+    else {
+      const row = rows().find((one) => one.dataset.id === String(body.id));
+      if (row) settle(row, body);
+      if (row && row !== current()) open(row);
+      saving.textContent = `Saved: taken back on ${body.chat}, ${body.criterion}`;
+    }
+  } catch (error) {
+    saving.textContent = "Not undone";
+    tell(tryAgain(error));
+  }
+  return true;
+}
+
+function inWords({ cause, note: text, owner }) {
+  if (cause !== undefined) return words(cause) || "no cause";
+  if (text !== undefined) return text ? "note" : "no note";
+  return owner ? `owner ${owner}` : "no owner";
+}
+
 // What the server holds now; changes that still wait for their turn stand above it.
 function settle(row, body) {
   row.revision = body.revision;
-  row.kept = { cause: body.cause, note: body.note, owner: body.owner ?? "" };
   if (row.typed && note()?.value === body.note) row.typed = false;
   take(row, body);
   for (const one of queue.slice(1)) if (one.row === row) Object.assign(row.dataset, one.wanted);
   paint(row);
+  if (row === current()) document.body.dispatchEvent(new Event("triaged")); // htmx brings who did what
 }
 
 async function refused(row, url, wanted, why) {
@@ -127,7 +151,11 @@ function open(row) {
 
 function step(by) {
   const all = rows();
-  open(all[all.indexOf(current()) + by]);
+  const next = all[all.indexOf(current()) + by];
+  if (next) return open(next);
+  const page = $(`a[rel=${by > 0 ? "next" : "prev"}]`, list);
+  if (page) page.click();
+  else saving.textContent = by > 0 ? "This is the last one" : "This is the first one";
 }
 
 function keepNote() {
@@ -138,10 +166,9 @@ function keepNote() {
 }
 
 function takeBack() {
-  const last = undo.pop();
-  if (!last) return;
-  if (last.row !== current()) open(last.row);
-  change(last.row, last.change, { undone: true });
+  keepNote();
+  queue.push({ undo: true });
+  store();
 }
 
 const own = () => change(current(), { owner: current().dataset.owner === me ? "" : me });
@@ -150,8 +177,10 @@ const WRITES = {
   n: () => note().focus(),
   o: own,
   u: takeBack,
+  g: () => $$(".next-step a").find((link) => link.checkVisibility())?.click(),
 };
 const MOVES = { j: () => step(1), k: () => step(-1) };
+const help = () => $("#keys").showModal();
 
 function commandFor(event) {
   const key = keyOf(event);
@@ -160,6 +189,8 @@ function commandFor(event) {
     return null;
   }
   if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea")) return null;
+  if (event.target.closest("dialog")) return null;
+  if (key === "?") return help;
   if (MOVES[key]) return MOVES[key];
   if (!form()) return null;
   const button = /^[1-6]$/.test(key) && $$(".causes button")[key - 1];
@@ -171,7 +202,6 @@ function commandFor(event) {
 function wire() {
   for (const row of rows()) {
     row.revision = row.dataset.revision;
-    row.first = { ...row.dataset };
   }
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.defaultPrevented || !current()) return;
@@ -186,6 +216,8 @@ function wire() {
     const cause = target.closest(".causes button");
     if (cause) setCause(cause.dataset.cause);
     if (target.closest("[data-own]")) own();
+    if (target.closest("[data-undo]")) takeBack();
+    if (target.closest("[data-keys]")) help();
   });
   list.addEventListener("input", ({ target }) => {
     if (target === note()) current().typed = true;

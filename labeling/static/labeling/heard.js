@@ -27,5 +27,5 @@ document.addEventListener("htmx:afterSettle", (event) => {
   const now = words(place);
   if (heard.has(place) && heard.get(place) !== now) place.querySelector(":scope > [role=status]").textContent = now;
   heard.set(place, now);
-  refocus(place, focused.get(event.detail.xhr));
+  setTimeout(() => refocus(place, focused.get(event.detail.xhr))); // htmx first switches on again what waited
 });

@@ -1,0 +1,26 @@
+"""What a judge has to beat: the answer that people give most, and a classifier that only counts words."""
+
+from alignment.core.baselines.bag_of_words import (
+    MOST_CHARACTERS,
+    MOST_CHATS,
+    Codes,
+    Labelled,
+    OutOfFold,
+    drawn_chats,
+    out_of_fold,
+)
+from alignment.core.baselines.comparison import Comparison, Finding, compare, finding
+
+__all__ = [
+    "MOST_CHARACTERS",
+    "MOST_CHATS",
+    "Codes",
+    "Comparison",
+    "Finding",
+    "Labelled",
+    "OutOfFold",
+    "compare",
+    "drawn_chats",
+    "finding",
+    "out_of_fold",
+]

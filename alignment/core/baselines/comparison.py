@@ -1,0 +1,200 @@
+"""The judge beside the two baselines, on exactly the same chats."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alignment.core.agreement import Confusion, formulas
+from alignment.core.baselines.bag_of_words import Codes, OutOfFold
+from alignment.core.estimates import Estimate, Interval, undefined_reasons
+from alignment.core.intervals import Pseudo, bootstrap_estimate, mover_mean, proportion, resample_chats
+from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
+
+CHANCE = 0.5
+NOTHING = "no chat that people and the judge answered True or False"
+# A chat by people's answer (True first) and by who is right: both, only the judge, only the words, neither.
+_KINDS = 8
+
+
+class Finding(StrEnum):
+    """What a difference of two balanced accuracies shows of the judge."""
+
+    BEATS = "beats"
+    NOT_SHOWN = "not_shown"
+    WORSE = "worse"
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Accuracy and balanced accuracy of somebody's answers, with intervals."""
+
+    accuracy: Estimate
+    balanced: Estimate
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One criterion.
+
+    Parameters
+    ----------
+    key : of the criterion.
+    n, human_true : chats that people and the judge answered, and bag of words, where there is one; of them
+        those that people answered True.
+    judge, words : rates on these chats.
+    majority : people's more frequent answer, True where both are as frequent; None without a chat.
+    always : accuracy of giving that answer always. Its balanced accuracy is .50 by definition.
+    over_majority, over_words : balanced accuracy of the judge minus that of the baseline.
+    folds : of the bag of words; 0 where there is none.
+    """
+
+    key: str
+    n: int
+    human_true: int
+    folds: int
+    judge: Rates
+    words: Rates
+    majority: bool | None
+    always: Estimate
+    over_majority: Estimate
+    over_words: Estimate
+
+    def as_json(self) -> dict[str, Any]:
+        """As stored; `undefined` has the reason of each missing value by its path."""
+        defined = self.over_majority.value is not None
+        estimates = {
+            "judge.accuracy": self.judge.accuracy,
+            "judge.balanced_accuracy": self.judge.balanced,
+            "majority.accuracy": self.always,
+            "majority.difference": self.over_majority,
+            "bag_of_words.accuracy": self.words.accuracy,
+            "bag_of_words.balanced_accuracy": self.words.balanced,
+            "bag_of_words.difference": self.over_words,
+        }
+        body: dict[str, Any] = {
+            "key": self.key,
+            "n": self.n,
+            "human_true": self.human_true,
+            "judge": {},
+            "majority": {
+                "answer": self.majority,
+                "balanced_accuracy": CHANCE if defined else None,
+                "finding": finding(self.over_majority),
+            },
+            "bag_of_words": {"folds": self.folds, "finding": finding(self.over_words)},
+            "undefined": undefined_reasons(estimates),
+        }
+        for path, estimate in estimates.items():
+            part, name = path.split(".")
+            body[part][name] = estimate.as_json()
+        return body
+
+
+def finding(difference: Estimate) -> Finding | None:
+    """
+    What the 95% interval of a difference shows; None where there is no difference to speak of.
+
+    Examples
+    --------
+    >>> finding(Estimate(0.2, Interval(0.1, 0.3))), finding(Estimate(0.2, Interval(-0.1, 0.4)))
+    (<Finding.BEATS: 'beats'>, <Finding.NOT_SHOWN: 'not_shown'>)
+    """
+    if difference.value is None:
+        return None
+    if difference.interval is None or difference.interval.low <= 0 <= difference.interval.high:
+        return Finding.NOT_SHOWN
+    return Finding.BEATS if difference.value > 0 else Finding.WORSE
+
+
+def compare(key: str, *, people: Codes, judge: Codes, words: OutOfFold, seed: int) -> Comparison:
+    """
+    The judge, the majority class and the bag of words on the chats that all of them answered.
+
+    Parameters
+    ----------
+    people, judge : by chat 1 True, 0 False, -1 neither; `words` likewise, of the same length.
+    seed : of the bootstrap.
+
+    Notes
+    -----
+    Balanced accuracy, because accuracy rewards whoever gives the frequent answer: at 95% True a judge that
+    always says True is right on 95%. A chat counts once. Intervals: Wilson for accuracy, MOVER for balanced
+    accuracy and so for its difference from .50; for the difference from the bag of words 2,000 resamples of
+    chats, both answers of a chat together, and half a chat more of each kind (docs/adr/0012): simulated with
+    15 to 200 chats of each class and rates of .50 to .97 that covers 92 to 100%, without these halves 88 to
+    97%. It takes the folds as they were drawn.
+
+    Examples
+    --------
+    >>> people = np.array([1, 0] * 20, dtype=np.int8)
+    >>> always_true = OutOfFold(np.ones(40, dtype=np.int8), 5)
+    >>> found = compare("polite", people=people, judge=people, words=always_true, seed=1).as_json()
+    >>> found["bag_of_words"]["balanced_accuracy"]["value"], found["bag_of_words"]["finding"]
+    (0.5, <Finding.BEATS: 'beats'>)
+    """
+    same = (people >= 0) & (judge >= 0) & ((words.answers >= 0) | (not words.folds))
+    people, judge, said = people[same], judge[same], words.answers[same]
+    n, true = len(people), int((people == 1).sum())
+    by_judge = _rates(people, judge)
+    by_words = _rates(people, said) if words.folds else _unlearned(words.reason)
+    return Comparison(
+        key=key,
+        n=n,
+        human_true=true,
+        folds=words.folds,
+        judge=by_judge,
+        words=by_words,
+        majority=2 * true >= n if n else None,
+        always=proportion(max(true, n - true), n, reason=NOTHING),
+        over_majority=_over_chance(by_judge.balanced),
+        over_words=_over_words(people, judge, said, by_judge, by_words, seed=seed),
+    )
+
+
+def _rates(people: Codes, said: Codes) -> Rates:
+    pairs = np.bincount(3 - 2 * people.astype(np.int64) - said, minlength=4)  # True True first
+    table = Confusion(*(int(count) for count in pairs))
+    balanced = mover_mean(
+        proportion(table.tp, table.human_true, reason=NO_HUMAN_TRUE),
+        proportion(table.tn, table.human_false, reason=NO_HUMAN_FALSE),
+    )
+    return Rates(proportion(table.tp + table.tn, len(people), reason=NOTHING), balanced)
+
+
+def _unlearned(reason: str) -> Rates:
+    return Rates(Estimate(None, reason=reason), Estimate(None, reason=reason))
+
+
+def _over_chance(balanced: Estimate) -> Estimate:
+    """By how much a balanced accuracy lies above that of one answer always."""
+    if balanced.value is None or balanced.interval is None:
+        return balanced
+    low, high = balanced.interval.low - CHANCE, balanced.interval.high - CHANCE
+    return Estimate(balanced.value - CHANCE, Interval(low, high))
+
+
+def _over_words(
+    people: Codes, judge: Codes, said: Codes, ours: Rates, theirs: Rates, *, seed: int
+) -> Estimate:
+    for rates in (theirs, ours):
+        if rates.balanced.value is None:
+            return Estimate(None, reason=rates.balanced.reason)
+    kind = 4 * (people == 0) + 2 * (judge != people) + (said != people)
+    chats = np.bincount(kind, minlength=_KINDS)
+    each, half = np.eye(_KINDS), np.full(_KINDS, 0.5)
+    return bootstrap_estimate(
+        formulas.scalar(_difference(chats.astype(np.float64))),
+        _difference,
+        resample_chats(each, chats, seed=seed, pseudo=Pseudo(each, half)),
+        reason=NOTHING,
+    )
+
+
+def _difference(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From chats by kind (..., 8) to the difference of balanced accuracies; NaN without a class."""
+    on_true, on_false = counts[..., :4], counts[..., 4:]
+    shares = (formulas.ratio(side[..., 1] - side[..., 2], side.sum(axis=-1)) for side in (on_true, on_false))
+    return sum(shares, start=np.zeros(counts.shape[:-1])) / 2

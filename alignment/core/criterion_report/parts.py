@@ -1,0 +1,89 @@
+"""The judge on parts of the chats: by topic, and by how many messages a chat has."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alignment.core.agreement import Confusion
+from alignment.core.estimates import undefined_reasons
+from alignment.core.report.data import Codes, HumanCode
+from alignment.core.report.judge_side import judge_rates
+
+FEW = 30  # compared chats, below which a part's figures are a hint only
+# The first number of messages of each bin; the last one is open.
+LENGTHS = (1, 5, 9, 17)
+
+
+@dataclass(frozen=True)
+class Part:
+    """People against the judge on the chats of one part."""
+
+    place: int
+    table: Confusion
+
+    @property
+    def few(self) -> bool:
+        """Whether the figures are a hint only."""
+        return self.table.n < FEW
+
+    def as_json(self) -> dict[str, Any]:
+        """n, matrix, TPR, TNR and balanced accuracy with intervals, and why a value is missing."""
+        rates = judge_rates(self.table)
+        return {
+            "n": self.table.n,
+            "human_true": self.table.human_true,
+            "few": self.few,
+            "confusion": asdict(self.table),
+            **{name: estimate.as_json() for name, estimate in rates.items()},
+            "undefined": undefined_reasons(rates),
+        }
+
+
+def by_part(human: Codes, judge: Codes, places: NDArray[np.integer]) -> list[Part]:
+    """
+    The 2×2 table of each part with a compared chat, by place.
+
+    Parameters
+    ----------
+    human, judge : HumanCode and JudgeCode by chat, shape (chats,).
+    places : which part each chat belongs to, from 0, shape (chats,).
+
+    Examples
+    --------
+    >>> codes = np.array([0, 0, 1, 4], dtype=np.int8)
+    >>> [(part.place, part.table.n) for part in by_part(codes, codes, np.array([0, 2, 2, 1]))]
+    [(0, 1), (2, 2)]
+    """
+    # True and False have the same codes on both sides.
+    compared = (human <= HumanCode.FALSE) & (judge <= HumanCode.FALSE)
+    width = int(places.max(initial=-1)) + 1
+    cells = places[compared] * 4 + human[compared] * 2 + judge[compared]
+    counts = np.bincount(cells, minlength=4 * width).reshape(-1, 4)
+    return [
+        Part(place, Confusion(*counts[place].tolist()))
+        for place in np.flatnonzero(counts.sum(axis=1)).tolist()
+    ]
+
+
+def length_bins(messages: NDArray[np.integer]) -> NDArray[np.integer]:
+    """
+    Which of the bins 1–4, 5–8, 9–16, 17 and more each number of messages falls into.
+
+    >>> length_bins(np.array([1, 4, 5, 16, 17, 200])).tolist()
+    [0, 0, 1, 2, 3, 3]
+    """
+    return np.searchsorted(np.array(LENGTHS[1:]), messages, side="right")
+
+
+def length_range(place: int) -> Mapping[str, int | None]:
+    """
+    The bin's first and last number of messages; the last bin has no last one.
+
+    >>> length_range(0), length_range(3)
+    ({'first': 1, 'last': 4}, {'first': 17, 'last': None})
+    """
+    is_open = place + 1 == len(LENGTHS)
+    return {"first": LENGTHS[place], "last": None if is_open else LENGTHS[place + 1] - 1}

@@ -1,0 +1,72 @@
+"""The baselines as the report's page shows them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.text import capfirst, get_text_list
+
+from alignment.core.baselines import Finding
+from alignment.selectors.baselines import Baselines
+from alignment.selectors.report_page import scope_query
+from alignment.selectors.scope import Scope
+
+BASELINES = {"majority": "the majority class", "bag_of_words": "the bag of words"}
+WORDS = {
+    Finding.BEATS: "better than",
+    Finding.NOT_SHOWN: "not shown to beat",
+    Finding.WORSE: "worse than",
+}
+CHIPS = {Finding.BEATS: "aligned", Finding.NOT_SHOWN: "few", Finding.WORSE: "not"}
+
+
+def baselines_page(scope: Scope, found: Baselines) -> dict[str, Any]:
+    """Context of `alignment/_baselines.html`."""
+    assert scope.run is not None  # noqa: S101  baselines are a judge's
+    url = reverse("alignment:baselines", args=[scope.run.pk]) + scope_query(scope)
+    context = {"baselines_url": url, "training": found.training, "reason": found.reason}
+    if (body := found.body) is None:
+        return context
+    names = {row.key: row.name for row in scope.criteria}
+    rows = [row | {"name": names[row["key"]], "found": _found(row)} for row in body["criteria"]]
+    drawn = body["used"] < body["answered"]
+    shown = {"rows": rows, "headline": headline(rows), "drawn": drawn}
+    return context | {"baselines": body | shown}
+
+
+def headline(rows: Sequence[dict[str, Any]]) -> str:
+    """On which criteria the judge does not beat a baseline, by name."""
+    if not rows:
+        return "There is no criterion to compare."
+    sentences = []
+    for part, baseline in BASELINES.items():
+        for which in (Finding.WORSE, Finding.NOT_SHOWN):
+            names = [row["name"] for row in rows if row[part]["finding"] == which]
+            if names:
+                sentences.append(f"The judge is {WORDS[which]} {baseline} on {get_text_list(names, 'and')}.")
+    left = [row["name"] for row in rows if _is_unknown(row)]
+    compared = len(rows) - len(left)
+    if not sentences and compared:
+        every = "every criterion" if not left else f"{compared} of {len(rows)} criteria"
+        sentences.append(f"The judge beats both baselines on {every}.")
+    if left:
+        sentences.append(f"Not compared with both: {get_text_list(left, 'and')}.")
+    return " ".join(sentences)
+
+
+def _is_unknown(row: dict[str, Any]) -> bool:
+    return any(row[part]["finding"] is None for part in BASELINES)
+
+
+def _found(row: dict[str, Any]) -> list[dict[str, str]]:
+    """What a row says of each baseline: one sentence where both are beaten."""
+    findings = {part: row[part]["finding"] for part in BASELINES}
+    if set(findings.values()) == {Finding.BEATS}:
+        return [{"chip": CHIPS[Finding.BEATS], "words": "Beats both"}]
+    found, reasons = [], []
+    for part, which in findings.items():
+        if which is not None:
+            found.append({"chip": CHIPS[which], "words": capfirst(f"{WORDS[which]} {BASELINES[part]}")})
+        elif (reason := row["undefined"].get(f"{part}.difference", "")) not in reasons:
+            reasons.append(reason)
+    return [*found, *({"chip": "", "words": reason} for reason in reasons)]

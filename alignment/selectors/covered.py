@@ -1,0 +1,50 @@
+"""What pages must know of all chats and labels that a report covers; kept, so that no page reads them all."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import QuerySet
+
+from alignment.core.report import CONSENSUS
+from alignment.models.reports import Report
+from alignment.selectors.answers import rater_ids
+from alignment.selectors.kept import kept, pin_of
+from alignment.selectors.scope import Scope
+from labeling.models.chats import Chat
+from labeling.models.people import Rater
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """`demo`: whether chats written for the demo are covered; `raters`: ids of who gave a label there."""
+
+    demo: bool
+    raters: tuple[int, ...]
+
+    @property
+    def people(self) -> QuerySet[Rater]:
+        """The raters as they are now, by name."""
+        return Rater.objects.filter(pk__in=self.raters).order_by("name")
+
+    @property
+    def rater_kinds(self) -> set[str]:
+        """The kinds of those who are not simply people; one query."""
+        others = self.people.exclude(kind=Rater.Kind.PERSON).order_by()
+        return set(others.values_list("kind", flat=True).distinct())
+
+
+def covered(scope: Scope) -> Covered:
+    """Looked up once for the same chats and labels; of a run that goes on, each time."""
+    if scope.against != CONSENSUS:  # whoever the judge is compared with
+        scope = replace(scope, against=CONSENSUS)
+    if scope.run is not None and scope.run.finished_at is None:
+        body = _body(scope)
+    else:
+        pin = pin_of(scope, Report.Kind.COVERED.value)
+        body = kept(scope, kind=Report.Kind.COVERED, pin=pin, body=lambda: _body(scope)).body
+    return Covered(body["demo"], tuple(body["raters"]))
+
+
+def _body(scope: Scope) -> dict[str, Any]:
+    demo = Chat.objects.filter(pk__in=scope.chat_ids, origin=Chat.Origin.DEMO)
+    return {"demo": demo.exists(), "raters": rater_ids(scope)}

@@ -1,0 +1,202 @@
+"""One criterion of a run in full: its entry of the report, and what is behind it."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from django.contrib.auth.models import AnonymousUser
+from numpy.typing import NDArray
+
+from alignment.core.criterion_report import by_part, length_bins, length_range, people, probabilities
+from alignment.core.criterion_report.parts import Part
+from alignment.core.quality import Answers
+from alignment.core.report.data import Codes
+from alignment.models.reports import Report
+from alignment.selectors.answers import Chats, covered_chats, report_data
+from alignment.selectors.kept import kept, pin_of
+from alignment.selectors.measured import Measured
+from alignment.selectors.quality.answers import CODE
+from alignment.selectors.reports import POLICY, SEED, alignment_report
+from alignment.selectors.scope import Scope, own_chats
+from alignment.selectors.versions import VersionRow, version_rows, with_figures
+from alignment.selectors.versions_drawn import VersionsDrawn, drawable, places_of, versions_drawn
+from evaluation.models.runs import Verdict
+from labeling.models.chats import Split, Topic
+from labeling.models.labels import Label
+from labeling.models.people import Rater, User
+from labeling.models.rubric import Criterion
+from labeling.selectors.blind import reads_holdout
+
+BODY_VERSION = 1
+HEAD = ("run", "set", "split", "topic", "since", "until", "against", "judge", "chats", "generated_at")
+PARTS = ("topics", "messages", "people", "probabilities")
+STILL_YOURS = "opens once you have labelled your own chats of this set"
+NO_ONE_ANSWER = "a chat has several human answers: choose the consensus or one rater as ground truth"
+FOR_LEADS = "figures of single raters are for leads"
+EVERY_SPLIT = frozenset([*Split.values, ""])
+
+
+@dataclass(frozen=True)
+class CriterionReport:
+    """The document, and what its page draws from the versions beside it."""
+
+    document: dict[str, Any]
+    criterion: Criterion
+    versions: VersionsDrawn
+
+
+def criterion_report(scope: Scope, key: str, *, user: User | AnonymousUser) -> CriterionReport | None:
+    """
+    The JSON of docs/reports.md ("Criterion page"); None where the run knows no such criterion.
+
+    `criterion` is its entry of the alignment report. What cuts the chats finer is counted without held-out
+    chats for who may not read them, and not at all for who has chats of the run still to label. Computed once
+    for the same answers and read back; the number of queries does not depend on chats, labels or raters.
+
+    Raises UnknownRater when it is asked against somebody without labels here.
+    """
+    criterion = next((row for row in scope.criteria if row.key == key), None)
+    if criterion is None:
+        return None
+    report = alignment_report(scope)
+    entry = next(row for row in report["criteria"] if row["key"] == key)
+    drawn = _versions(criterion, scope, user)
+    document = {
+        **{name: report[name] for name in HEAD},
+        "criterion": entry,
+        **_parts(replace(scope, only=key), user),
+        "versions_on": drawn.place.words if drawn.place else None,
+        "versions": [_version(row, one) for row, one in drawn.rows],
+        "policy": report["policy"],
+        "bootstrap": report["bootstrap"],
+    }
+    return CriterionReport(document, criterion, drawn)
+
+
+# ---------- what cuts the chats finer than the report ----------
+
+
+def _parts(scope: Scope, user: User | AnonymousUser) -> dict[str, Any]:
+    """By topic and length, raters, probabilities; `undefined` says why one of them is missing."""
+    cut = _cut(scope, user)
+    if cut is None:
+        return {**dict.fromkeys(PARTS), "parts_on": None, "undefined": dict.fromkeys(PARTS, STILL_YOURS)}
+    body = _stored(cut)
+    undefined = dict.fromkeys((part for part in PARTS if body[part] is None), NO_ONE_ANSWER)
+    if not user.has_perm("labeling.manage_labeling"):
+        body |= {"people": body["people"] | {"raters": None, "pairs": None}}
+        undefined |= dict.fromkeys(("people.raters", "people.pairs"), FOR_LEADS)
+    return _named(body) | {"undefined": undefined}
+
+
+def _cut(scope: Scope, user: User | AnonymousUser) -> Scope | None:
+    """The chats that parts may be counted on for this user; None for who has some of them still to label."""
+    if own_chats(scope, user=user).chats:
+        return None
+    return scope if reads_holdout(user=user) else replace(scope, without_holdout=EVERY_SPLIT)
+
+
+def _stored(scope: Scope) -> dict[str, Any]:
+    """The parts' JSON with the ids of raters and topics; kept once the run has finished."""
+    if scope.run is None or scope.run.finished_at is None:
+        return _body(scope)
+    pin = pin_of(scope, Report.Kind.CRITERION.value, BODY_VERSION, SEED)
+    stored = kept(
+        scope, kind=Report.Kind.CRITERION, pin=pin, policy=POLICY.version, body=lambda: _body(scope)
+    )
+    return dict(stored.body)
+
+
+def _body(scope: Scope) -> dict[str, Any]:
+    chats, (criterion,) = covered_chats(scope), report_data(scope).criteria
+    judge = criterion.judge
+    assert judge is not None  # noqa: S101  a run's report
+    found = {"parts_on": len(chats.external_ids), "people": _people(scope, chats, judge)}
+    if scope.each_rater:
+        return {**dict.fromkeys(PARTS), **found}
+    about = list(scope.members.values_list("chat__topic_id", "chat__message_count"))
+    topics, messages = np.array(about, dtype=np.int64).reshape(-1, 2).T
+    ids, places = np.unique(topics, return_inverse=True)
+    return found | {
+        "topics": _by_topic(by_part(criterion.human, judge, places), ids),
+        "messages": [
+            {"messages": length_range(part.place), **part.as_json()}
+            for part in by_part(criterion.human, judge, length_bins(messages))
+        ],
+        "probabilities": probabilities(criterion.human, _p_true(scope, chats)),
+    }
+
+
+def _by_topic(parts: list[Part], ids: NDArray[np.int64]) -> list[dict[str, Any]]:
+    """Most chats first."""
+    ordered = sorted(parts, key=lambda part: -part.table.n)
+    return [{"topic": int(ids[part.place]), **part.as_json()} for part in ordered]
+
+
+def _people(scope: Scope, chats: Chats, judge: Codes) -> dict[str, Any]:
+    """With the raters' ids in place of their numbers."""
+    rows = Label.objects.counted().filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
+    given = rows.order_by().annotate(code=CODE).values_list("chat_id", "rater_id", "code")
+    labels = np.array(list(given.iterator(chunk_size=10_000)), dtype=np.int64).reshape(-1, 3)
+    ids, raters = np.unique(labels[:, 1], return_inverse=True)
+    places = chats.places(labels[:, 0])
+    answers = Answers(places, np.zeros(len(labels), dtype=np.int64), raters, labels[:, 2])
+    body = people(answers, judge, raters=len(ids), seed=SEED).as_json()
+    for row in body["raters"]:
+        row["rater"] = int(ids[row["rater"]])
+    for pair in body["pairs"]:
+        pair["raters"] = [int(ids[number]) for number in pair["raters"]]
+    return body
+
+
+def _p_true(scope: Scope, chats: Chats) -> NDArray[np.float64]:
+    """By chat, NaN where the judge stated no probability beside a True or False."""
+    stated = np.full(len(chats.external_ids), np.nan)
+    rows = Verdict.objects.filter(run=scope.run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
+    told = rows.filter(value__isnull=False, p_true__isnull=False)
+    found = dict(told.values_list("chat_id", "p_true").iterator(chunk_size=5000))
+    stated[chats.places(np.array(list(found), dtype=np.int64))] = list(found.values())
+    return stated
+
+
+def _named(body: dict[str, Any]) -> dict[str, Any]:
+    """Names in place of the ids; two queries."""
+    crowd = body["people"]
+    raters = [row["rater"] for row in crowd["raters"] or ()]
+    names = dict(Rater.objects.filter(pk__in=raters).values_list("pk", "name"))
+    topics = Topic.objects.in_bulk([row["topic"] for row in body["topics"] or ()])
+    if crowd["raters"] is not None:
+        crowd = crowd | {
+            "raters": [row | {"rater": names[row["rater"]]} for row in crowd["raters"]],
+            "pairs": [pair | {"raters": [names[one] for one in pair["raters"]]} for pair in crowd["pairs"]],
+        }
+    if body["topics"] is None:
+        return body | {"people": crowd}
+    named = [
+        row | {"topic": topics[row["topic"]].key, "name": topics[row["topic"]].name} for row in body["topics"]
+    ]
+    return body | {"people": crowd, "topics": named}
+
+
+# ---------- prompt versions ----------
+
+
+def _versions(criterion: Criterion, scope: Scope, user: User | AnonymousUser) -> VersionsDrawn:
+    """The criterion's prompt versions on the report's set and, if it has one, split."""
+    rows = version_rows(criteria=[criterion])[criterion.pk]
+    rows = with_figures(rows, of=drawable(rows), user=user)
+    here = f"{scope.chat_set.pk if scope.chat_set else ''}-{scope.split}"
+    return versions_drawn(rows, [place for place in places_of(rows) if place.value.startswith(here)])
+
+
+def _version(row: VersionRow, one: Measured) -> dict[str, Any]:
+    return {
+        "version": row.number,
+        "state": row.state.value,
+        "run": one.run.pk,
+        "judge": one.run.judge.name,
+        "split": one.split or None,
+        "n": one.table.n,
+        **{name: estimate.as_json() for name, estimate in one.rates.items()},
+        "ceiling": one.ceiling,
+    }

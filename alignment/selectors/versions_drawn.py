@@ -1,0 +1,76 @@
+"""Balanced accuracy over a criterion's prompt versions, on one set and split."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from alignment.core.version_line import VersionLine, VersionPoint, version_line
+from alignment.selectors.measured import Measured
+from alignment.selectors.versions import VersionRow, VersionState, champion_of
+
+VERSIONS_DRAWN = 12
+NEWEST = 25  # versions that may be drawn, beside the champion
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A set and split that versions were measured on."""
+
+    value: str
+    words: str
+    versions: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionsDrawn:
+    """The versions measured at `place`, newest first, and their drawing; both empty without a place."""
+
+    place: Place | None = None
+    rows: Sequence[tuple[VersionRow, Measured]] = ()
+    line: VersionLine | None = None
+
+    @property
+    def ceiling(self) -> float | None:
+        """What people reach among themselves on the newest version's chats."""
+        return self.rows[0][1].ceiling if self.rows else None
+
+
+def drawable(rows: Sequence[VersionRow]) -> list[VersionRow]:
+    """The newest versions and the champion, whatever page is shown."""
+    return [row for n, row in enumerate(rows) if n < NEWEST or row.state is VersionState.CHAMPION]
+
+
+def places_of(rows: Iterable[VersionRow]) -> list[Place]:
+    """By name of the set, splits in order."""
+    words: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for row in rows:
+        for one in row.measured:
+            words[one.place] = one.where
+            counts[one.place] = counts.get(one.place, 0) + 1
+    return [Place(value, words[value], counts[value]) for value in sorted(words, key=lambda one: words[one])]
+
+
+def versions_drawn(rows: Sequence[VersionRow], places: Sequence[Place], *, wanted: str = "") -> VersionsDrawn:
+    """The wanted place among these, else the usual one, and what was measured there."""
+    chosen = next((one for one in places if one.value == wanted), None) or _usual(rows, places)
+    if chosen is None:
+        return VersionsDrawn()
+    found = [(row, one) for row in rows if (one := row.at(chosen.value)) is not None][:VERSIONS_DRAWN]
+    return VersionsDrawn(chosen, found, _drawn(found))
+
+
+def _drawn(found: Sequence[tuple[VersionRow, Measured]]) -> VersionLine:
+    points = [
+        VersionPoint(
+            row.number, one.rates["balanced_accuracy"], one.recipe, row.state is VersionState.CHAMPION
+        )
+        for row, one in reversed(found)
+    ]
+    return version_line(points, ceiling=found[0][1].ceiling)
+
+
+def _usual(rows: Sequence[VersionRow], places: Sequence[Place]) -> Place | None:
+    """Where most versions were measured; of equals the one where the champion was."""
+    champion = champion_of(rows)
+    known = {one.place for one in champion.measured} if champion else set()
+    return max(places, key=lambda one: (one.versions, one.value in known), default=None)

@@ -1,0 +1,87 @@
+"""The pages of certificates."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from alignment.models.certificates import Certificate
+from alignment.selectors.certificates import certificate_state
+from evaluation.models.runs import Run
+from labeling.models.people import User
+from tests.alignment.certifying import stored_certificate
+from tests.alignment.compared import Compared, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_lead_issues_one_on_the_reports_page_and_revokes_it(compared: Compared, lead: Client) -> None:
+    report = f"/reports/runs/{compared.run.pk}/"
+    assert "Issue a certificate on dev" in text_of(lead.get(report + "?split=dev"))
+    answer = lead.post(report + "certificate/", {"split": "dev", "days": "30"}, follow=True)
+    row = Certificate.objects.get()
+    shown = text_of(answer)
+    for words in (f"Certificate {row.pk}", "calibration, dev", "Valid", row.signature, "0 of 3 criteria"):
+        assert words in shown, words
+    assert row.expires_at - row.issued_at == timedelta(days=30)
+    answer = lead.post(f"/certificates/{row.pk}/revoke/", {"reason": "Wrong labels"}, follow=True)
+    assert "Wrong labels" in text_of(answer)
+    assert "Revoked" in text_of(lead.get("/certificates/"))
+
+
+@pytest.mark.parametrize(("days", "words"), [("0", "greater than or equal to 1"), ("x", "whole number")])
+def test_what_stands_against_it_is_said_on_the_report(
+    compared: Compared, lead: Client, days: str, words: str
+) -> None:
+    answer = lead.post(f"/reports/runs/{compared.run.pk}/certificate/", {"days": days}, follow=True)
+    assert words in text_of(answer)
+    assert "No certificate was issued" in text_of(answer)
+    assert not Certificate.objects.exists()
+
+
+def test_revoking_without_a_reason_says_so(certificate: Certificate, lead: Client) -> None:
+    answer = lead.post(f"/certificates/{certificate.pk}/revoke/", {"reason": " "})
+    assert "Say why" in text_of(answer)
+    assert certificate_state(certificate).holds
+
+
+def test_no_form_where_it_cannot_be_certified(compared: Compared, lead: Client) -> None:
+    url = f"/reports/runs/{compared.run.pk}/"
+    assert "Certify this judge" in text_of(lead.get(url))
+    assert "Certify this judge" not in text_of(lead.get(url + "?against=each-rater"))
+    Run.objects.update(state="cancelled")
+    assert "Certify this judge" not in text_of(lead.get(url))
+
+
+def test_texts_in_a_stored_body_are_texts(certificate: Certificate, lead: Client) -> None:
+    evil = "<img src=x onerror=alert(1)>\u202e"
+    body = certificate.body
+    body["judge"]["name"] = body["judge"]["model"] = body["issued_by"] = body["labels"]["set"] = evil
+    body["topics"] = [{"name": evil, "chats": 1}]
+    body["limits"] = [evil]
+    body["criteria"][0]["reasons"] = body["criteria"][0]["cautions"] = [evil]
+    body["criteria"][0]["question"]["text"] = evil
+    Certificate.objects.update(body=body, revoked_at=timezone.now(), revoked_by=1, reason=evil)
+    Certificate.objects.update(revoked_by=certificate.issued_by)
+    for url in ("/certificates/", f"/certificates/{certificate.pk}/"):
+        shown = text_of(lead.get(url))
+        assert "<img" not in shown
+        assert "\u202e" not in shown
+
+
+def test_the_list_takes_the_same_queries_however_many(
+    compared: Compared, lead: Client, author: Client, lead_user: User
+) -> None:
+    def queries(client: Client) -> int:
+        with CaptureQueriesContext(connection) as caught:
+            client.get("/certificates/")
+        return len(caught)
+
+    stored_certificate(compared.run, by=lead_user, split="dev")
+    first = [queries(client) for client in (lead, author)]
+    for split in ("", "train", "holdout"):
+        stored_certificate(compared.run, by=lead_user, split=split)
+    assert [queries(client) for client in (lead, author)] == first

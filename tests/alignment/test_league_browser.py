@@ -1,0 +1,53 @@
+"""The league in a real browser: accessible and no wider than the window, light and dark, wide and narrow."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from tests.alignment.compared import Compared, make_compared
+from tests.alignment.leagued import called, contrary, judged, perfect
+from tests.browsing import lead_signed_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def leagued(transactional_db: None) -> Compared:
+    """Two judges of known price beside an outside one."""
+    compared = make_compared()
+    called(compared, judged(compared, "a judge", perfect, engine="debate"), price=Decimal("0.02"))
+    called(compared, judged(compared, "another", contrary, engine="direct"), price=Decimal("0.01"))
+    return compared
+
+
+@pytest.fixture
+def lead(page: Page, live_server: LiveServer) -> Iterator[Page]:
+    with lead_signed_in(page, live_server.url) as signed_in:
+        yield signed_in
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_its_page_is_accessible_and_no_wider_than_the_window(
+    lead: Page, live_server: LiveServer, leagued: Compared, scheme: Literal["light", "dark"], width: int
+) -> None:
+    lead.emulate_media(color_scheme=scheme)
+    lead.set_viewport_size({"width": width, "height": 900})
+    lead.goto(f"{live_server.url}/reports/sets/{leagued.chat_set.pk}/league/")
+    expect(lead.get_by_text("for one more right answer").first).to_be_visible()
+    lead.get_by_text("Choose the runs").click()
+    assert Axe().run(lead).response["violations"] == []
+    assert lead.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_its_runs_are_chosen_by_keyboard(lead: Page, live_server: LiveServer, leagued: Compared) -> None:
+    lead.goto(f"{live_server.url}/reports/sets/{leagued.chat_set.pk}/league/")
+    lead.get_by_text("Choose the runs").press("Enter")
+    lead.get_by_role("checkbox", name="outside judge").press("Space")
+    lead.get_by_role("button", name="Compare").press("Enter")
+    expect(lead.locator(".league").first.locator("tbody tr")).to_have_count(2)
