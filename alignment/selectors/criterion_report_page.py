@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
 from alignment.core.criterion_report import diagram
@@ -10,8 +11,17 @@ from alignment.core.criterion_report.parts import FEW
 from alignment.core.criterion_report.people import RATERS_SHOWN
 from alignment.core.replacement import MINIMUM_CHATS
 from alignment.selectors.criterion_report import CriterionReport
-from alignment.selectors.report_page import report_page, scope_query
+from alignment.selectors.next_steps import plan_url
+from alignment.selectors.report_page import (
+    criterion_rows,
+    is_demo,
+    notices,
+    question_notices,
+    scope_filters,
+    scope_query,
+)
 from alignment.selectors.scope import Scope
+from labeling.models.people import User
 
 TOPICS_SHOWN = 40
 STATISTICS = (
@@ -35,11 +45,12 @@ OF_PEOPLE = (
 )
 
 
-def criterion_report_page(found: CriterionReport, scope: Scope) -> dict[str, Any]:
+def criterion_report_page(
+    found: CriterionReport, scope: Scope, *, user: User | AnonymousUser
+) -> dict[str, Any]:
     """The template context."""
     document, people = found.document, found.document["people"]
-    whole = report_page(_as_report(document), scope)
-    (criterion,) = whole["report"]["criteria"]
+    (criterion,) = criterion_rows({"criteria": [document["criterion"]]}, scope, user=user)
     query = scope_query(scope)
     args = [document["run"], found.criterion.key]
     return {
@@ -58,17 +69,13 @@ def criterion_report_page(found: CriterionReport, scope: Scope) -> dict[str, Any
         "reliability": _reliability(document["probabilities"]),
         "drawn": found.versions,
         "ground_truth": scope.ground_truth,
-        "notices": whole["notices"],
-        "is_demo": whole["is_demo"],
-        "filters": whole["filters"],
+        "notices": [*notices(scope), *question_notices([criterion])],
+        "is_demo": is_demo(scope),
+        "filters": scope_filters(scope),
         "report_url": reverse("alignment:report_run", args=args[:1]) + query,
+        "plan_url": plan_url(scope, found.criterion.key),
         "json_url": reverse("api_criterion_report", args=args) + query,
     }
-
-
-def _as_report(document: Mapping[str, Any]) -> dict[str, Any]:
-    """As the report's page takes it, with this one criterion."""
-    return {**document, "criteria": [document["criterion"]], "dimensions": [], "engine": None}
 
 
 def _rows(criterion: Mapping[str, Any], named: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:

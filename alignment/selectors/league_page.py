@@ -9,8 +9,9 @@ from django.utils.dateparse import parse_datetime
 
 from alignment.core.league import OVERALL
 from alignment.core.report import JudgeCode
+from alignment.selectors.filters import select_filter
 from alignment.selectors.league import MOST, LeagueChoice
-from alignment.selectors.report_page import is_demo, notices, select_filter
+from alignment.selectors.report_page import is_demo, notices
 from evaluation.models.runs import Run
 from evaluation.selectors.runs import OUTSIDE, run_notices
 from labeling.models.chats import Split

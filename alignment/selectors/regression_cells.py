@@ -16,9 +16,9 @@ from alignment.core.report.data import Codes
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.answers import JUDGE_STATES, JUDGE_VALUES
 from alignment.selectors.cells import excerpt
+from alignment.selectors.filters import select_filter
 from alignment.selectors.held_out import concealed, held_counts
 from alignment.selectors.paired import judge_codes, paired_answers
-from alignment.selectors.report_page import select_filter
 from alignment.selectors.scope import Own, Scope, own_chats
 from labeling.models.chats import Chat
 from labeling.models.people import User

@@ -1,27 +1,43 @@
 """What can be reported on: runs against people, and sets with labels."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
+from alignment.selectors.filters import select_filter
+from alignment.selectors.run_choice import ENGINES, RunChoice, Version, versions_of
 from evaluation.models.runs import FINISHED, Run
-from evaluation.selectors.runs import run_list, run_rows
+from evaluation.selectors.runs import RunFilter, run_list, run_rows
 from labeling.models.chats import ChatSet
 
 SHOWN = 100
 
 
-def report_list() -> dict[str, Any]:
+def report_list(choice: RunChoice) -> dict[str, Any]:
     """The template context of the reports page; the number of queries does not grow with the data."""
-    runs = run_rows(list(run_list()[:SHOWN]))
-    sets = ChatSet.objects.select_related("rubric").annotate(
-        chats=Count("members"),
-        holdout=Count("members", filter=Q(members__split="holdout")),
-        finished=Subquery(_finished_runs()),
+    newest = list(run_list(RunFilter(set=choice.set, engine=choice.engine))[:SHOWN])
+    versions = versions_of(newest)
+    words = {run.pk: versions[run.judge_id].words for run in newest}
+    runs = run_rows([run for run in newest if choice.fits(run, versions)])
+    sets = (
+        ChatSet.objects.select_related("rubric")
+        .annotate(
+            chats=Count("members"),
+            holdout=Count("members", filter=Q(members__split="holdout")),
+            finished=Subquery(_finished_runs()),
+        )
+        .order_by("name")
     )
     return {
-        "runs": [{"row": row, "url": reverse("alignment:report_run", args=[row.id])} for row in runs],
+        "runs": [
+            {"row": row, "version": words[row.id], "url": reverse("alignment:report_run", args=[row.id])}
+            for row in runs
+        ],
+        "filters": _filters(choice, sets, versions.values()),
+        "narrowed": choice.narrows,
+        "chosen_set": choice.set_id,
         "sets": [
             {
                 "name": row.name,
@@ -31,9 +47,21 @@ def report_list() -> dict[str, Any]:
                 "url": reverse("alignment:report_set", args=[row.pk]),
                 "league_url": reverse("alignment:league", args=[row.pk]) if (row.finished or 0) > 1 else "",
             }
-            for row in sets.order_by("name")
+            for row in sets
         ],
     }
+
+
+def _filters(choice: RunChoice, sets: Iterable[ChatSet], versions: Iterable[Version]) -> list[dict[str, Any]]:
+    names = [(str(row.pk), row.name) for row in sets]
+    known = {version.key: version.words for version in versions}
+    if choice.version:
+        known.setdefault(choice.version, choice.version)
+    return [
+        select_filter("set", "Chat set", [("", "all"), *names], choice.set),
+        select_filter("engine", "Engine", [("", "all"), *((name, name) for name in ENGINES)], choice.engine),
+        select_filter("version", "Version", [("", "all"), *known.items()], choice.version),
+    ]
 
 
 def _finished_runs() -> QuerySet[Run, int]:

@@ -5,20 +5,24 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef
 from django.urls import reverse
 from django.utils.text import capfirst
 
-from alignment.core.label_planning import missing_labels
-from alignment.core.status import Status
 from alignment.selectors.covered import covered
 from alignment.selectors.engine_page import engine_parts
+from alignment.selectors.filters import select_filter
 from alignment.selectors.knowledge_gaps import knowledge_mode
+from alignment.selectors.next_steps import next_steps, plan_url
 from alignment.selectors.notices import scope_notices
+from alignment.selectors.report_state import report_state
 from alignment.selectors.reports import POLICY
+from alignment.selectors.run_choice import RunChoice, other_runs, run_filters, runs_offered
 from alignment.selectors.scope import Scope
 from evaluation.selectors.prompts import newest_versions
 from labeling.models.chats import Split, Topic
+from labeling.models.people import User
 
 CELLS = {
     "tp": "both say True",
@@ -30,9 +34,21 @@ CELLS = {
 RATERS_OFFERED = 30
 
 
-def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
-    """The template context of a report's page; `report` is the report's JSON."""
-    criteria = _criteria(report, scope)
+def report_page(
+    report: dict[str, Any], scope: Scope, choice: RunChoice, *, user: User | AnonymousUser
+) -> dict[str, Any]:
+    """The template context of a report's page.
+
+    Parameters
+    ----------
+    report : the report's JSON.
+    scope : what it is about.
+    choice : which runs the page offers to choose from.
+    user : who reads it.
+    """
+    criteria = criterion_rows(report, scope, user=user)
+    offered = runs_offered(scope.chat_set.pk if scope.chat_set else None, user=user, shown=scope.run)
+    whole = scope_query(replace(scope, split="", topic="", since=None, until=None))
     return {
         "report": report | {"criteria": criteria},
         "groups": _groups(report, criteria),
@@ -42,14 +58,20 @@ def report_page(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
         "headline": headline(criteria, judged=report["judge"] is not None, chats=report["chats"]),
         "run": scope.run,
         "set": scope.chat_set,
-        "notices": [*notices(scope), *_question_notices(criteria)],
+        "notices": [*notices(scope), *question_notices(criteria)],
         "is_demo": is_demo(scope),
-        "filters": _filters(scope),
+        "query": scope_query(scope),
+        "filters": [
+            *(run_filters(choice, shown=scope.run, offered=offered) if scope.run else []),
+            *scope_filters(scope),
+        ],
+        "others": other_runs(offered, shown=scope.run, query=scope_query(scope)) if scope.chat_set else [],
+        "told": report_state(report, scope, whole_url=whole or ".", judged=bool(offered.runs), user=user),
         "export_url": _export_url(scope),
         "disagreements_url": _disagreements_url(scope),
         "gaps_url": _gaps_url(scope),
         "league_url": reverse("alignment:league", args=[scope.chat_set.pk]) if scope.chat_set else "",
-        "plan_url": _plan_url(scope),
+        "plan_url": plan_url(scope),
     }
 
 
@@ -59,7 +81,7 @@ def notices(scope: Scope) -> list[str]:
     return scope_notices(scope) + (kept if scope.kept_whole else [])
 
 
-def _question_notices(criteria: list[dict[str, Any]]) -> list[str]:
+def question_notices(criteria: list[dict[str, Any]]) -> list[str]:
     """That figures below compare answers to different texts; each criterion says which."""
     number = sum(bool(row["questions"]["words"]) for row in criteria)
     if not number:
@@ -118,7 +140,10 @@ def scope_query(scope: Scope, *, start: str = "?") -> str:
     return f"{start}{text}" if text else ""
 
 
-def _criteria(report: Mapping[str, Any], scope: Scope) -> list[dict[str, Any]]:
+def criterion_rows(
+    report: Mapping[str, Any], scope: Scope, *, user: User | AnonymousUser
+) -> list[dict[str, Any]]:
+    """The report's criteria with names, links and next steps; the number of queries is constant."""
     rows = {row.key: row for row in scope.criteria}
     versions = newest_versions(criteria=scope.criteria)
     return [
@@ -130,20 +155,17 @@ def _criteria(report: Mapping[str, Any], scope: Scope) -> list[dict[str, Any]]:
             "url": reverse("alignment:criterion_detail", args=[entry["key"]]),
             "texts_url": reverse("labeling:criterion_text", args=[entry["key"]]),
             "cells": _cells(entry["key"], scope),
-            "next_step": _next_step(entry),
-            "plan_url": _plan_url(scope, entry["key"]),
+            "next_steps": next_steps(entry, scope, user=user),
+            "other_silent": _other_silent(entry),
         }
         for entry in report["criteria"]
     ]
 
 
-def _next_step(entry: Mapping[str, Any]) -> str:
-    """The labels that a status misses, in words; '' where there are enough."""
-    if entry["status"] != Status.NOT_ENOUGH_LABELS:
-        return ""
-    true = entry["human_true"]
-    least = {"minimum_true": POLICY.minimum_true, "minimum_false": POLICY.minimum_false}
-    return missing_labels(true=true, false=entry["n"] - true, **least)
+def _other_silent(entry: Mapping[str, Any]) -> int:
+    """Chats without a verdict for another reason than an unparsed or refused answer."""
+    named = entry["no_verdict_by"] or {}
+    return int(entry["no_verdict"] or 0) - int(named.get("unparsed", 0)) - int(named.get("refused", 0))
 
 
 def _cells(key: str, scope: Scope) -> dict[str, str]:
@@ -165,7 +187,8 @@ def _groups(report: Mapping[str, Any], criteria: list[dict[str, Any]]) -> list[d
     ]
 
 
-def _filters(scope: Scope) -> list[dict[str, Any]]:
+def scope_filters(scope: Scope) -> list[dict[str, Any]]:
+    """What narrows the chats and names the ground truth."""
     people = [("consensus", "Consensus")]
     if scope.run is not None:
         people.append(("each-rater", "Each rater, averaged"))
@@ -188,15 +211,6 @@ def _topics(scope: Scope) -> list[tuple[str, str]]:
     return [(row.key, row.name) for row in rows.order_by("name", "key")]
 
 
-def select_filter(name: str, label: str, options: list[tuple[str, str]], chosen: str) -> dict[str, Any]:
-    """A select of `alignment/_filters.html`: options as (value, label)."""
-    return {
-        "name": name,
-        "label": label,
-        "options": [{"value": value, "label": text, "selected": value == chosen} for value, text in options],
-    }
-
-
 def _disagreements_url(scope: Scope) -> str:
     if scope.run is None:
         return ""
@@ -208,14 +222,6 @@ def _gaps_url(scope: Scope) -> str:
     if scope.run is None or not knowledge_mode(scope.run):
         return ""
     return reverse("alignment:knowledge_gaps", args=[scope.run.pk]) + scope_query(scope)
-
-
-def _plan_url(scope: Scope, key: str = "") -> str:
-    """Where labels are planned: on the chats of a set, with one criterion in full."""
-    if scope.run is None or scope.run.chat_set_id is None:
-        return ""
-    query = {name: value for name, value in (("criterion", key), ("split", scope.split)) if value}
-    return reverse("alignment:label_plan", args=[scope.run.pk], query=query)
 
 
 def _export_url(scope: Scope) -> str:

@@ -17,4 +17,6 @@ def criterion_report(request: HttpRequest, run_id: int, key: str) -> HttpRespons
     found = reported(scope, key, user=request.user)
     if found is None:
         raise Http404
-    return render(request, "alignment/criterion_report.html", criterion_report_page(found, scope))
+    return render(
+        request, "alignment/criterion_report.html", criterion_report_page(found, scope, user=request.user)
+    )

@@ -12,8 +12,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from alignment.forms.label_draws import DrawForm, some_seed
+from alignment.selectors.filters import select_filter
 from alignment.selectors.label_plan import CriterionPlan, criterion_plans, topic_labels
-from alignment.selectors.report_page import notices, scope_query, select_filter
+from alignment.selectors.report_page import notices, scope_query
 from alignment.selectors.scope import Scope
 from alignment.services.label_draws import label_draw, label_draw_preview
 from alignment.views.reports import run_and_scope
@@ -44,7 +45,7 @@ def label_plan(request: HttpRequest, run_id: int) -> HttpResponse:
         form = DrawForm(request.POST, scope=scope, topics=topics)
         if form.is_valid() and (drawn := _drawn(request, form, user)):
             query = {"criterion": focus.criterion.key, "drawn": drawn.pk} | _split(scope)
-            return redirect(reverse("alignment:label_plan", args=[run_id], query=query))
+            return redirect(reverse("alignment:label_plan", args=[run_id], query=query, fragment="drawn"))
     context = {
         "scope": scope,
         "run": scope.run,

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
@@ -38,7 +38,7 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
     closed = closed_runs(user=user)
     shown = misalignments_listed(user=user, without=closed)
     found = Found(shown, only, user=user)
-    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    page: Page[Any] = Paginator(cast(Any, found), PAGE).get_page(request.GET.get("page"))
     causes = cause_rows(found)
     groups = grouped(misalignment_rows(list(page)))
     ids = {str(row.item.pk): row.item.pk for group in groups for row in group.rows}

@@ -22,6 +22,7 @@ from alignment.selectors.prompt_parts import hides_examples
 from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
+from alignment.selectors.run_choice import RunChoice, newest_fitting, rater_is_known
 from alignment.selectors.scope import Scope, own_chats, requested_scope
 from alignment.services.baselines import baselines_get
 from alignment.services.certificates import certifiable
@@ -50,8 +51,11 @@ def unknown_rater_404(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
 
 @permission_or_404("labeling.see_judge")
 def report_list(request: HttpRequest) -> HttpResponse:
-    """Every run and set that can be reported on."""
-    return render(request, "alignment/report_list.html", all_reports())
+    """Every run and set that can be reported on; with `run` the report that the query string asks for."""
+    choice = RunChoice.read(request.GET)
+    if "run" in request.GET:
+        return _opened(request, choice)
+    return render(request, "alignment/report_list.html", all_reports(choice))
 
 
 @permission_or_404("labeling.see_judge")
@@ -174,8 +178,30 @@ def scope_or_404(request: HttpRequest, chat_set: ChatSet | None, run: Run | None
     return scope
 
 
+def _opened(request: HttpRequest, choice: RunChoice) -> HttpResponse:
+    """To the report of the run that fits, its filters in the address; to the list where none fits."""
+    run = newest_fitting(choice, run_id=request.GET["run"], user=request.user)
+    if run is None:
+        held = {"set": choice.set, "engine": choice.engine, "version": choice.version}
+        return redirect(reverse("alignment:report_list", query=_given(held)))
+    asked = ("engine", "version", "split", "against", "topic", "since", "until")
+    held = {name: request.GET.get(name, "") for name in asked}
+    scope = requested_scope(run.chat_set, run, held, request.user)
+    if scope is not None and not rater_is_known(scope):
+        held["against"] = ""
+        messages.info(request, f"{scope.rater} gave no label on these chats: shown against the consensus.")
+    return redirect(reverse("alignment:report_run", args=[run.pk], query=_given(held)))
+
+
+def _given(held: dict[str, str]) -> dict[str, str]:
+    """Without what is not asked for."""
+    return {name: value for name, value in held.items() if value and (name, value) != ("against", CONSENSUS)}
+
+
 def _report(request: HttpRequest, scope: Scope, **more: Any) -> HttpResponse:
-    return render(request, "alignment/report.html", report_page(alignment_report(scope), scope) | more)
+    choice = RunChoice.read(request.GET)
+    context = report_page(alignment_report(scope), scope, choice, user=request.user)
+    return render(request, "alignment/report.html", context | more)
 
 
 def _page(request: HttpRequest, rows: list[Any]) -> Page[Any]:

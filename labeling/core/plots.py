@@ -20,13 +20,18 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Lane:
-    """One line of a plot: a name, an estimate, whose it is, and whether it is the headline."""
+    """One line of a plot: a name, an estimate, whose it is, and whether it is the headline.
+
+    `ceiling` is drawn as a mark across the lane, its interval as a band behind it.
+    """
 
     name: str
     estimate: Estimate
     who: Who = "judge"
     big: bool = False
     ceiling: float | None = None
+    ceiling_low: float | None = None
+    ceiling_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class Mark:
     high: str | None
     below: bool
     ceiling: str | None
+    ceiling_low: str | None
+    ceiling_high: str | None
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,7 @@ def _height(share: float | None, height: int) -> float:
 def _mark(lane: Lane, y: int) -> Mark:
     estimate = lane.estimate
     has_interval = estimate.low is not None and estimate.high is not None
+    has_band = lane.ceiling_low is not None and lane.ceiling_high is not None
     return Mark(
         y=y,
         who=lane.who,
@@ -136,6 +144,8 @@ def _mark(lane: Lane, y: int) -> Mark:
         high=_percent(estimate.high) if has_interval else None,
         below=estimate.value is not None and estimate.value < 0,
         ceiling=_percent(lane.ceiling),
+        ceiling_low=_percent(lane.ceiling_low) if has_band else None,
+        ceiling_high=_percent(lane.ceiling_high) if has_band else None,
     )
 
 
@@ -144,11 +154,15 @@ def _percent(value: float | None) -> str | None:
 
 
 def _in_words(lane: Lane) -> str:
-    estimate = lane.estimate
+    words = _named(lane.name, lane.estimate)
+    if lane.ceiling is None:
+        return words
+    return f"{words}, {_named('human ceiling', Estimate(lane.ceiling, lane.ceiling_low, lane.ceiling_high))}"
+
+
+def _named(name: str, estimate: Estimate) -> str:
     if estimate.value is None:
-        words = f"{lane.name} undefined"
-    elif estimate.low is None or estimate.high is None:
-        words = f"{lane.name} {estimate.value:.2f}"
-    else:
-        words = f"{lane.name} {estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
-    return words if lane.ceiling is None else f"{words}, human ceiling {lane.ceiling:.2f}"
+        return f"{name} undefined"
+    if estimate.low is None or estimate.high is None:
+        return f"{name} {estimate.value:.2f}"
+    return f"{name} {estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"

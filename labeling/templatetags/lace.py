@@ -175,6 +175,14 @@ def stat(holder: Any, path: str) -> SafeString:
     return format_html('<span title="{}">{}</span>', title, number(given.value))
 
 
+@register.simple_tag
+def left_out(key: str, chats: Any) -> SafeString:
+    """How many chats a row leaves out, leading to all of them in the table below; zero is quiet."""
+    if not chats:
+        return format_html('<span class="dim">{}</span>', 0)
+    return format_html('<a href="#left-{}">{}</a>', key, count(chats))
+
+
 # ---------- chips ----------
 
 
@@ -300,14 +308,15 @@ PEOPLE_LANES = (
 def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
     """A report row: TPR, TNR and balanced accuracy; without a judge, people among themselves."""
     named = JUDGE_LANES if judged else PEOPLE_LANES
-    ceiling = estimate(pick_path(criterion, "human.ceiling")).value if judged else None
+    people = estimate(pick_path(criterion, "human.ceiling")) if judged else plots.Estimate(None)
+    ceiling = {"ceiling": people.value, "ceiling_low": people.low, "ceiling_high": people.high}
     drawn = [
         plots.Lane(
             name,
             estimate(pick_path(criterion, path)),
             who="judge" if judged else "people",
             big=i == len(named),
-            ceiling=ceiling if i == len(named) else None,
+            **(ceiling if i == len(named) else {}),
         )
         for i, (name, path) in enumerate(named, start=1)
     ]

@@ -15,7 +15,7 @@ from tests.alignment.compared import Compared, urls
 def stored_reports(run: Run, users: Mapping[str, User]) -> dict[str, int]:
     """The ids of a report as authors are told it, and of the one with the few held-out chats."""
     found = {}
-    for name, person in (("report_id", "author"), ("held_report", "lead")):
+    for name, person in (("report_id", "author"), ("holdout_report", "lead")):
         scope = requested_scope(run.chat_set, run, {}, users[person])
         assert scope is not None
         row = stored_report(scope)

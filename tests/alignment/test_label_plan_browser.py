@@ -42,7 +42,12 @@ def test_a_lead_sees_what_a_draw_brings_and_goes_on_to_a_job(
         lead.set_viewport_size({"width": width, "height": 900})
         assert Axe().run(lead).response["violations"] == []
         assert lead.evaluate("document.documentElement.scrollWidth") <= width
+    lead.get_by_label("Chats", exact=True).fill("4000")
     lead.get_by_role("button", name="Draw").press("Enter")
+    expect(lead.get_by_text("Nothing drawn.")).to_be_in_viewport()
+    lead.get_by_label("Chats", exact=True).fill("12")
+    lead.get_by_role("button", name="Draw").press("Enter")
+    expect(lead.get_by_role("link", name="Open a labelling job")).to_be_in_viewport()
     lead.get_by_role("link", name="Open a labelling job").click()
     chat_set = ChatSet.objects.get(kind="sample")
     assert chat_set.members.count() == 12

@@ -83,6 +83,24 @@ def test_the_filter_narrows_the_report_to_a_split(
     expect(lead.get_by_label("Ground truth")).to_have_value("rater:cleo")
 
 
+def test_the_filters_work_by_keyboard_and_say_when_no_run_fits(
+    lead: Page, live_server: LiveServer, compared: Compared
+) -> None:
+    lead.goto(live_server.url + urls(compared)["report"])
+    lead.locator("select[name=engine]").focus()
+    lead.keyboard.press("o")  # the select's own: outside
+    for _ in range(3):  # version, run, split
+        lead.keyboard.press("Tab")
+    lead.keyboard.press("d")
+    lead.get_by_role("button", name="Show", exact=True).focus()
+    lead.keyboard.press("Enter")
+    expect(lead.get_by_label("Split")).to_have_value("dev")
+    expect(lead.locator("select[name=engine]")).to_have_value("outside")
+    assert lead.url.endswith(f"{urls(compared)['report']}?engine=outside&split=dev")
+    lead.goto(f"{live_server.url}{urls(compared)['list']}?run=&engine=debate")
+    expect(lead.get_by_role("heading", name="No run fits")).to_be_visible()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
@@ -92,6 +110,8 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
     paths = {name: url for name, url in urls(compared).items() if not name.startswith("api")}
     paths["each rater"] = paths["report"] + "?against=each-rater"
+    paths["nothing in this part"] = paths["report"] + "?until=2001-01-01"
+    paths["no run fits"] = paths["list"] + "?engine=debate"
     paths["runs"] = reverse("evaluation:run_list")
     paths["criterion"] = reverse("alignment:criterion_detail", args=["polite"])
     for name, path in paths.items():

@@ -1,0 +1,107 @@
+"""What to do next about a criterion of a report, and the page that does it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.urls import reverse
+
+from alignment.core.label_planning import missing_labels
+from alignment.core.report import CONSENSUS
+from alignment.core.report.cautions import INVERTED
+from alignment.core.status import Status
+from alignment.selectors.misalignments import COUNTED
+from alignment.selectors.reports import POLICY
+from alignment.selectors.scope import Scope
+from evaluation.models.runs import FINISHED, Run
+from labeling.models.people import User
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something to do, in words; `url` is '' where the user may not, or where no page does it."""
+
+    words: str
+    url: str = ""
+
+
+def next_steps(entry: Mapping[str, Any], scope: Scope, *, user: User | AnonymousUser) -> list[Step]:
+    """
+    The most telling first; none where nothing is to do.
+
+    Parameters
+    ----------
+    entry : a criterion of the report's JSON.
+    scope : what the report is about; nothing is to do about people alone.
+    user : who reads it: steps that they have no right to have no link.
+    """
+    run = scope.run
+    if run is None:
+        return []
+    return [*_by_status(entry, scope, run, user), *_unread(entry, run), *_undecided(entry, scope, user)]
+
+
+def plan_url(scope: Scope, key: str = "") -> str:
+    """Where labels are planned: on the chats of a set, with one criterion in full."""
+    if scope.run is None or scope.run.chat_set_id is None:
+        return ""
+    query = {name: value for name, value in (("criterion", key), ("split", scope.split)) if value}
+    return reverse("alignment:label_plan", args=[scope.run.pk], query=query)
+
+
+def _by_status(
+    entry: Mapping[str, Any], scope: Scope, run: Run, user: User | AnonymousUser
+) -> Iterator[Step]:
+    key, status = entry["key"], entry["status"]
+    leads = user.has_perm("labeling.manage_labeling")
+    plan = plan_url(scope, key) if leads else ""
+    if entry["questions"]["words"]:
+        yield Step("label chats anew, to the text that the judge was asked", plan)
+    if status == Status.NOT_ENOUGH_LABELS:
+        yield Step(_missing(entry), plan)
+    writes = user.has_perm("labeling.edit_prompts") and run.purpose != Run.Purpose.IMPORT
+    prompt = reverse("alignment:prompt_edit", args=[key]) if writes else ""
+    if any(caution.startswith(INVERTED) for caution in entry["cautions"]):
+        yield Step("check in the prompt which answer is asked for", prompt)
+    if status == Status.NOT_ALIGNED:
+        table = entry["confusion"]
+        parted = table["fn"] + table["fp"]
+        if parted:
+            yield Step(f"triage {parted} disagreement{'' if parted == 1 else 's'}", _triage(key, scope, run))
+        yield Step("then revise the prompt", prompt)
+    if status == Status.ALIGNED and entry["tier"] != "subjective" and not entry["questions"]["words"]:
+        yield Step("use it for monitoring")
+
+
+def _missing(entry: Mapping[str, Any]) -> str:
+    """The labels that a status misses."""
+    true = entry["human_true"]
+    least = {"minimum_true": POLICY.minimum_true, "minimum_false": POLICY.minimum_false}
+    return missing_labels(true=true, false=entry["n"] - true, **least)
+
+
+def _triage(key: str, scope: Scope, run: Run) -> str:
+    """Misalignments are kept against the consensus, and of runs that count."""
+    if scope.against != CONSENSUS or run.purpose not in COUNTED or run.state not in FINISHED:
+        return f"#c-{key}"
+    return reverse("alignment:misalignment_list", query={"criterion": key, "run": run.pk})
+
+
+def _unread(entry: Mapping[str, Any], run: Run) -> Iterator[Step]:
+    """While a run goes on verdicts are still to come."""
+    ended = run.state not in (Run.State.RUNNING, Run.State.PAUSED)
+    if ended and (silent := entry["no_verdict"]):
+        url = reverse("evaluation:run_detail", args=[run.pk])
+        yield Step(f"see why {silent} chat{' has' if silent == 1 else 's have'} no verdict", url)
+
+
+def _undecided(entry: Mapping[str, Any], scope: Scope, user: User | AnonymousUser) -> Iterator[Step]:
+    if not (tied := entry["unresolved"]):
+        return
+    query = {"criterion": entry["key"]}
+    if scope.chat_set is not None:
+        query["set"] = str(scope.chat_set.pk)
+    leads = user.has_perm("labeling.manage_labeling")
+    url = reverse("labeling:adjudication_queue", query=query) if leads else ""
+    yield Step(f"adjudicate {tied} unresolved chat{'' if tied == 1 else 's'}", url)
