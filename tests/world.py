@@ -13,8 +13,6 @@ from django.utils import timezone
 from alignment.core.regression import Decision, Gate, regression_body
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.regressions import evidence_of
-from alignment.selectors.reports import stored_report
-from alignment.selectors.scope import requested_scope
 from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
@@ -37,6 +35,7 @@ from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
 from tests.alignment.certifying import stored_certificate
 from tests.alignment.parting import stored_misalignment
+from tests.alignment.storing import stored_reports
 from tests.alignment.suggesting import stored_suggestion
 from tests.factories import make_chat, make_rater, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
@@ -94,8 +93,7 @@ def make_world() -> World:
     Workspace.objects.update(reveal_after_submit=True)
     desk = make_desk(chats=8, raters=3, overlap=2)
     other = desk.raters[1]
-    submitted = _submitted(desk, desk.rater)
-    leased = desk.taken()
+    submitted, leased = _submitted(desk, desk.rater), desk.taken()
     foreign = [_submitted(desk, other) for _ in range(2)][-1]
     assert (leased.chat_id, foreign.chat_id) == (desk.chats[1].pk, desk.chats[1].pk)
     lead = make_user("ines", Role.LEAD)
@@ -126,7 +124,7 @@ def make_world() -> World:
         "train_chat": _training(desk),
         **states,
         **_rows(desk, users),
-        **_reports(run, users),
+        **stored_reports(run, users),
     }
     return World(desk, users, args)
 
@@ -167,13 +165,6 @@ def _rows(desk: Desk, users: dict[str, User]) -> dict[str, int]:
         "token_id": ApiToken.objects.get(user=users["lead"]).pk,
         "foreign_token": _token(users["other"]).pk,
     }
-
-
-def _reports(run: Run, users: dict[str, User]) -> dict[str, int]:
-    """The ids of a report as authors are told it, and of the one with the few held-out chats."""
-    told = [requested_scope(run.chat_set, run, {}, users[name]) for name in ("author", "lead")]
-    rows = [stored_report(scope) for scope in told if scope]
-    return {"report_id": rows[0].pk, "held_report": rows[1].pk} if rows[0] and rows[1] else {}
 
 
 def _submitted(desk: Desk, rater: Rater, *, job: LabelingJob | None = None) -> Assignment:

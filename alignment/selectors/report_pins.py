@@ -39,7 +39,7 @@ def report_pins(scope: Scope, data: ReportData, *, form: int) -> dict[str, Any]:
     }
 
 
-def covered(scope: Scope) -> str:
+def covered_hash(scope: Scope) -> str:
     """The hash of the chats that a scope covers now; one query."""
     return chats_hash(scope.members.order_by().values_list("chat__external_id", flat=True))
 
@@ -47,7 +47,7 @@ def covered(scope: Scope) -> str:
 def _for_leads(scope: Scope, data: ReportData) -> bool:
     """Whether those who do not read the holdout were told of other chats when this was computed."""
     told = narrowed(replace(scope, without_holdout=frozenset()), user=AnonymousUser())
-    return bool(told.without_holdout) and covered(told) != chats_hash(data.chat_ids)
+    return bool(told.without_holdout) and covered_hash(told) != chats_hash(data.chat_ids)
 
 
 def _run(run: Run | None) -> dict[str, Any] | None:

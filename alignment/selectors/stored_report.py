@@ -13,7 +13,7 @@ from alignment.models.reports import Report
 from alignment.selectors.cells import listed
 from alignment.selectors.engine_page import engine_parts
 from alignment.selectors.report_page import scope_query
-from alignment.selectors.report_pins import covered
+from alignment.selectors.report_pins import covered_hash
 from alignment.selectors.reports import report_pin
 from alignment.selectors.scope import Scope, narrowed, own_chats
 from evaluation.selectors.runs import runs_open_to
@@ -92,7 +92,7 @@ def _told(row: Report, user: User | AnonymousUser) -> bool:
     if reads_holdout(user=user) or not _holds_out(told):
         return True
     less = told.without_holdout <= stored.without_holdout
-    same = (covered(scope) == pinned["chats"] for scope in (told, *([stored] if less else [])))
+    same = (covered_hash(scope) == pinned["chats"] for scope in (told, *([stored] if less else [])))
     return not pinned["for_leads"] and any(same)
 
 

@@ -1,18 +1,14 @@
 """A stored report: the same link shows the same figures and words, to those who may be told them."""
 
-import csv
-import io
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db.models import F
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from alignment.core.report.lines import HEAD
 from alignment.models.reports import Report
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.runs import Run
@@ -26,33 +22,12 @@ from labeling.services.roles import rater_for
 from tests.alignment.compared import SPLITS, Compared, add_chats, text_of, urls
 from tests.alignment.prompted import a_version, promote, run_of
 from tests.alignment.quality import polite
-from tests.factories import analyze, make_set, make_user
+from tests.alignment.storing import page_of, status, stored
+from tests.factories import make_set, make_user
 
 pytestmark = pytest.mark.django_db
 
 CHANGED = "have changed since"
-
-
-def stored(client: Client, compared: Compared, query: str = "", *, page: str = "api_run") -> int:
-    """The id of the report that is stored for this person and query."""
-    found: int = client.get(urls(compared)[page] + query).json()["id"]
-    return found
-
-
-def page_of(number: int) -> str:
-    return reverse("alignment:report_stored", args=[number])
-
-
-def status(client: Client, number: int) -> int:
-    """What page, table and API answer alike."""
-    names = (
-        "alignment:report_stored",
-        "alignment:report_table",
-        "api_stored_report",
-        "api_stored_report_csv",
-    )
-    (code,) = {client.get(reverse(name, args=[number])).status_code for name in names}
-    return code
 
 
 def document(client: Client, number: int) -> dict[str, Any]:
@@ -281,6 +256,7 @@ def test_nor_when_there_were_nine_then_and_ten_are_answered_now(
     own = stored(author, compared)
     assert (nine != own, status(author, nine), status(author, own)) == (True, 404, 200)
     Consensus.objects.filter(chat=held[0], criterion=polite()).update(state=state)
+    Criterion.objects.update(labels_seq=F("labels_seq") + 1)
     # Today's figures are told; those of nine are not, and what the author was told then stays.
     assert author.get(urls(compared)["api_run"]).json()["chats"] == 40
     assert [status(author, number) for number in (nine, own)] == [404, 200]
@@ -352,81 +328,3 @@ def test_its_json_lists_no_disagreement_on_chats_that_one_may_not_see(
     held = {f"chat-{n}" for n in range(1, 41) if SPLITS[n % 4] == "holdout"}
     assert listed and not listed & held
     assert {row["chat_id"] for row in document(lead, number)["disagreements"]} & held
-
-
-# ---------- the table ----------
-
-
-def table(client: Client, number: int, name: str = "alignment:report_table") -> list[dict[str, str]]:
-    answer = client.get(reverse(name, args=[number]))
-    assert answer["Content-Type"].startswith("text/csv")
-    text = b"".join(answer).decode("utf-8-sig")
-    return list(csv.DictReader(io.StringIO(text)))
-
-
-def test_the_table_has_a_row_for_each_criterion_dimension_tier_and_the_whole(
-    compared: Compared, lead: Client
-) -> None:
-    number = stored(lead, compared)
-    rows, body = table(lead, number), document(lead, number)
-    assert list(rows[0]) == list(HEAD)
-    levels = [row["level"] for row in rows]
-    assert levels == ["criterion"] * 3 + ["dimension"] * 2 + ["tier", "overall"]
-    for row, entry in zip(rows, body["criteria"], strict=False):
-        assert (row["key"], row["n"], row["tp"]) == (
-            entry["key"],
-            str(entry["n"]),
-            str(entry["confusion"]["tp"]),
-        )
-        for column, statistic in (("tpr", entry["tpr"]), ("human_ceiling", entry["human"]["ceiling"])):
-            given = [row[f"{column}{end}"] for end in ("", "_low", "_high")]
-            wanted = [(statistic or {}).get(name) for name in ("value", "low", "high")]
-            assert given == ["" if value is None else repr(value) for value in wanted]
-    assert {(row["pin"], row["fingerprint"]) for row in rows} == {(body["pin"], "f" * 64)}
-    assert rows == table(lead, number, "api_stored_report_csv")
-
-
-@pytest.mark.parametrize("query", ["?against=each-rater", "?split=train&against=rater%3Acleo"])
-def test_page_and_table_take_every_ground_truth(compared: Compared, lead: Client, query: str) -> None:
-    assert status(lead, stored(lead, compared, query)) == 200
-
-
-def test_without_a_judge_the_table_has_peoples_side(compared: Compared, lead: Client) -> None:
-    number = stored(lead, compared, page="api_set")
-    rows = table(lead, number)
-    assert {row["judge"] for row in rows} == {""}
-    assert rows[0]["human_percent_agreement"] and not rows[0]["tpr"]
-
-
-def test_no_cell_is_a_formula(compared: Compared, lead: Client) -> None:
-    for model in (ChatSet, Judge):
-        model._default_manager.update(name='=HYPERLINK("https://evil.example")')
-    Dimension.objects.update(name="+1+cmd|' /C calc'!A0")
-    for row in table(lead, stored(lead, compared)):
-        numbers = {name: value for name, value in row.items() if value.startswith(("-", "+"))}
-        assert all(float(value) < 0 for value in numbers.values())
-        assert not [value for value in row.values() if value.startswith(("=", "@", "\t"))]
-        assert row["set"] == '\'=HYPERLINK("https://evil.example")'
-
-
-# ---------- queries ----------
-
-
-def test_page_and_table_ask_no_more_of_400_chats_than_of_40(
-    compared: Compared, lead: Client, author: Client
-) -> None:
-    def queries() -> list[int]:
-        numbers, found = stored(lead, compared), []
-        for client in (lead, author):
-            for name in ("alignment:report_stored", "alignment:report_table", "api_stored_report"):
-                with CaptureQueriesContext(connection) as asked:
-                    client.get(reverse(name, args=[numbers]))
-                found.append(len(asked))
-        return found
-
-    queries()
-    small = queries()
-    add_chats(compared, to=400)
-    analyze()
-    Run.objects.update(finished_at=timezone.now())
-    assert queries() == small
