@@ -121,6 +121,13 @@ def test_too_few_of_a_class_are_no_baseline_and_it_says_why(
     assert (found.answers == -1).all()
 
 
+def test_without_a_chat_there_is_no_baseline_and_it_says_why() -> None:
+    nobody = np.empty(0, dtype=np.int8)
+    found = out_of_fold(Labelled([], [], {"polite": nobody}), seed=1)["polite"]
+    assert (found.folds, found.answers.size) == (0, 0)
+    assert found.reason == "learning needs 2 chats that people answered True; there are 0"
+
+
 def test_chats_without_a_word_are_answered_too() -> None:
     people = answers(60)
     texts = ["" if n % 2 else text for n, text in enumerate(chats(60))]

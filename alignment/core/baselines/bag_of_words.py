@@ -120,7 +120,7 @@ def out_of_fold(
     >>> found.folds, bool((found.answers == people).all())
     (5, True)
     """
-    counts = _counts(labelled.texts)
+    counts = _counts(labelled.texts) if labelled.texts else None
     alike = np.asarray(labelled.alike)
     found = {}
     for key, people in labelled.people.items():
