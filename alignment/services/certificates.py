@@ -1,6 +1,7 @@
 """Issuing and revoking certificates of judges."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -39,28 +40,22 @@ def certificate_issue(*, run: Run, by: User, split: str = "", days: int = DAYS) 
     profile's, a report that a certificate stands on already; InputProblem for a key that cannot be read.
     """
     _check(run, split, days)
-    scope = Scope(run.chat_set, run, split)
-    report = stored_report(scope)
-    if report is None or not report.body["chats"]:
-        raise CertificateRefused("the report covers no chat")
-    # Of two presses the second one sees the first one's certificate.
-    Report.objects.select_for_update().get(pk=report.pk)
-    key, now = signing_key(), timezone.now()
+    scope, now = Scope(run.chat_set, run, split), timezone.now()
     until = now + timedelta(days=days)
+    report = _locked_report(scope)
     _check_standing(report, until=until)
+    key = signing_key()
     public = public_text(key)
-    name = by.get_full_name() or by.get_username()
     body = certificate_body(
         report=report,
         run=run,
         scope=scope,
-        issued_by=name,
+        issued_by=by.get_full_name() or by.get_username(),
         issued_at=now,
         expires_at=until,
         key=key_id(public),
     )
-    if changed := judge_changes([(run.judge, body)])[0]:
-        raise CertificateRefused(f"the judge of this run is no longer the one in use: {'; '.join(changed)}")
+    _check_in_use(run, body)
     row = Certificate.objects.create(
         judge=run.judge,
         report=report,
@@ -106,6 +101,19 @@ def _check(run: Run, split: str, days: int) -> None:
         raise CertificateRefused(f"there is no split {split!r}")
     if not 1 <= days <= LONGEST_DAYS:
         raise CertificateRefused(f"a certificate lasts from 1 to {LONGEST_DAYS} days")
+
+
+def _locked_report(scope: Scope) -> Report:
+    """The report that is certified; of two presses the second one then sees the first one's certificate."""
+    report = stored_report(scope)
+    if report is None or not report.body["chats"]:
+        raise CertificateRefused("the report covers no chat")
+    return Report.objects.select_for_update(of=("self",)).get(pk=report.pk)
+
+
+def _check_in_use(run: Run, body: dict[str, Any]) -> None:
+    if changed := judge_changes([(run.judge, body)])[0]:
+        raise CertificateRefused(f"the judge of this run is no longer the one in use: {'; '.join(changed)}")
 
 
 def _check_standing(report: Report, *, until: datetime) -> None:
