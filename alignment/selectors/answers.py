@@ -164,9 +164,9 @@ def _human(scope: Scope, chats: Chats) -> tuple[dict[int, Codes], dict[int, Any]
 
 def _one_rater(scope: Scope, chats: Chats) -> dict[int, Codes]:
     """One rater's answers in place of the consensus."""
-    labels = _labels(scope).filter(rater__name=scope.rater)
+    labels = labels_of(scope).filter(rater__name=scope.rater)
     rows = columns_of(labels, chat="chat_id", criterion="criterion_id", value=coded("value", VALUES))
-    if not rows.size and not _labels(replace(scope, only="")).filter(rater__name=scope.rater).exists():
+    if not rows.size and not knows_rater(replace(scope, only="")):
         raise UnknownRater(f"no labels by the rater {scope.rater!r} on these chats")
     return _placed(scope, chats, rows, rows["value"].astype(np.int8), rest=HumanCode.UNLABELLED)
 
@@ -179,8 +179,14 @@ def run_codes(run: Run | None, scope: Scope, chats: Chats) -> dict[int, Codes]:
     return _placed(scope, chats, rows, rows["code"].astype(np.int8), rest=JudgeCode.NONE)
 
 
-def _labels(scope: Scope) -> Any:
+def labels_of(scope: Scope) -> QuerySet[Label]:
+    """The labels that count on the scope's chats and criteria."""
     return Label.objects.counted().filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
+
+
+def knows_rater(scope: Scope) -> bool:
+    """Whether the one rater who is the ground truth gave a label here; True where it is not one rater."""
+    return not scope.rater or labels_of(scope).filter(rater__name=scope.rater).exists()
 
 
 class Given(NamedTuple):
@@ -193,13 +199,13 @@ class Given(NamedTuple):
 
 def _given(scope: Scope) -> list[Given]:
     """Who answered which texts on these chats; one query."""
-    rows = _labels(scope).values_list("criterion_id", "rater_id", "version_id")
+    rows = labels_of(scope).values_list("criterion_id", "rater_id", "version_id")
     return [Given(*row) for row in rows.order_by().distinct()]
 
 
 def rater_ids(scope: Scope) -> list[int]:
     """Those who gave a label here; one query."""
-    return sorted(_labels(scope).values_list("rater_id", flat=True).order_by().distinct())
+    return sorted(labels_of(scope).values_list("rater_id", flat=True).order_by().distinct())
 
 
 def _questions(scope: Scope, given: Iterable[Given]) -> dict[int, Questions]:
@@ -223,7 +229,7 @@ def _rater_tables(scope: Scope) -> dict[int, dict[str, Confusion]]:
     """Each rater's 2×2 table against the judge, by criterion id and rater name; counted by the database."""
     read = Verdict.objects.filter(run=scope.run, state=Verdict.State.READ)
     said = read.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion")).values("value")
-    labels = _labels(scope).filter(value__isnull=False).annotate(said=Subquery(said))
+    labels = labels_of(scope).filter(value__isnull=False).annotate(said=Subquery(said))
     pairs = labels.values_list("criterion_id", "rater__name", "value", "said").annotate(n=Count("pk"))
     cells: dict[tuple[int, str], dict[tuple[bool, bool], int]] = {}
     for criterion, name, value, judged, n in pairs.order_by():

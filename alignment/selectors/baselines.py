@@ -32,7 +32,6 @@ from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run
 from labeling.core.sampling import Candidate, near_duplicates
 from labeling.models.chats import Chat
-from labeling.models.labels import Label
 from labeling.models.rubric import Criterion
 
 ANSWERS_VERSION = 1
@@ -125,12 +124,6 @@ def is_small(scope: Scope) -> bool:
     """Whether the words may be learned while somebody waits: in about a second."""
     chats = Chat.objects.filter(pk__in=scope.chat_ids).aggregate(n=Count("pk"), size=Sum("char_count"))
     return chats["n"] <= SMALL_CHATS and (chats["size"] or 0) <= SMALL_CHARACTERS
-
-
-def knows_rater(scope: Scope) -> bool:
-    """Whether the one rater who is the ground truth gave a label here; True where it is not one rater."""
-    labels = Label.objects.counted().filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
-    return not scope.rater or labels.filter(rater__name=scope.rater).exists()
 
 
 def stored_comparison(scope: Scope) -> dict[str, Any] | None:
@@ -234,13 +227,7 @@ def _comparison_body(scope: Scope, answers: dict[str, Any]) -> dict[str, Any]:
     codes = run_codes(scope.run, part, covered_chats(part))
     found = [_compared(row.key, codes[row.pk], answers["criteria"][row.key]) for row in scope.criteria]
     return {
-        "run": scope.run.pk if scope.run else None,
-        "set": scope.chat_set.name if scope.chat_set else None,
-        "split": scope.split or None,
-        "topic": scope.topic or None,
-        "since": scope.since and scope.since.isoformat(),
-        "until": scope.until and scope.until.isoformat(),
-        "against": scope.against,
+        **scope.as_json(),
         "generated_at": timezone.now().isoformat(),
         "answered": answers["answered"],
         "used": len(answers["chats"]),

@@ -12,7 +12,7 @@ from alignment.core.criterion_report.parts import Part
 from alignment.core.quality import Answers
 from alignment.core.report.data import Codes
 from alignment.models.reports import Report
-from alignment.selectors.answers import Chats, covered_chats, report_data
+from alignment.selectors.answers import Chats, columns_of, covered_chats, labels_of, report_data
 from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.measured import Measured
 from alignment.selectors.quality.answers import CODE
@@ -22,7 +22,6 @@ from alignment.selectors.versions import VersionRow, version_rows, with_figures
 from alignment.selectors.versions_drawn import VersionsDrawn, drawable, places_of, versions_drawn
 from evaluation.models.runs import Verdict
 from labeling.models.chats import Split, Topic
-from labeling.models.labels import Label
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import reads_holdout
@@ -135,12 +134,9 @@ def _by_topic(parts: list[Part], ids: NDArray[np.int64]) -> list[dict[str, Any]]
 
 def _people(scope: Scope, chats: Chats, judge: Codes) -> dict[str, Any]:
     """With the raters' ids in place of their numbers."""
-    rows = Label.objects.counted().filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
-    given = rows.order_by().annotate(code=CODE).values_list("chat_id", "rater_id", "code")
-    labels = np.array(list(given.iterator(chunk_size=10_000)), dtype=np.int64).reshape(-1, 3)
-    ids, raters = np.unique(labels[:, 1], return_inverse=True)
-    places = chats.places(labels[:, 0])
-    answers = Answers(places, np.zeros(len(labels), dtype=np.int64), raters, labels[:, 2])
+    rows = columns_of(labels_of(scope), chat="chat_id", rater="rater_id", code=CODE)
+    ids, raters = np.unique(rows["rater"], return_inverse=True)
+    answers = Answers(chats.places(rows["chat"]), np.zeros(len(rows), dtype=np.int64), raters, rows["code"])
     body = people(answers, judge, raters=len(ids), seed=SEED).as_json()
     for row in body["raters"]:
         row["rater"] = int(ids[row["rater"]])

@@ -20,7 +20,7 @@ from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import Engine, JudgePrompt
 from evaluation.models.runs import FINISHED, Run
-from evaluation.selectors.runs import LONGEST_ID, run_list, runs_open_to
+from evaluation.selectors.runs import id_of, run_list, runs_open_to
 from evaluation.selectors.spending import Spending, runs_spending
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.people import User
@@ -101,10 +101,8 @@ def _comparable(chat_set: ChatSet, *, user: User | AnonymousUser) -> QuerySet[Ru
 
 
 def _named(runs: QuerySet[Run], asked: Sequence[str]) -> list[Run] | None:
-    if not all(one.isdecimal() and len(one) < LONGEST_ID for one in asked):
-        return None
-    found = list(runs.filter(pk__in={int(one) for one in asked}))
-    return found if len(found) == len({int(one) for one in asked}) else None
+    found = list(runs.filter(pk__in=[pk for one in asked if (pk := id_of(one)) is not None]))
+    return found if len(found) == len(set(asked)) else None
 
 
 def _newest(offered: Sequence[Run]) -> list[Run]:

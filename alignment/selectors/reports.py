@@ -43,13 +43,7 @@ def report_pin(scope: Scope) -> str:
 def _body(scope: Scope) -> dict[str, Any]:
     judge = scope.run.judge if scope.run else None
     head: dict[str, Any] = {
-        "run": scope.run.pk if scope.run else None,
-        "set": scope.chat_set.name if scope.chat_set else None,
-        "split": scope.split or None,
-        "topic": scope.topic or None,
-        "since": scope.since and scope.since.isoformat(),
-        "until": scope.until and scope.until.isoformat(),
-        "against": scope.against,
+        **scope.as_json(),
         "judge": judge
         and {
             "name": judge.name,

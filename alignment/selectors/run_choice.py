@@ -9,12 +9,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
 from alignment.selectors.filters import select_filter
-from alignment.selectors.scope import Scope
 from evaluation.models.judges import Engine, JudgePrompt
 from evaluation.models.runs import FINISHED, Run
-from evaluation.selectors.runs import LONGEST_ID, OUTSIDE, runs_open_to
+from evaluation.selectors.runs import OUTSIDE, id_of, runs_open_to
 from labeling.models.chats import ChatSet
-from labeling.models.labels import Label
 from labeling.models.people import User
 
 OFFERED = 100  # newest runs of a set; the address takes any
@@ -52,8 +50,7 @@ class RunChoice:
     @property
     def set_id(self) -> int | None:
         """The set's id; None for any set and for nonsense."""
-        fits = self.set.isdecimal() and len(self.set) < LONGEST_ID
-        return int(self.set) if fits else None
+        return id_of(self.set)
 
     def fits(self, run: Run, versions: Mapping[int, Version]) -> bool:
         """Whether a run is of this set, engine and version."""
@@ -115,8 +112,8 @@ def _version(prompts: Sequence[tuple[int, int]]) -> Version:
 
 def newest_fitting(choice: RunChoice, *, run_id: str, user: User | AnonymousUser) -> Run | None:
     """The run of this id where it fits, else the newest finished one that does; None where none fits."""
-    digits = run_id.isdecimal() and len(run_id) < LONGEST_ID
-    named = runs_open_to(user).filter(pk=int(run_id)).first() if digits else None
+    pk = id_of(run_id)
+    named = None if pk is None else runs_open_to(user).filter(pk=pk).first()
     offered = runs_offered(choice.set_id, user=user, shown=named)
     fitting = [run for run in offered.runs if choice.fits(run, offered.versions)]
     if named in fitting:
@@ -168,14 +165,6 @@ def other_runs(offered: Offered, *, shown: Run | None, query: str) -> list[dict[
         }
         for words, run in found
     ]
-
-
-def rater_is_known(scope: Scope) -> bool:
-    """Whether the one rater asked for gave a label here; so where none is asked for."""
-    if not scope.rater:
-        return True
-    labels = Label.objects.counted().filter(rater__name=scope.rater, criterion__in=scope.criteria)
-    return labels.filter(chat__in=scope.chat_ids).exists()
 
 
 def _named(run: Run) -> str:

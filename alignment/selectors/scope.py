@@ -76,6 +76,18 @@ class Scope:
         """Whose answers stand beside the judge's, as the head of their column."""
         return self.rater or ("A rater" if self.each_rater else "People")
 
+    def as_json(self) -> dict[str, Any]:
+        """What a document says that it is about."""
+        return {
+            "run": self.run.pk if self.run else None,
+            "set": self.chat_set.name if self.chat_set else None,
+            "split": self.split or None,
+            "topic": self.topic or None,
+            "since": self.since and self.since.isoformat(),
+            "until": self.until and self.until.isoformat(),
+            "against": self.against,
+        }
+
     @property
     def members(self) -> QuerySet[RunChat] | QuerySet[ChatSetMember]:
         """The rows that say which chats are covered, in the set's order."""

@@ -7,14 +7,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from alignment.models.baselines import BaselineTraining
-from alignment.selectors.answers import UnknownRater
+from alignment.selectors.answers import UnknownRater, knows_rater
 from alignment.selectors.baselines import (
     Baselines,
     answers_document,
     answers_pin,
     comparison,
     is_small,
-    knows_rater,
     part_of,
     stored_answers,
     stored_comparison,

@@ -14,7 +14,7 @@ from django.urls import reverse
 from alignment.core.report import CONSENSUS, Pair
 from alignment.forms.certificates import IssueForm
 from alignment.selectors import cells
-from alignment.selectors.answers import UnknownRater
+from alignment.selectors.answers import UnknownRater, knows_rater
 from alignment.selectors.baselines_page import baselines_page
 from alignment.selectors.chat_page import chat_page
 from alignment.selectors.knowledge_gaps import knowledge_gaps
@@ -22,7 +22,7 @@ from alignment.selectors.prompt_parts import hides_examples
 from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.run_choice import RunChoice, newest_fitting, rater_is_known
+from alignment.selectors.run_choice import RunChoice, newest_fitting
 from alignment.selectors.scope import Scope, own_chats, requested_scope
 from alignment.services.baselines import baselines_get
 from alignment.services.certificates import certifiable
@@ -187,7 +187,7 @@ def _opened(request: HttpRequest, choice: RunChoice) -> HttpResponse:
     asked = ("engine", "version", "split", "against", "topic", "since", "until")
     held = {name: request.GET.get(name, "") for name in asked}
     scope = requested_scope(run.chat_set, run, held, request.user)
-    if scope is not None and not rater_is_known(scope):
+    if scope is not None and not knows_rater(scope):
         held["against"] = ""
         messages.info(request, f"{scope.rater} gave no label on these chats: shown against the consensus.")
     return redirect(reverse("alignment:report_run", args=[run.pk], query=_given(held)))

@@ -21,6 +21,11 @@ WEAK_JUDGE = "demonstration model, a weak judge"
 DEMO_VERDICTS = "verdicts written for this demo"
 
 
+def id_of(text: str) -> int | None:
+    """The id that an address names; None for nonsense."""
+    return int(text) if text.isdecimal() and len(text) < LONGEST_ID else None
+
+
 @dataclass(frozen=True, slots=True)
 class RunRow:
     """One run with its counts."""
@@ -118,8 +123,8 @@ def run_list(only: RunFilter | None = None, *, among: QuerySet[Run] | None = Non
         runs = runs.exclude(purpose=Run.Purpose.TRY)
     if only.state in Run.State.values:
         runs = runs.filter(state=only.state)
-    if only.set.isdecimal() and len(only.set) < LONGEST_ID:
-        runs = runs.filter(chat_set=int(only.set))
+    if (chat_set := id_of(only.set)) is not None:
+        runs = runs.filter(chat_set=chat_set)
     if only.engine in (*Engine.values, OUTSIDE):
         runs = runs.filter(judge__engine="" if only.engine == OUTSIDE else only.engine)
     return runs
