@@ -3,20 +3,21 @@
 import itertools
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from alignment.core.agreement import Confusion, formulas
 from alignment.core.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
 from alignment.core.estimates import Estimate, Interval
 from alignment.core.report.data import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.core.report.human_side import human_side
-from alignment.core.report.judge_side import NAMES, judge_statistics
+from alignment.core.report.judge_side import NAMES, judge_rates, judge_statistics
 from alignment.core.report.pass_rates import corrected_pass_rate, human_pass_rate, judge_pass_rate
 from alignment.core.report.pooled import POOLED, pooled
 from alignment.core.report.tally import Tally
@@ -93,6 +94,34 @@ def figures() -> Iterator[Figure]:
         shares = [shares for cell, shares in found if cell.drawn is drawn]
         for name in shares[0]:
             yield from _of(f"{name}, {how}", [100 * one[name] for one in shares if name in one])
+    yield from exact_figures()
+
+
+def exact_figures() -> Iterator[Figure]:
+    """Balanced accuracy, whose least cell 2,000 sets blur: over every table that 30 and 30 chats can give."""
+    n, half = sum(SIZES[0]), SIZES[0][0]
+    drawn = np.vstack([_all_tables(true, n - true) for true in range(n + 1)])
+    for tables, how in ((drawn, "drawn"), (_all_tables(half, half), "fixed")):
+        found = [judge_rates(Confusion(*table))["balanced_accuracy"].interval for table in tables.tolist()]
+        shares = [100 * _exactly(found, tables, *rates) for rates in itertools.product(RATES, RATES)]
+        yield from _of(f"balanced_accuracy, every table of {half} and {half}, {how}", shares)
+
+
+def _all_tables(true: int, false: int) -> NDArray[np.int64]:
+    """(tp, fn, fp, tn) of every way to judge so many chats of each class."""
+    tp, tn = (grid.ravel() for grid in np.meshgrid(np.arange(true + 1), np.arange(false + 1)))
+    return np.column_stack([tp, true - tp, false - tn, tn])
+
+
+def _exactly(found: Sequence[Interval | None], tables: NDArray[np.int64], tpr: float, tnr: float) -> float:
+    """The share of the shown intervals that hold what is planted, each table as often as it is expected."""
+    tp, fn, fp, tn = tables.T
+    chance = binom.pmf(tp, tp + fn, tpr) * binom.pmf(tn, fp + tn, tnr)
+    if np.ptp(tp + fn):
+        chance *= binom.pmf(tp + fn, tables[0].sum(), 0.5)
+    shown = [one is not None for one in found]
+    held = [one is not None and _holds(one, (tpr + tnr) / 2) for one in found]
+    return float(chance[held].sum() / chance[shown].sum())
 
 
 def _of(name: str, shares: list[float]) -> Iterator[Figure]:
@@ -127,8 +156,12 @@ def _shares(found: Iterable[Found], planted: Mapping[str, float]) -> dict[str, f
             interval = estimates[name].interval
             if interval is not None:
                 shown[name] += times
-                held[name] += times * (interval.low - 1e-12 <= value <= interval.high + 1e-12)
+                held[name] += times * _holds(interval, value)
     return {name: held[name] / shown[name] for name in planted if shown[name]}
+
+
+def _holds(interval: Interval, value: float) -> bool:
+    return interval.low - 1e-12 <= value <= interval.high + 1e-12
 
 
 def _estimate(body: Mapping[str, Any]) -> Estimate:
