@@ -20,7 +20,8 @@ from alignment.core.report.human_side import human_side
 from alignment.core.report.judge_side import NAMES, judge_rates, judge_statistics
 from alignment.core.report.pass_rates import corrected_pass_rate, human_pass_rate, judge_pass_rate
 from alignment.core.report.pooled import POOLED, pooled
-from alignment.core.report.tally import Tally
+from alignment.core.report.tally import Tally, tally
+from alignment.core.report.weighted import weighted_statistics
 from bench import Figure
 
 RATES = (0.70, 0.80, 0.90, 0.97)
@@ -37,6 +38,8 @@ ALIKE = 0.5
 MEAN = (93.0, 97.0)
 LEAST = 90.0
 SEED = 1
+
+RUN = 1000  # chats of a run over which labels are drawn by verdict
 
 Flags = NDArray[np.bool_]
 
@@ -80,6 +83,23 @@ class Cell:
         return np.where(truth, draw.random(truth.size) < self.tpr, draw.random(truth.size) >= self.tnr)
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Labelled chats: as they came, and drawn of those judged False and of those judged True."""
+
+    anyway: int
+    judged_false: int
+    judged_true: int
+
+    @property
+    def chats(self) -> int:
+        """All of them."""
+        return self.anyway + self.judged_false + self.judged_true
+
+
+DRAWS = (Drawn(60, 40, 10), Drawn(60, 40, 0), Drawn(0, 60, 30), Drawn(100, 60, 60))
+
+
 def figures() -> Iterator[Figure]:
     """For each interval the mean over all cells and the least; truth drawn by chat, then fixed counts."""
     cells = [
@@ -95,6 +115,18 @@ def figures() -> Iterator[Figure]:
         for name in shares[0]:
             yield from _of(f"{name}, {how}", [100 * one[name] for one in shares if name in one])
     yield from exact_figures()
+    yield from drawn_figures()
+
+
+def drawn_figures() -> Iterator[Figure]:
+    """Of labels that were drawn by verdict, beside some that were not."""
+    cells = list(itertools.product(DRAWS, (0.5, 0.9), (0.8, 0.9), (0.7, 0.9)))
+    found = [
+        drawn_by_verdict(labelled, tpr=tpr, tnr=tnr, share=share, sets=SETS_OF_MANY)
+        for labelled, share, tpr, tnr in cells
+    ]
+    for name in found[0]:
+        yield from _of(f"{name}, drawn by verdict", [100 * one[name] for one in found if name in one])
 
 
 def exact_figures() -> Iterator[Figure]:
@@ -229,6 +261,33 @@ def _tally(table: NDArray[np.int64], said_true: int, unlabelled: int) -> Tally:
     joint[:2, :2] = table.reshape(2, 2)
     joint[HumanCode.UNLABELLED, :2] = said_true, unlabelled - said_true
     return Tally(joint)
+
+
+# ---------- labels drawn by verdict ----------
+
+
+def drawn_by_verdict(labelled: Drawn, *, tpr: float, tnr: float, share: float, sets: int) -> dict[str, float]:
+    """Of the intervals over so many simulated runs, the share that holds what was planted, by name."""
+    cell = Cell(round(100 * share), round(100 - 100 * share), tpr, tnr, drawn=True)
+    draw = np.random.default_rng([SEED, labelled.chats, *(round(100 * rate) for rate in (tpr, tnr, share))])
+    found = (_drawn_run(labelled, cell, draw) for _ in range(sets))
+    entries = ((weighted_statistics(data, tally(data), seed=SEED), 1) for data in found)
+    return _shares(entries, _planted(cell))
+
+
+def _drawn_run(labelled: Drawn, cell: Cell, draw: np.random.Generator) -> CriterionData:
+    truth = draw.random(RUN) < cell.share
+    said = cell.answers(truth, draw)
+    inverse, human = np.zeros(RUN), np.full(RUN, HumanCode.UNLABELLED, dtype=np.int8)
+    left = np.arange(labelled.anyway, RUN)
+    for verdict, n in ((False, labelled.judged_false), (True, labelled.judged_true)):
+        pool = left[said[left] == verdict]
+        inverse[draw.permutation(pool)[:n]] = pool.size / max(1, n)
+    known = (np.arange(RUN) < labelled.anyway) | (inverse > 0)
+    human[known] = ~truth[known]
+    counts = np.column_stack([human == HumanCode.TRUE, human == HumanCode.FALSE, np.zeros_like(human)])
+    spec = CriterionSpec("c", "d", "D", "simple", True)
+    return CriterionData(spec, human, (~said).astype(np.int8), counts.astype(np.int64), 1, inverse=inverse)
 
 
 # ---------- people among themselves ----------

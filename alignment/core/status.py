@@ -84,13 +84,14 @@ def decide_status(
     Parameters
     ----------
     table : people against the judge.
-    tpr, tnr, balanced_accuracy : of that table, with intervals.
+    tpr, tnr, balanced_accuracy : with intervals; of that table, or weighted.
     policy : the limits.
     tier : "subjective" adds that the criterion is directional only; the status stays.
 
     Returns
     -------
-    Decision : not_enough_labels before anything else; then not_aligned with each limit missed; then aligned.
+    Decision : not_enough_labels before anything else, also where TPR or TNR has no value; then
+        not_aligned with each limit missed; then aligned.
 
     Examples
     --------
@@ -100,7 +101,8 @@ def decide_status(
     ...               balanced_accuracy=mover_mean(tpr, tnr), policy=StatusPolicy()).reasons
     ('not enough human False labels: 12 of 30',)
     """
-    missing = _missing_labels(table, policy)
+    unknown = dict.fromkeys(rate.reason for rate in (tpr, tnr) if rate.value is None)
+    missing = _missing_labels(table, policy) or list(unknown)
     missed = [] if missing else _missed_limits(tpr, tnr, balanced_accuracy, policy)
     decided = Status.NOT_ALIGNED if missed else Status.ALIGNED
     status = Status.NOT_ENOUGH_LABELS if missing else decided

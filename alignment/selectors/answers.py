@@ -19,6 +19,7 @@ from alignment.core.report.questions import Questions
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
+from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -97,6 +98,7 @@ def report_data(scope: Scope) -> ReportData:
     passes, given = _passes_when(scope.criteria), _given(scope)
     tables = _rater_tables(scope) if scope.each_rater and judge is not None else {}
     questions = _questions(scope, given)
+    inverse = _inverse_probabilities(scope, chats) if judge is not None else {}
     criteria = tuple(
         CriterionData(
             spec=_spec(row, passes[row.pk]),
@@ -106,6 +108,7 @@ def report_data(scope: Scope) -> ReportData:
             raters=len({one.rater for one in given if one.criterion == row.pk}),
             rater_tables=tables.get(row.pk, {}),
             questions=questions[row.pk],
+            inverse=inverse.get(row.pk),
         )
         for row in scope.criteria
     )
@@ -223,6 +226,44 @@ def _questions(scope: Scope, given: Iterable[Given]) -> dict[int, Questions]:
 def _question(asked: CriterionVersion | None, answered: tuple[str, int] | None) -> Questions:
     same = asked.content_hash == answered[0] if asked and answered else None
     return Questions(asked.number if asked else None, answered[1] if answered else None, same)
+
+
+def _inverse_probabilities(scope: Scope, chats: Chats) -> dict[int, NDArray[np.float64]]:
+    """By criterion id: 1 / probability of each chat that a draw by verdict had labelled, else 0.
+
+    A draw has its chats labelled on the criteria that it was for, which nobody had answered there, and on
+    what else its jobs ask. A chat of two draws was in one or the other with 1 - (1 - p)(1 - q). At most two
+    queries.
+    """
+    kept_out: dict[int, NDArray[np.float64]] = {}
+    for criterion, chat, _, probability in _drawn_labels(scope):
+        chances = kept_out.setdefault(criterion, np.ones(len(chats.ids)))
+        chances[chats.places(np.array([chat]))] *= 1 - probability
+    return {
+        criterion: np.divide(1, 1 - chances, out=np.zeros_like(chances), where=chances < 1)
+        for criterion, chances in kept_out.items()
+    }
+
+
+def drawn_chats(scope: Scope) -> int:
+    """How many chats have a label that a draw by verdict chose; at most two queries."""
+    return len({chat for _, chat, *_ in _drawn_labels(scope)})
+
+
+def _drawn_labels(scope: Scope) -> set[tuple[int, int, int, float]]:
+    """Ids of criterion, chat and set of each draw by verdict that had it labelled, its probability there."""
+    draws = dict(ChatSet.objects.filter(sampling__oversampled=True).values_list("pk", "sampling__criteria"))
+    if not draws:
+        return set()
+    member = "chat__memberships__"
+    rows = labels_of(scope).filter(**{f"{member}chat_set__in": list(draws)}).order_by()
+    asked = ("criterion_id", "chat_id", f"{member}chat_set", f"{member}inclusion_probability")
+    about = ("criterion__key", "assignment__job__chat_set")
+    return {
+        (criterion, chat, draw, probability)
+        for criterion, chat, draw, probability, key, job_set in rows.values_list(*asked, *about)
+        if job_set == draw or key in draws[draw]
+    }
 
 
 def _rater_tables(scope: Scope) -> dict[int, dict[str, Confusion]]:

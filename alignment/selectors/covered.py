@@ -7,19 +7,25 @@ from django.db.models import QuerySet
 
 from alignment.core.report import CONSENSUS
 from alignment.models.reports import Report
-from alignment.selectors.answers import rater_ids
+from alignment.selectors.answers import drawn_chats, rater_ids
 from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.scope import Scope
 from labeling.models.chats import Chat
 from labeling.models.people import Rater
 
+BODY_VERSION = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """`demo`: whether chats written for the demo are covered; `raters`: ids of who gave a label there."""
+    """`demo`: whether chats written for the demo are covered; `raters`: ids of who gave a label there.
+
+    `drawn`: chats with a label that a draw by verdict had chosen.
+    """
 
     demo: bool
     raters: tuple[int, ...]
+    drawn: int
 
     @property
     def people(self) -> QuerySet[Rater]:
@@ -40,11 +46,11 @@ def covered(scope: Scope) -> Covered:
     if scope.run is not None and scope.run.finished_at is None:
         body = _body(scope)
     else:
-        pin = pin_of(scope, Report.Kind.COVERED.value)
+        pin = pin_of(scope, Report.Kind.COVERED.value, BODY_VERSION)
         body = kept(scope, kind=Report.Kind.COVERED, pin=pin, body=lambda: _body(scope)).body
-    return Covered(body["demo"], tuple(body["raters"]))
+    return Covered(body["demo"], tuple(body["raters"]), body["drawn"])
 
 
 def _body(scope: Scope) -> dict[str, Any]:
     demo = Chat.objects.filter(pk__in=scope.chat_ids, origin=Chat.Origin.DEMO)
-    return {"demo": demo.exists(), "raters": rater_ids(scope)}
+    return {"demo": demo.exists(), "raters": rater_ids(scope), "drawn": drawn_chats(scope)}

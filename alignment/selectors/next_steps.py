@@ -78,7 +78,8 @@ def _missing(entry: Mapping[str, Any]) -> str:
     """The labels that a status misses."""
     true = entry["human_true"]
     least = {"minimum_true": POLICY.minimum_true, "minimum_false": POLICY.minimum_false}
-    return missing_labels(true=true, false=entry["n"] - true, **least)
+    more = missing_labels(true=true, false=entry["n"] - true, **least)
+    return more or "label chats of both verdicts"
 
 
 def _triage(key: str, scope: Scope, run: Run) -> str:

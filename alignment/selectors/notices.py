@@ -18,5 +18,12 @@ def scope_notices(scope: Scope) -> list[str]:
     found = list(run_notices(scope.run)) if scope.run else []
     if scope.without_holdout and (not scope.split or scope.split in scope.without_holdout):
         found.append(f"holdout chats are left out: figures on fewer than {FEWEST} are for leads alone")
-    kinds = covered(scope).rater_kinds
+    about = covered(scope)
+    if about.drawn:
+        chats = f"{about.drawn} labelled chat{' was' if about.drawn == 1 else 's were'}"
+        found.append(
+            f"{chats} drawn by a judge's verdict: a report's figures by criterion are weighted for that,"
+            " others count such labels as they are"
+        )
+    kinds = about.rater_kinds
     return found + [words for kind, words in KINDS.items() if kind in kinds]

@@ -11,8 +11,8 @@ CHANCE = 0.50
 INVERTED = "is the answer inverted?"
 
 
-def cautions(table: Confusion, *, kappa: Estimate, balanced: Estimate) -> tuple[str, ...]:
-    """One sentence a trap; none on fewer than 10 chats.
+def cautions(table: Confusion, *, kappa: Estimate, balanced: Estimate, drawn: int = 0) -> tuple[str, ...]:
+    """One sentence a trap; none on fewer than 10 chats, but for labels that were drawn by verdict.
 
     The judge gave one answer only. Kappa's paradox: agreement of .80 or more and AC1 of .60 or more beside a
     kappa below .40, since one answer is rare. Polarity: kappa's interval lies below 0, or balanced accuracy's
@@ -21,7 +21,9 @@ def cautions(table: Confusion, *, kappa: Estimate, balanced: Estimate) -> tuple[
     Parameters
     ----------
     table : people against the judge.
-    kappa, balanced : Cohen's kappa and balanced accuracy of that table, with intervals.
+    kappa, balanced : Cohen's kappa and balanced accuracy, with intervals.
+    drawn : of the chats, those that were drawn for labelling by verdict; then the figures are not the table's
+        own, and the paradox is not looked for.
 
     Notes
     -----
@@ -32,10 +34,19 @@ def cautions(table: Confusion, *, kappa: Estimate, balanced: Estimate) -> tuple[
     >>> cautions(Confusion(19, 0, 1, 0), kappa=Estimate(0.0), balanced=Estimate(0.5))[0]
     'the judge answered True on all 20 chats'
     """
-    if table.n < MINIMUM_CHATS:
-        return ()
-    found = (_one_answer(table), _paradox(table), _polarity(kappa, balanced))
+    found = [_drawn(table, drawn)]
+    if table.n >= MINIMUM_CHATS:
+        found += [_one_answer(table), "" if drawn else _paradox(table), _polarity(kappa, balanced)]
     return tuple(sentence for sentence in found if sentence)
+
+
+def _drawn(table: Confusion, drawn: int) -> str:
+    if not drawn:
+        return ""
+    return (
+        f"{drawn} of the {table.n} labelled chats were drawn by verdict: figures are weighted to all"
+        " chats that were judged and do not follow from the matrix"
+    )
 
 
 def _one_answer(table: Confusion) -> str:

@@ -1,5 +1,6 @@
 """One criterion's entry in a report."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from alignment.core.report.pass_rates import (
 )
 from alignment.core.report.pooled import NO_RUN
 from alignment.core.report.tally import Tally, tally
+from alignment.core.report.weighted import PREVALENCE, weighted_statistics
 from alignment.core.status import DIRECTIONAL, Decision, StatusPolicy, decide_status
 
 MANY_ANSWERS = "a chat has several human answers: no one table"
@@ -34,6 +36,14 @@ class _Parts:
     each_rater: bool
     policy: StatusPolicy
     seed: int
+
+    @property
+    def drawn(self) -> int:
+        """Of the chats with both answers, those that were drawn by verdict."""
+        if self.data.inverse is None or self.data.judge is None or self.each_rater:
+            return 0
+        answered = (self.data.human <= HumanCode.FALSE) & (self.data.judge <= JudgeCode.FALSE)
+        return int((answered & (self.data.inverse > 0)).sum())
 
 
 def criterion_entry(
@@ -52,7 +62,7 @@ def criterion_entry(
     parts = _Parts(data, tally(data, each_rater=each), each, policy, seed)
     judged = _judge_statistics(parts)
     people = human_side(data.counts, raters=data.raters, seed=seed)
-    rates = _pass_rates(parts)
+    rates = _pass_rates(parts, judged)
     decision = _decision(parts, judged)
     return {
         **_identity(data),
@@ -63,12 +73,13 @@ def criterion_entry(
         "status": decision.status.value if decision.status else None,
         "reasons": list(decision.reasons),
         "cautions": _cautions(parts, judged),
-        "prevalence": _prevalence(parts).value,
+        "drawn_by_verdict": parts.drawn,
+        "prevalence": judged.get(PREVALENCE, _prevalence(parts)).value,
         "policy": policy.label,
         "questions": data.questions.as_json(),
         "undefined": {
             **_missing_counts(parts),
-            **undefined_reasons(judged),
+            **undefined_reasons({name: judged[name] for name in NAMES if name in judged}),
             **people.undefined,
             **undefined_reasons({f"pass_rate.{name}": rate for name, rate in rates.items() if rate}),
         },
@@ -118,6 +129,8 @@ def _judge_statistics(parts: _Parts) -> dict[str, Estimate]:
         return {}
     if parts.each_rater:
         return averaged_statistics(parts.data.rater_tables)
+    if parts.drawn:
+        return weighted_statistics(parts.data, parts.tally, seed=parts.seed)
     return judge_statistics(parts.tally.table, seed=parts.seed)
 
 
@@ -137,7 +150,7 @@ def _prevalence(parts: _Parts) -> Estimate:
     return Estimate((_human_true(parts) or 0) / n) if n else Estimate(None, reason=NO_ANSWER)
 
 
-def _pass_rates(parts: _Parts) -> dict[str, Estimate | None]:
+def _pass_rates(parts: _Parts, judged: Mapping[str, Estimate]) -> dict[str, Estimate | None]:
     good = parts.data.spec.passes_when
     people = (
         passing(_share_of_true_labels(parts), passes_when=good)
@@ -147,6 +160,9 @@ def _pass_rates(parts: _Parts) -> dict[str, Estimate | None]:
     if not parts.tally.has_run:
         return {"human": people, "judge": None, "judge_corrected": None}
     judge = judge_pass_rate(parts.tally, passes_when=good)
+    if parts.drawn:  # weighted to all chats, people's own rate is the corrected one
+        people = passing(judged[PREVALENCE], passes_when=good)
+        return {"human": people, "judge": judge, "judge_corrected": people}
     return {"human": people, "judge": judge, "judge_corrected": _corrected(parts)}
 
 
@@ -160,7 +176,8 @@ def _cautions(parts: _Parts, judged: dict[str, Estimate]) -> list[str]:
     """Nothing without one table: without a run, or against each rater."""
     if not judged or parts.each_rater:
         return []
-    return list(cautions(parts.tally.table, kappa=judged["kappa"], balanced=judged["balanced_accuracy"]))
+    kappa, balanced = judged["kappa"], judged["balanced_accuracy"]
+    return list(cautions(parts.tally.table, kappa=kappa, balanced=balanced, drawn=parts.drawn))
 
 
 def _rate_json(rate: Estimate | None) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """What a report is built from: answer codes of people and judge by chat."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -66,6 +66,8 @@ class CriterionData:
     raters : how many different raters gave them.
     rater_tables : each rater against the judge; read only against each rater.
     questions : which texts of the criterion labels and judge answer.
+    inverse : 1 / probability of each chat whose labels were drawn by verdict, else 0, shape (chats,); None
+        where no chat is.
 
     Raises
     ------
@@ -79,6 +81,7 @@ class CriterionData:
     raters: int
     rater_tables: Mapping[str, Confusion] = field(default_factory=dict)
     questions: Questions = field(default_factory=Questions)
+    inverse: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         chats = len(self.human)
@@ -92,6 +95,14 @@ class CriterionData:
                 raise ValueError(f"{self.spec.key}: unknown {name} code")
         if self.counts.size and self.counts.min() < 0:
             raise ValueError(f"{self.spec.key}: negative label count")
+
+    @property
+    def without_drawn(self) -> "CriterionData":
+        """The same, those chats as if nobody had labelled them."""
+        if self.inverse is None:
+            return self
+        human = np.where(self.inverse > 0, HumanCode.UNLABELLED, self.human).astype(np.int8)
+        return replace(self, human=human, inverse=None)
 
 
 @dataclass(frozen=True)

@@ -49,4 +49,6 @@ def answers_hash(data: ReportData, *, key: bytes) -> str:
             if codes is not None:
                 # NB: one width and byte order, whatever the machine and the column gave.
                 found.update(np.ascontiguousarray(codes, dtype="<i4").tobytes())
+        if criterion.inverse is not None:
+            found.update(np.ascontiguousarray(criterion.inverse, dtype="<f8").tobytes())
     return found.hexdigest()

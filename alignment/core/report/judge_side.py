@@ -41,18 +41,18 @@ NAMES = (
 
 
 @dataclass(frozen=True)
-class _Bootstrapped:
+class Bootstrapped:
     """A statistic whose interval comes from resampled chats."""
 
     statistic: Callable[[np.ndarray[Any, Any]], formulas.Floats]
     undefined: str
 
 
-_BOOTSTRAPPED = {
-    "f1": _Bootstrapped(formulas.f1, NO_TRUE),
-    "mcc": _Bootstrapped(formulas.mcc, ONE_SIDED),
-    "kappa": _Bootstrapped(lambda sums: formulas.cohen_kappa(formulas.tables(sums)), SAME_SINGLE_ANSWER),
-    "gwet_ac1": _Bootstrapped(lambda sums: formulas.gwet_ac1(formulas.tables(sums)), NO_PAIR),
+BOOTSTRAPPED = {
+    "f1": Bootstrapped(formulas.f1, NO_TRUE),
+    "mcc": Bootstrapped(formulas.mcc, ONE_SIDED),
+    "kappa": Bootstrapped(lambda sums: formulas.cohen_kappa(formulas.tables(sums)), SAME_SINGLE_ANSWER),
+    "gwet_ac1": Bootstrapped(lambda sums: formulas.gwet_ac1(formulas.tables(sums)), NO_PAIR),
 }
 
 
@@ -81,7 +81,7 @@ def judge_statistics(table: Confusion, *, seed: int, resamples: int = RESAMPLES)
         **judge_rates(table),
         "precision": proportion(table.tp, table.judge_true, reason=NO_JUDGE_TRUE),
         **_bootstrapped(table, seed=seed, resamples=resamples),
-        "pabak": _pabak(accuracy),
+        "pabak": doubled(accuracy),
     }
     return {name: found[name] for name in NAMES}
 
@@ -97,7 +97,8 @@ def judge_rates(table: Confusion) -> dict[str, Estimate]:
     return {"balanced_accuracy": mover_mean(tpr, tnr), "tpr": tpr, "tnr": tnr}
 
 
-def _pabak(accuracy: Estimate) -> Estimate:
+def doubled(accuracy: Estimate) -> Estimate:
+    """PABAK: twice the accuracy less 1, bounds likewise."""
     if accuracy.value is None or accuracy.interval is None:
         return Estimate(None, reason=accuracy.reason)
     interval = Interval(2 * accuracy.interval.low - 1, 2 * accuracy.interval.high - 1)
@@ -107,14 +108,14 @@ def _pabak(accuracy: Estimate) -> Estimate:
 def _bootstrapped(table: Confusion, *, seed: int, resamples: int) -> dict[str, Estimate]:
     drawn = resample_chats(np.eye(4), table.cells, seed=seed, resamples=resamples, pseudo=half_of_each())
     found = {}
-    for name, one in _BOOTSTRAPPED.items():
+    for name, one in BOOTSTRAPPED.items():
         reason = one.undefined if table.n else NO_PAIR
-        fixed = _without_interval(name, table)
+        fixed = constant_estimate(name, table)
         found[name] = fixed or bootstrap_estimate(getattr(table, name), one.statistic, drawn, reason=reason)
     return found
 
 
-def _without_interval(name: str, table: Confusion) -> Estimate | None:
+def constant_estimate(name: str, table: Confusion) -> Estimate | None:
     """The two values that hold by construction, whatever chats were drawn."""
     if name == "gwet_ac1" and table.constant_human and table.constant_judge and table.gwet_ac1 == 1:
         return Estimate(1.0, reason=SAME_SINGLE_ANSWER)

@@ -65,8 +65,10 @@ def pooled(data: ReportData, criteria: Sequence[CriterionData], *, seed: int) ->
     Returns
     -------
     dict : `n` counts pairs of chat and criterion; without a run those that people answered, and the rest is
-        null. Against each rater: pooled by rater, then averaged, without intervals.
+        null. Labels that were drawn by verdict are left out. Against each rater: pooled by rater, then
+        averaged, without intervals.
     """
+    criteria = [criterion.without_drawn for criterion in criteria]
     tallies = [tally(criterion, each_rater=data.each_rater) for criterion in criteria]
     if not data.has_run:
         answered = sum(one.answered for one in tallies)
