@@ -7,7 +7,11 @@ from labeling.models.chats import ChatSet
 
 
 class Report(models.Model):
-    """An immutable document; the same labels, run and options find the same row."""
+    """An immutable document; the same labels, run and options find the same row.
+
+    Those of kind `report` have an address of their own and stay for good. Of the others each row goes when
+    one of the same subject is stored, computed after answers have changed.
+    """
 
     class Kind(models.TextChoices):
         """What stands in the body."""
@@ -19,6 +23,7 @@ class Report(models.Model):
         MEASURED = "measured"
         COVERED = "covered"
         HELD_OUT = "held_out"
+        CELLS = "cells"
 
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.REPORT)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
@@ -29,12 +34,15 @@ class Report(models.Model):
     # each criterion, against, split, policy. It moves with every change of the human answers. A finished
     # run's own chats stay as they are and are not looked at.
     pin = models.CharField(max_length=64)
+    # sha256 of what the body is about, whatever was answered; '' for those that stay.
+    subject = models.CharField(max_length=64, blank=True, default="")
     policy = models.PositiveIntegerField()
     body = models.JSONField()
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["pin"], name="report_pin")]
+        indexes = [models.Index(fields=["subject"], name="report_subject")]
 
     def __str__(self) -> str:
         return f"Report {self.pk}"

@@ -26,7 +26,7 @@ from alignment.core.intervals import RESAMPLES
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
 from alignment.selectors.answers import covered_chats, report_data, run_codes
-from alignment.selectors.kept import kept, pin_of
+from alignment.selectors.kept import digest, kept, pin_of
 from alignment.selectors.reports import POLICY, SEED
 from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run
@@ -117,6 +117,8 @@ def answers_document(scope: Scope, *, beat: Callable[[int, int], None] = lambda 
         pin=answers_pin(scope),
         policy=POLICY.version,
         body=lambda: _answers_body(people, beat),
+        # Runs over the set may know other chats of it.
+        options=["words", digest(people.members.values_list("chat_id", flat=True))],
     )
 
 

@@ -1,16 +1,20 @@
 """Lists of chats with both answers: those of a cell of a matrix, and all disagreements."""
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
+from numpy.typing import NDArray
 
-from alignment.core.report import HumanCode, JudgeCode, Pair, ReportData, disagreeing, disagreement
+from alignment.core.report import CriterionData, HumanCode, JudgeCode, Pair, ReportData, disagreeing
+from alignment.models.reports import Report
 from alignment.selectors.answers import report_data
+from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.scope import Own, Scope, own_chats
+from evaluation.models.runs import RunChat
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.selectors.blind import chats_shown, sees_every_chat
@@ -21,7 +25,14 @@ CELL_CODES = {
     "fp": (HumanCode.FALSE, JudgeCode.TRUE),
     "tn": (HumanCode.FALSE, JudgeCode.FALSE),
 }
+NAMES = list(CELL_CODES)
+DIFFER, AGREE = ("fn", "fp"), ("tp", "tn")
+BODY_VERSION = 1
 EXCERPT = 160
+
+Cell = tuple[str, str]  # a chat's external id, a criterion's key
+# By criterion key and cell: the ids of the run's chats, in order.
+Cells = Mapping[str, Mapping[str, list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,52 +51,126 @@ class PairRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreements:
-    """Those a user may see, as places [chat, criterion] in `data`, and how many there are beside them.
+class Places:
+    """Answers that a user may see, in the set's order, then the rubric's, and how many there are beside them.
 
-    Who is still to label some of the chats is told the number of these chats alone.
+    Parameters
+    ----------
+    keys : of the criteria.
+    rows : shape (answers, 3): the id of the run's chat (`RunChat`), the positions of criterion and cell.
+    hidden : 0 for who is still to label some of the chats: they are told the number of these chats alone.
     """
 
-    data: ReportData
-    places: list[list[int]]
+    keys: list[str]
+    rows: NDArray[np.int64]
     hidden: int
     own: Own
 
-    @property
-    def chat_ids(self) -> list[str]:
-        """The external id of each place."""
-        return [self.data.chat_ids[chat] for chat, _ in self.places]
+    def pairs(self, rows: Iterable[NDArray[np.int64]]) -> list[Pair]:
+        """What people and the judge answered at these places; one query."""
+        places = [row.tolist() for row in rows]
+        chats = RunChat.objects.filter(pk__in=[member for member, *_ in places])
+        names = dict(chats.values_list("pk", "chat__external_id"))
+        return [
+            Pair(names[member], self.keys[criterion], *_said(NAMES[cell]))
+            for member, criterion, cell in places
+        ]
 
-    def pairs(self, places: Iterable[list[int]]) -> list[Pair]:
-        """What people and the judge answered at these places."""
-        return [disagreement(self.data, chat, criterion) for chat, criterion in places]
+    def around(self, member: int) -> tuple[int | None, int | None]:
+        """The ids of the run's chats listed before and after one."""
+        listed = self.rows[:, 0]
+        before, after = listed[listed < member], listed[listed > member]
+        return (int(before[-1]) if before.size else None, int(after[0]) if after.size else None)
 
 
-def cell_pairs(scope: Scope, key: str, cell: str, user: User | AnonymousUser) -> list[Pair]:
-    """The chats of a cell that the user may see, in the set's order."""
-    data = report_data(replace(scope, only=key))
-    if not data.criteria or data.criteria[0].judge is None:
-        return []
-    people, verdict = CELL_CODES[cell]
-    hits = np.flatnonzero((data.criteria[0].human == people) & (data.criteria[0].judge == verdict))
-    chat_ids = listed([data.chat_ids[place] for place in hits.tolist()], replace(scope, only=key), user)
-    said, judged = people == HumanCode.TRUE, verdict == JudgeCode.TRUE
-    return [Pair(chat_id, key, said, judged) for chat_id in chat_ids]
+def cell_places(scope: Scope, key: str, cell: str, user: User | AnonymousUser) -> Places:
+    """The chats of a run's cell on one criterion."""
+    scope = replace(scope, only=key)
+    return _shown(scope, _kept_cells(scope), (cell,), user)
 
 
 def disagreements(
-    scope: Scope, user: User | AnonymousUser, *, among: Container[tuple[str, str]] | None = None
-) -> Disagreements:
-    """Chats in the set's order, criteria in the rubric's; `among` keeps these (chat, criterion) alone."""
-    data = report_data(scope)
-    places = disagreeing(data).tolist()
+    scope: Scope,
+    user: User | AnonymousUser,
+    *,
+    name: str = "",
+    among: Callable[[], Container[Cell]] | None = None,
+) -> Places:
+    """Where people and a run's judge differ.
+
+    `among` says which of these to keep, and depends on nothing but the run and the answers; what it keeps has
+    a `name`.
+    """
+    return _shown(scope, _kept_cells(scope, name, among), DIFFER, user)
+
+
+def _kept_cells(scope: Scope, name: str = "", among: Callable[[], Container[Cell]] | None = None) -> Cells:
+    """Looked up once for the same answers; of a run that goes on, each time."""
+
+    def body() -> dict[str, Any]:
+        return _cells(scope, report_data(scope), among() if among else None)
+
+    if scope.run is None or scope.run.finished_at is None:
+        return body()
+    pin = pin_of(scope, Report.Kind.CELLS.value, BODY_VERSION, scope.only, name)
+    found: Cells = kept(scope, kind=Report.Kind.CELLS, pin=pin, body=body, options=[name]).body
+    return found
+
+
+def _cells(scope: Scope, data: ReportData, among: Container[Cell] | None) -> dict[str, Any]:
+    """The disagreements. Of one criterion the other cells, too, where there is one answer of people."""
+    places = disagreeing(data)
     if among is not None:
-        keys = [criterion.spec.key for criterion in data.criteria]
-        places = [place for place in places if (data.chat_ids[place[0]], keys[place[1]]) in among]
-    own = own_chats(scope, user=user)
-    allowed = set() if own.closed else set(visible([data.chat_ids[chat] for chat, _ in places], scope, user))
-    shown = [place for place in places if data.chat_ids[place[0]] in allowed]
-    return Disagreements(data, shown, hidden=0 if own.chats else len(places) - len(shown), own=own)
+        keys = [one.spec.key for one in data.criteria]
+        inside = [(data.chat_ids[chat], keys[criterion]) in among for chat, criterion in places.tolist()]
+        places = places[np.array(inside, dtype=np.bool_)]
+    agreeing = AGREE if scope.only and not data.each_rater and among is None else ()
+    members = np.fromiter(scope.members.values_list("pk", flat=True).iterator(), dtype=np.int64)
+    found: dict[str, Any] = {}
+    for number, one in enumerate(data.criteria):
+        if one.judge is not None:
+            differ = places[places[:, 1] == number, 0]
+            chats = {cell: differ[one.judge[differ] == CELL_CODES[cell][1]] for cell in DIFFER}
+            chats |= {cell: _in_cell(one, cell) for cell in agreeing}
+            found[one.spec.key] = {cell: members[some].tolist() for cell, some in chats.items()}
+    return found
+
+
+def _in_cell(one: CriterionData, cell: str) -> NDArray[np.intp]:
+    people, judge = CELL_CODES[cell]
+    return np.flatnonzero((one.human == people) & (one.judge == judge))
+
+
+def _shown(scope: Scope, cells: Cells, names: Iterable[str], user: User | AnonymousUser) -> Places:
+    """Those that a list shows the user: without chats not to be seen, none while its lists are closed."""
+    keys = [row.key for row in scope.criteria]
+    rows, own = _in_order(cells, keys, names), own_chats(scope, user=user)
+    shown = rows
+    if own.closed:
+        shown = rows[:0]
+    elif not sees_every_chat(user=user):
+        allowed = scope.members.filter(chat__in=chats_shown(user=user).values("pk")).order_by()
+        ids = np.fromiter(allowed.values_list("pk", flat=True).iterator(), dtype=np.int64)
+        shown = rows[np.isin(rows[:, 0], ids)]
+    return Places(keys, shown, hidden=0 if own.chats else len(rows) - len(shown), own=own)
+
+
+def _in_order(cells: Cells, keys: Sequence[str], names: Iterable[str]) -> NDArray[np.int64]:
+    """The rows of `Places`."""
+    parts = [np.empty((0, 3), dtype=np.int64)]
+    for place, key in enumerate(keys):
+        for name in names:
+            members = np.array(cells.get(key, {}).get(name, []), dtype=np.int64)
+            about = np.full((len(members), 2), [place, NAMES.index(name)])
+            parts.append(np.column_stack([members, about]))
+    rows = np.concatenate(parts)
+    return rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+
+
+def _said(cell: str) -> tuple[bool, bool]:
+    """By people and by the judge."""
+    people, judge = CELL_CODES[cell]
+    return people == HumanCode.TRUE, judge == JudgeCode.TRUE
 
 
 def listed(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -> list[str]:

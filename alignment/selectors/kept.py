@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from alignment.models.reports import Report
@@ -32,26 +33,69 @@ def pin_of(scope: "Scope", *more: Any) -> str:
         scope.against,
         [[row.pk, row.labels_seq, row.tier, row.dimension.key, row.dimension.name] for row in criteria],
         _version_numbers(criteria),
-        None if scope.is_fixed else _digest(scope.members.values_list("chat_id", flat=True)),
+        None if scope.is_fixed else digest(scope.members.values_list("chat_id", flat=True)),
     ]
-    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+    return hash_of(parts)
 
 
 def kept(
-    scope: "Scope", *, kind: Report.Kind, pin: str, body: Callable[[], dict[str, Any]], policy: int = 0
+    scope: "Scope",
+    *,
+    kind: Report.Kind,
+    pin: str,
+    body: Callable[[], dict[str, Any]],
+    policy: int = 0,
+    options: Sequence[Any] = (),
 ) -> Report:
     """The document of this pin, from the row that was stored, or computed and stored now.
 
+    A report stays for good. Any other kind takes the place of what was there of the same subject: the same
+    part of the same run or set, and the same `options`; it comes without an id when it was computed now.
     `policy` is the version of the policy that the body follows, 0 where it follows none.
     """
     if (stored := Report.objects.filter(pin=pin).first()) is not None:
         return stored
     about = {"run": scope.run, "chat_set": scope.chat_set, "against": scope.against, "split": scope.split}
-    made = {"kind": kind, "policy": policy, "body": body()}
-    return Report.objects.get_or_create(pin=pin, defaults=about | made)[0]
+    made = {"kind": kind, "policy": policy}
+    if kind == Report.Kind.REPORT:
+        return Report.objects.get_or_create(pin=pin, defaults={**about, **made, "body": body()})[0]
+    row = Report(pin=pin, subject=_subject(scope, kind, options), **about, **made)
+    older = older_than([row])
+    row.body = body()
+    replace_kept([row], older=older)
+    return row
 
 
-def _digest(ids: QuerySet[Any, int]) -> str:
+def older_than(rows: Sequence[Report]) -> list[int]:
+    """Ids of what is stored of these rows' subjects: asked before their bodies are computed.
+
+    What another writer stores meanwhile may be newer, and stays until the next.
+    """
+    stored = Report.objects.filter(subject__in=[row.subject for row in rows])
+    return list(stored.values_list("pk", flat=True))
+
+
+def replace_kept(rows: Sequence[Report], *, older: Sequence[int]) -> None:
+    """Store documents in the place of older ones; one that another writer has stored is left as it is."""
+    with transaction.atomic():
+        Report.objects.bulk_create(rows, ignore_conflicts=True)
+        gone = Report.objects.filter(pk__in=older).exclude(pin__in=[row.pin for row in rows])
+        gone.only("pk").delete()  # their bodies may be large
+
+
+def hash_of(parts: Any) -> str:
+    """A hash over what JSON can say; times and the like as texts."""
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+
+
+def _subject(scope: "Scope", kind: Report.Kind, options: Sequence[Any]) -> str:
+    """A hash over what a document is about, without the state that answers, texts and chats are in."""
+    whose = [scope.run and scope.run.pk, scope.chat_set and scope.chat_set.pk, scope.against, scope.only]
+    part = [scope.split, scope.topic, scope.since, scope.until, sorted(scope.without_holdout)]
+    return hash_of([kind.value, *whose, *part, *options])
+
+
+def digest(ids: QuerySet[Any, int]) -> str:
     """A hash over ids in their order."""
     return hashlib.sha256(np.fromiter(ids.iterator(), dtype=np.int64).tobytes()).hexdigest()
 

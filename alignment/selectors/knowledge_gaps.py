@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q
 
-from alignment.selectors.cells import Disagreements, disagreements
+from alignment.selectors.cells import Cell, Places, disagreements
 from alignment.selectors.scope import Scope
 from evaluation.core.prose import about
 from evaluation.models.judges import JudgePrompt
@@ -22,15 +22,13 @@ RETRIEVED, STATIC = "retrieved", "static"
 _PATTERN = r"knowledge[^a-z0-9_]{1,6}none([^a-z0-9_]|$)"
 _SAYS_NONE = re.compile(_PATTERN, re.IGNORECASE)
 
-Cell = tuple[str, str]  # a chat's external id, a criterion's key
-
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
     """The disagreements without knowledge that a user may see; `mode` is '' where the judge reads none."""
 
     mode: str
-    found: Disagreements
+    found: Places
 
 
 def knowledge_mode(run: Run) -> str:
@@ -42,8 +40,8 @@ def knowledge_mode(run: Run) -> str:
 def knowledge_gaps(scope: Scope, run: Run, user: User | AnonymousUser) -> Gaps:
     """The gaps of a run; the number of queries depends on nothing."""
     mode = knowledge_mode(run)
-    cells = {RETRIEVED: _found_nothing, STATIC: _named_none}.get(mode, _none)(run)
-    return Gaps(mode, disagreements(scope, user, among=cells))
+    cells = {RETRIEVED: _found_nothing, STATIC: _named_none}.get(mode, _none)
+    return Gaps(mode, disagreements(scope, user, name="gaps", among=lambda: cells(run)))
 
 
 def _none(run: Run) -> set[Cell]:

@@ -136,6 +136,7 @@ def league_document(choice: LeagueChoice) -> dict[str, Any]:
         pin=pin,
         policy=POLICY.version,
         body=lambda: _body(choice),
+        options=[[run.pk for run in choice.runs], choice.scope.shown is None],
     )
     body: dict[str, Any] = stored.body
     figures = {row["run"]: row for row in body["runs"]}

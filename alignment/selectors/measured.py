@@ -1,6 +1,5 @@
 """What prompt versions were measured to be: people against the judge, by version, set and split."""
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import AnonymousUser
-from django.db import transaction
 from django.db.models import Count, F, OuterRef, Q, Subquery
-from django.db.models.functions import JSONObject, Left
+from django.db.models.functions import JSONObject
 
 from alignment.core.agreement import Confusion, leave_one_rater_out
 from alignment.core.estimates import Estimate
@@ -21,6 +19,7 @@ from alignment.core.report.judge_side import judge_rates
 from alignment.core.status import Decision, decide_status
 from alignment.models.reports import Report
 from alignment.selectors.held_out import held_counts
+from alignment.selectors.kept import hash_of, older_than, replace_kept
 from alignment.selectors.reports import POLICY
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run, Verdict
@@ -31,7 +30,6 @@ from labeling.models.rubric import Criterion
 from labeling.selectors.blind import held_out, reads_holdout
 
 BODY_VERSION = 1
-HALF = 32  # characters of a pin
 # Tries are of texts that nobody has saved; repeats ask the same judge again.
 MEASURING = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION)
 # What makes two judges comparable but for their prompts.
@@ -181,42 +179,42 @@ def _counts(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int], d
     kept = dict(Report.objects.filter(pin__in=pins.values()).values_list("pin", "body"))
     missing = [(run, criterion) for run, criterion in pairs if pins[run.pk, criterion.pk] not in kept]
     if missing:
-        fresh = _counted(missing)
-        _keep(missing, pins, fresh)
-        kept |= {pins[pair]: body for pair, body in fresh.items()}
+        kept |= {row.pin: row.body for row in _count_anew(missing, pins)}
     return {pair: _in_order(kept[pin]) for pair, pin in pins.items()}
 
 
-def _keep(
-    pairs: Collection[tuple[Run, Criterion]],
-    pins: Mapping[tuple[int, int], str],
-    counts: Mapping[tuple[int, int], Mapping[str, Counts]],
-) -> None:
+def _count_anew(
+    pairs: Collection[tuple[Run, Criterion]], pins: Mapping[tuple[int, int], str]
+) -> list[Report]:
     """Store the counts in the place of those from before an answer changed."""
-    rows = [
-        Report(
-            kind=Report.Kind.MEASURED,
-            run=run,
-            chat_set=run.chat_set,
-            against=CONSENSUS,
-            pin=pins[run.pk, criterion.pk],
-            policy=POLICY.version,
-            body=counts[run.pk, criterion.pk],
-        )
-        for run, criterion in pairs
-    ]
-    older = Report.objects.annotate(what=Left("pin", HALF)).exclude(pin__in=[row.pin for row in rows])
-    with transaction.atomic():
-        Report.objects.bulk_create(rows, ignore_conflicts=True)
-        older.filter(run__in=[row.run for row in rows], what__in=[row.pin[:HALF] for row in rows]).delete()
+    rows = {(run.pk, criterion.pk): _row(run, criterion, pins) for run, criterion in pairs}
+    older = older_than(list(rows.values()))
+    for pair, body in _counted(pairs).items():
+        rows[pair].body = body
+    replace_kept(list(rows.values()), older=older)
+    return list(rows.values())
+
+
+def _row(run: Run, criterion: Criterion, pins: Mapping[tuple[int, int], str]) -> Report:
+    """Without its body."""
+    return Report(
+        kind=Report.Kind.MEASURED,
+        run=run,
+        chat_set=run.chat_set,
+        against=CONSENSUS,
+        pin=pins[run.pk, criterion.pk],
+        subject=hash_of(_what(run, criterion)),
+        policy=POLICY.version,
+    )
 
 
 def _pin(run: Run, criterion: Criterion) -> str:
-    """One half says what is counted; the other one moves with every change of the human answers."""
-    what = ["measured", run.pk, criterion.pk]
-    state = [BODY_VERSION, run.finished_at, criterion.labels_seq]
-    halves = [json.dumps(parts, default=str).encode() for parts in (what, state)]
-    return "".join(hashlib.sha256(half).hexdigest()[:HALF] for half in halves)
+    """It moves with every change of the human answers."""
+    return hash_of([*_what(run, criterion), BODY_VERSION, run.finished_at, criterion.labels_seq])
+
+
+def _what(run: Run, criterion: Criterion) -> list[Any]:
+    return [Report.Kind.MEASURED.value, run.pk, criterion.pk]
 
 
 def _in_order(splits: Mapping[str, Counts]) -> dict[str, Counts]:

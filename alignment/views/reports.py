@@ -6,12 +6,12 @@ from functools import wraps
 from typing import Any
 
 from django.contrib import messages
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
-from alignment.core.report import CONSENSUS, Pair
+from alignment.core.report import CONSENSUS
 from alignment.forms.certificates import IssueForm
 from alignment.selectors import cells
 from alignment.selectors.answers import UnknownRater, knows_rater
@@ -23,13 +23,13 @@ from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.run_choice import RunChoice, newest_fitting
-from alignment.selectors.scope import Scope, own_chats, requested_scope
+from alignment.selectors.scope import Scope, requested_scope
 from alignment.services.baselines import baselines_get
 from alignment.services.certificates import certifiable
-from evaluation.models.runs import FINISHED, Run
+from evaluation.models.runs import FINISHED, Run, RunChat
 from evaluation.selectors.runs import runs_open_to
 from labeling.access import permission_or_404
-from labeling.models.chats import Chat, ChatSet
+from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import chats_shown
 
@@ -86,8 +86,8 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
     criterion = get_object_or_404(Criterion, key=key)
     if cell not in CELLS or scope.each_rater:
         raise Http404
-    page = _page(request, cells.cell_pairs(scope, key, cell, request.user))
-    context = _listed(scope, run, page, list(page))
+    found = cells.cell_places(scope, key, cell, request.user)
+    context = _listed(request, scope, run, found)
     context |= {
         "criterion": {
             "key": key,
@@ -96,7 +96,7 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
             "url": reverse("alignment:criterion_detail", args=[key]),
         },
         "cell": CELLS[cell],
-        "own": own_chats(replace(scope, only=key), user=request.user),
+        "own": found.own,
     }
     return render(request, "alignment/cell.html", context)
 
@@ -107,9 +107,7 @@ def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
     """Every chat and criterion on which people and the judge differ."""
     run, scope = run_and_scope(request, run_id)
     found = cells.disagreements(scope, request.user)
-    page = _page(request, found.places)
-    context = _listed(scope, run, page, found.pairs(page))
-    context |= {"hidden": found.hidden, "own": found.own}
+    context = _listed(request, scope, run, found) | {"hidden": found.hidden, "own": found.own}
     context |= {"split": scope.split, "ground_truth": scope.ground_truth}
     return render(request, "alignment/disagreements.html", context)
 
@@ -122,8 +120,7 @@ def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
     if key := request.GET.get("criterion", ""):
         scope = replace(scope, only=get_object_or_404(Criterion, key=key).key)
     gaps = knowledge_gaps(scope, run, request.user)
-    page = _page(request, gaps.found.places)
-    context = _listed(scope, run, page, gaps.found.pairs(page))
+    context = _listed(request, scope, run, gaps.found)
     context |= {"hidden": gaps.found.hidden, "own": gaps.found.own}
     context |= {"split": scope.split, "ground_truth": scope.ground_truth}
     return render(request, "alignment/knowledge_gaps.html", context | {"mode": gaps.mode, "only": key})
@@ -139,8 +136,9 @@ def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
     more = scope_query(scope, start="&")
     context = chat_page(scope=scope, run=run, chat=row, key=request.GET.get("criterion", ""), query=more)
     key = context["focus"]["criterion"]["key"]
-    split = scope.members.filter(chat=row).values_list("split", flat=True).first()
-    links = _neighbours(request, scope, run, key, row.external_id, more)
+    # A chat outside of the part asked for comes before all of it.
+    member, split = scope.members.filter(chat=row).values_list("pk", "split").first() or (0, None)
+    links = _neighbours(request, scope, run, key, member, more)
     report_url = reverse("alignment:report_run", args=[run.pk]) + scope_query(scope)
     extra = {
         "split": split,
@@ -204,15 +202,12 @@ def _report(request: HttpRequest, scope: Scope, **more: Any) -> HttpResponse:
     return render(request, "alignment/report.html", context | more)
 
 
-def _page(request: HttpRequest, rows: list[Any]) -> Page[Any]:
-    return Paginator(rows, PAGE).get_page(request.GET.get("page"))
-
-
-def _listed(scope: Scope, run: Run, page: Page[Any], pairs: list[Pair]) -> dict[str, Any]:
+def _listed(request: HttpRequest, scope: Scope, run: Run, found: cells.Places) -> dict[str, Any]:
     """What the lists of chats with both answers have in common."""
+    page = Paginator(found.rows, PAGE).get_page(request.GET.get("page"))
     return {
         "page_obj": page,
-        "items": cells.pair_rows(scope, pairs, scope_query(scope, start="&")),
+        "items": cells.pair_rows(scope, found.pairs(page), scope_query(scope, start="&")),
         "people": scope.people,
         "run": run,
         "report_url": reverse("alignment:report_run", args=[run.pk]) + scope_query(scope),
@@ -221,21 +216,13 @@ def _listed(scope: Scope, run: Run, page: Page[Any], pairs: list[Pair]) -> dict[
 
 
 def _neighbours(
-    request: HttpRequest, scope: Scope, run: Run, key: str, external_id: str, query: str
+    request: HttpRequest, scope: Scope, run: Run, key: str, member: int, query: str
 ) -> dict[str, Any]:
     """Links to the previous and the next disagreement on this criterion, in the set's order."""
-    names = scope.members.values_list("chat__external_id", flat=True)
-    order = {name: place for place, name in enumerate(names)}
-    here = order.get(external_id, -1)
-    found = cells.disagreements(replace(scope, only=key), request.user)
-    differing = found.chat_ids
-    before = [name for name in differing if order[name] < here]
-    after = [name for name in differing if order[name] > here]
-    ends = {"prev_url": before[-1:], "next_url": after[:1]}
-    chats = Chat.objects.filter(external_id__in=[*before[-1:], *after[:1]])
-    ids = dict(chats.values_list("external_id", "pk"))
+    found = cells.disagreements(replace(scope, only=key), request.user).around(member)
+    chats = dict(RunChat.objects.filter(pk__in=[pk for pk in found if pk]).values_list("pk", "chat_id"))
     return {
-        name: f"{reverse('alignment:chat', args=[run.pk, ids[names[0]]])}?criterion={key}{query}"
-        for name, names in ends.items()
-        if names
+        name: f"{reverse('alignment:chat', args=[run.pk, chats[pk]])}?criterion={key}{query}"
+        for name, pk in zip(("prev_url", "next_url"), found, strict=True)
+        if pk
     }

@@ -5,17 +5,23 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
 
+from alignment.models.reports import Report
+from evaluation.models.runs import Run
+from labeling.models.labels import Consensus
+from labeling.models.rubric import Criterion
 from tests.alignment.compared import (
     HUMAN,
     JUDGE,
     SPLITS,
     Compared,
     add_chats,
+    cell_url,
+    chat_url,
     says,
     text_of,
     urls,
 )
-from tests.factories import make_set
+from tests.factories import make_criterion, make_rubric, make_set
 
 pytestmark = pytest.mark.django_db
 
@@ -83,6 +89,60 @@ def test_an_author_sees_none_on_holdout_chats_and_is_told_how_many(
     alone = author.get(urls(compared)["disagreements"] + "?split=holdout")
     assert (listed(alone), alone.context["hidden"]) == ([], len(differing(splits=("holdout",))))
     assert "All of them are on holdout chats" in text_of(alone)
+
+
+def test_what_one_reader_had_looked_up_shows_another_no_more_and_no_less(
+    compared: Compared, lead: Client, author: Client
+) -> None:
+    pages = [
+        urls(compared)["disagreements"],
+        cell_url(compared, "polite", "fp"),
+        cell_url(compared, "polite", "tn"),
+    ]
+    alone = [listed(author.get(page)) for page in pages]
+    Report.objects.all().delete()
+    whole = [listed(lead.get(page)) for page in pages]
+    assert [listed(author.get(page)) for page in pages] == alone
+    assert [listed(lead.get(page)) for page in pages] == whole
+    for mine, every in zip(alone, whole, strict=True):
+        assert mine == [pair for pair in every if int(pair[0].removeprefix("chat-")) % 4] != every
+
+
+def test_previous_and_next_leave_out_chats_that_the_reader_may_not_read(
+    compared: Compared, lead: Client, author: Client
+) -> None:
+    def around(client: Client, n: int) -> list[str]:
+        page = client.get(chat_url(compared, n))
+        return [page.context[name].split("?")[0] for name in ("prev_url", "next_url")]
+
+    def chats(*places: int) -> list[str]:
+        return [chat_url(compared, n, query="") for n in places]
+
+    # On `polite` people and judge differ on every fifth chat; every fourth is holdout.
+    for _ in range(2):
+        assert around(lead, 15) == chats(10, 20)
+        assert around(lead, 25) == chats(20, 30)
+        assert around(author, 15) == chats(10, 25)
+        assert around(author, 25) == chats(15, 30)
+        assert around(author, 17) == chats(15, 25)
+
+
+def test_a_label_a_text_or_a_run_that_goes_on_is_followed(compared: Compared, lead: Client) -> None:
+    page = urls(compared)["disagreements"]
+    before = listed(lead.get(page))
+    Consensus.objects.filter(chat=compared.chat(5), criterion__key="polite").update(state="false")
+    Criterion.objects.filter(key="polite").update(labels_seq=99)
+    after = listed(lead.get(page))
+    assert [pair for pair in before if pair not in after] == [("chat-5", "polite")]
+    Run.objects.update(finished_at=None, state="running")
+    compared.run.verdicts.filter(chat=compared.chat(10)).delete()
+    assert [pair for pair in listed(lead.get(page)) if pair[0] == "chat-10"] == []
+
+
+def test_a_criterion_that_the_run_knows_nothing_of_has_no_chats(compared: Compared, lead: Client) -> None:
+    make_criterion("other", rubric=make_rubric(name="elsewhere"))
+    page = lead.get(cell_url(compared, "other", "fn"))
+    assert (page.status_code, listed(page)) == (200, [])
 
 
 def test_they_are_listed_in_pages_that_keep_their_query(compared: Compared, lead: Client) -> None:

@@ -18,7 +18,7 @@ from evaluation.models.prompts import (
     PromptVersion,
     SnapshotItem,
 )
-from evaluation.models.runs import ModelCall, Passage, Unit, UnitCall, Verdict
+from evaluation.models.runs import ModelCall, Passage, Run, Unit, UnitCall, Verdict
 from labeling.models.rubric import Criterion
 from tests.alignment.compared import HUMAN, JUDGE, SPLITS, Compared, add_chats, text_of
 from tests.factories import make_set
@@ -43,7 +43,7 @@ class Read:
         return Unit.objects.get(run=self.compared.run, chat__external_id=f"chat-{n}")
 
     def found(self, key: str, *numbers: int) -> None:
-        """A passage was found for a criterion of these chats."""
+        """A passage was found for a criterion of these chats before the run finished, which is now."""
         criterion = Criterion.objects.get(key=key)
         Passage.objects.bulk_create(
             Passage(
@@ -57,6 +57,7 @@ class Read:
             )
             for n in numbers
         )
+        Run.objects.update(finished_at=timezone.now())
 
     def answered(
         self, n: int, reply: str, *, role: str = "direct", step: int = 1, window: int = 0, sample: int = 0

@@ -108,7 +108,7 @@ def test_members_and_their_splits_move_the_pin_of_a_set(compared: Compared) -> N
 # ---------- what pages know of all chats and labels ----------
 
 
-@pytest.mark.parametrize("name", ["report", "set"])
+@pytest.mark.parametrize("name", ["report", "set", "disagreements", "cell", "gaps"])
 @pytest.mark.parametrize("role", ["lead", "author"])
 def test_a_page_opened_again_reads_no_label_consensus_or_verdict(
     compared: Compared, request: pytest.FixtureRequest, role: str, name: str
