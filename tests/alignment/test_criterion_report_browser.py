@@ -70,6 +70,7 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
     for run in (compared.run.pk, newest.pk):
         lead.goto(page_url(live_server, run))
+        expect(lead.locator("#baselines table")).to_contain_text("Polite", timeout=30_000)
         found = Axe().run(lead).response["violations"]
         bad = [
             (rule["id"], rule["nodes"][0]["html"])
