@@ -95,6 +95,28 @@ def test_what_a_dead_worker_held_is_waiting_again_and_what_a_living_one_holds_is
     assert trainings_waiting() == [row.pk]
 
 
+@pytest.mark.parametrize("reaped", [True, False], ids=["reaped", "not reaped yet"])
+def test_who_looks_on_takes_back_what_a_dead_worker_held(large: Compared, lead: Client, reaped: bool) -> None:
+    lead.get(url(large))
+    lease = lease_begin(None)
+    BaselineTraining.objects.update(state="working", lease=lease, done=1, total=3)
+    assert lead.get(url(large)).json()["state"] == "working"
+    WorkerLease.objects.update(pid=2**22 + 1)  # more than there can be
+    if reaped:
+        WorkerLease.objects.all().delete()
+    before = timezone.now()
+    page = text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX))
+    assert "Waiting for a worker." in page and "Being computed" not in page
+    rung_at = BaselineTraining.objects.get().rung_at
+    assert rung_at is not None and rung_at > before
+
+
+def test_a_ring_that_a_dead_worker_heard_is_not_waited_for(large: Compared, lead: Client) -> None:
+    lead.get(url(large))
+    BaselineTraining.objects.update(state="working", lease=None, rung_at=timezone.now())
+    assert trainings_waiting() == [BaselineTraining.objects.get().pk]
+
+
 def test_a_ring_on_its_way_is_not_repeated_but_a_lost_one_is(large: Compared, lead: Client) -> None:
     lead.get(url(large))
     BaselineTraining.objects.update(rung_at=timezone.now())
