@@ -83,10 +83,10 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
 
 
 WORD = "w" * 64  # as long as a key may be, in the widest letter
-# What its box cuts off sideways; a box that scrolls cuts nothing. The lines of pairs have their heads whole.
+# What its box cuts off sideways; a box that scrolls cuts nothing.
 CUT = """() => [...document.querySelectorAll("main *")]
   .filter((one) => ["hidden", "clip"].includes(getComputedStyle(one).overflowX)
-    && one.scrollWidth > one.clientWidth + 1 && !one.closest(".vh, svg, .pairs thead"))
+    && one.scrollWidth > one.clientWidth + 1 && !one.closest(".vh, svg"))
   .map((one) => one.outerHTML.slice(0, 120))"""
 
 
