@@ -36,19 +36,26 @@ def training_work(training_id: int) -> None:
 
 def trainings_waiting() -> list[int]:
     """Take back those whose worker died, and return the open ones that nobody was rung for lately."""
-    _take_back()
+    trainings_take_back()
     quiet = Q(rung_at=None) | Q(rung_at__lt=timezone.now() - RING_AGAIN)
     waiting = BaselineTraining.objects.filter(quiet, state=_State.OPEN).order_by("pk")
     return list(waiting.values_list("pk", flat=True))
 
 
+def is_forsaken(row: BaselineTraining) -> bool:
+    """Whether it is said to be worked on, by a worker that died."""
+    # The reaper may have removed the lease already.
+    return row.state == _State.WORKING and (row.lease is None or is_dead(row.lease))
+
+
 @transaction.atomic
-def _take_back() -> None:
+def trainings_take_back() -> None:
+    """Open again what dead workers held: their ring was heard, it takes another one."""
     working = BaselineTraining.objects.filter(state=_State.WORKING).select_for_update(of=("self",))
     for row in working.select_related("lease"):
-        if row.lease is None or is_dead(row.lease):
-            row.state, row.lease = _State.OPEN, None
-            row.save(update_fields=["state", "lease"])
+        if is_forsaken(row):
+            row.state, row.lease, row.rung_at = _State.OPEN, None, None
+            row.save(update_fields=["state", "lease", "rung_at"])
             log.warning("the baselines of run %s are trained again: their worker died", row.run_id)
 
 

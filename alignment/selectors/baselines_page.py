@@ -1,7 +1,8 @@
-"""The baselines as the report's page shows them."""
+"""The baselines as the page of a report shows them, or that of one of its criteria."""
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.text import capfirst, get_text_list
@@ -20,18 +21,33 @@ WORDS = {
 CHIPS = {Finding.BEATS: "aligned", Finding.NOT_SHOWN: "few", Finding.WORSE: "not"}
 
 
-def baselines_page(scope: Scope, found: Baselines) -> dict[str, Any]:
-    """Context of `alignment/_baselines.html`."""
-    assert scope.run is not None  # noqa: S101  baselines are a judge's
-    url = reverse("alignment:baselines", args=[scope.run.pk]) + scope_query(scope)
-    context = {"baselines_url": url, "training": found.training, "reason": found.reason}
+def baselines_page(scope: Scope, found: Baselines, *, only: str = "") -> dict[str, Any]:
+    """Context of `alignment/_baselines.html`; with `only`, a key, of this criterion alone."""
+    context = {"baselines_url": _url(scope, only), "training": found.training, "reason": found.reason}
     if (body := found.body) is None:
         return context
-    names = {row.key: row.name for row in scope.criteria}
-    rows = [row | {"name": names[row["key"]], "found": _found(row)} for row in body["criteria"]]
-    drawn = body["used"] < body["answered"]
-    shown = {"rows": rows, "headline": headline(rows), "drawn": drawn}
+    names = {row.key: row.name for row in scope.criteria if only in ("", row.key)}
+    rows = [
+        row | {"name": names[row["key"]], "found": _found(row)}
+        for row in body["criteria"]
+        if row["key"] in names
+    ]
+    shown = {
+        "rows": rows,
+        "headline": headline(rows),
+        "drawn": body["used"] < body["answered"],
+        "not_beaten": [key for key in body["not_beaten"] if key in names],
+    }
     return context | {"baselines": body | shown}
+
+
+def _url(scope: Scope, only: str) -> str:
+    """Where the part that fills itself in is answered."""
+    assert scope.run is not None  # noqa: S101  baselines are a judge's
+    url = reverse("alignment:baselines", args=[scope.run.pk])
+    if not only:
+        return url + scope_query(scope)
+    return f"{url}?{urlencode({'criterion': only})}{scope_query(scope, start='&')}"
 
 
 def headline(rows: Sequence[dict[str, Any]]) -> str:
@@ -47,7 +63,9 @@ def headline(rows: Sequence[dict[str, Any]]) -> str:
     left = [row["name"] for row in rows if _is_unknown(row)]
     compared = len(rows) - len(left)
     if not sentences and compared:
-        every = "every criterion" if not left else f"{compared} of {len(rows)} criteria"
+        every = f"{compared} of {len(rows)} criteria" if left else "every criterion"
+        if len(rows) == 1:
+            every = rows[0]["name"]
         sentences.append(f"The judge beats both baselines on {every}.")
     if left:
         sentences.append(f"Not compared with both: {get_text_list(left, 'and')}.")

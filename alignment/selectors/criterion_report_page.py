@@ -65,6 +65,7 @@ def criterion_report_page(
         "lengths": document["messages"],
         "pairs": _symmetric(people),
         "raters_left_out": max(0, people["total"] - RATERS_SHOWN) if people else 0,
+        "quality_url": scope.chat_set and reverse("quality:set_overview", args=[scope.chat_set.pk]),
         "stand_in_chats": MINIMUM_CHATS,
         "reliability": _reliability(document["probabilities"]),
         "drawn": found.versions,

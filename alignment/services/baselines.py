@@ -7,6 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from alignment.models.baselines import BaselineTraining
+from alignment.runner.baselines import is_forsaken, trainings_take_back
 from alignment.selectors.answers import UnknownRater, knows_rater
 from alignment.selectors.baselines import (
     Baselines,
@@ -53,7 +54,7 @@ def baselines_get(scope: Scope, *, wait: bool = True) -> Baselines:
 
 
 def _asked(scope: Scope, pin: str) -> BaselineTraining:
-    """The training of this pin, made and rung for now where there is none."""
+    """The training of this pin; made where there is none and opened where its worker died, and rung for."""
     assert scope.run is not None  # noqa: S101  asked of runs only
     if not knows_rater(scope):
         raise UnknownRater(f"no labels by the rater {scope.rater!r} on these chats")
@@ -64,4 +65,8 @@ def _asked(scope: Scope, pin: str) -> BaselineTraining:
         row, made = BaselineTraining.objects.get_or_create(pin=pin, defaults=asked)
         if made:
             transaction.on_commit(partial(training_ring, row.pk))
+    if is_forsaken(row):  # whoever looks on does not wait for the reaper, which may be gone, too
+        trainings_take_back()
+        training_ring(row.pk)
+        row.refresh_from_db()
     return row

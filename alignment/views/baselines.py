@@ -1,6 +1,6 @@
-"""The baselines of a report, for the part of its page that fills itself in."""
+"""The baselines of a report or of one of its criteria, for the part of their pages that fills itself in."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
@@ -14,9 +14,20 @@ from labeling.access import permission_or_404
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def baselines(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The judge beside the baselines, computed now or by a worker; without htmx, back on the report."""
+    """The judge beside the baselines, computed now or by a worker; without htmx, back on the page.
+
+    With `criterion`, a key, on this criterion alone.
+    """
     run, scope = run_and_scope(request, run_id)
+    key = request.GET.get("criterion", "")
+    if key and key not in {row.key for row in scope.criteria}:
+        raise Http404
     found = baselines_get(scope)
-    if request.headers.get("HX-Request") != "true":
-        return redirect(reverse("alignment:report_run", args=[run.pk]) + scope_query(scope) + "#baselines")
-    return render(request, "alignment/_baselines_part.html", baselines_page(scope, found))
+    if request.headers.get("HX-Request") == "true":
+        return render(request, "alignment/_baselines_part.html", baselines_page(scope, found, only=key))
+    page = (
+        reverse("alignment:criterion_report", args=[run.pk, key])
+        if key
+        else reverse("alignment:report_run", args=[run.pk])
+    )
+    return redirect(page + scope_query(scope) + "#baselines")

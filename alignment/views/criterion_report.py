@@ -3,8 +3,10 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from alignment.selectors.baselines_page import baselines_page
 from alignment.selectors.criterion_report import criterion_report as reported
 from alignment.selectors.criterion_report_page import criterion_report_page
+from alignment.services.baselines import baselines_get
 from alignment.views.reports import run_and_scope, unknown_rater_404
 from labeling.access import permission_or_404
 
@@ -12,11 +14,11 @@ from labeling.access import permission_or_404
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def criterion_report(request: HttpRequest, run_id: int, key: str) -> HttpResponse:
-    """Matrix, statistics, parts, raters, stated probabilities and versions; the address holds the filters."""
+    """Everything on one criterion, the baselines among it; the address holds the filters."""
     _, scope = run_and_scope(request, run_id)
     found = reported(scope, key, user=request.user)
     if found is None:
         raise Http404
-    return render(
-        request, "alignment/criterion_report.html", criterion_report_page(found, scope, user=request.user)
-    )
+    context = criterion_report_page(found, scope, user=request.user)
+    context |= baselines_page(scope, baselines_get(scope, wait=False), only=key)
+    return render(request, "alignment/criterion_report.html", context)

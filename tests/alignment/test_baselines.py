@@ -1,8 +1,7 @@
-"""The baselines of a run: what they are computed from, what is kept, the worker, page and API."""
+"""The baselines of a run: what they are computed from, what is kept, pages and API."""
 
 import json
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -11,19 +10,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from django.utils import timezone
 
-from alignment.core.baselines import out_of_fold
-from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
-from alignment.runner import baselines as runner
-from alignment.runner.baselines import training_work, trainings_waiting
 from alignment.selectors import baselines as selectors
-from alignment.selectors.baselines import part_of, scope_of
 from alignment.selectors.scope import Scope, requested_scope
-from alignment.tasks import train
-from evaluation.models.runs import Run, Verdict, WorkerLease
-from evaluation.runner.leases import MOST_TRIES, lease_begin
+from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat
 from labeling.models.labels import Consensus
 from labeling.models.people import User
@@ -62,13 +53,6 @@ def words_decide(key: str = "polite") -> None:
         if HUMAN[key](int(chat.external_id.removeprefix("chat-"))):
             chat.messages[-1]["content"] += " With my apologies."
             chat.save()
-
-
-@pytest.fixture
-def large(compared: Compared, monkeypatch: pytest.MonkeyPatch) -> Compared:
-    """As if forty chats were too many to wait for."""
-    monkeypatch.setattr(selectors, "SMALL_CHATS", 39)
-    return compared
 
 
 # ---------- figures ----------
@@ -263,113 +247,57 @@ def test_a_judge_that_beats_both_on_all_is_told_so(compared: Compared, lead: Cli
     assert page.count("Beats both") == 2
 
 
-# ---------- the worker ----------
+# ---------- the page of one criterion ----------
 
 
-def test_what_takes_long_is_left_to_a_worker(large: Compared, lead: Client) -> None:
-    waiting = lead.get(url(large))
-    assert (waiting.status_code, waiting.json()["state"]) == (202, "open")
-    assert "Waiting for a worker." in text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX))
-    row = BaselineTraining.objects.get()
-    train(row.pk)
-    assert not BaselineTraining.objects.exists()
-    assert not WorkerLease.objects.exists()
-    assert [one["key"] for one in document(lead, large)["criteria"]] == list(HUMAN)
+def criterion_page(compared: Compared, key: str, *, run: Run | None = None, query: str = "") -> str:
+    return reverse("alignment:criterion_report", args=[(run or compared.run).pk, key]) + query
 
 
-def test_while_it_is_computed_the_page_says_how_far_it_is(
-    large: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch
+def part_of_page(client: Client, page_url: str) -> str:
+    page = text_of(client.get(page_url))
+    return page[page.index('id="baselines"') : page.index('id="topics"')]
+
+
+def test_the_page_of_a_criterion_asks_for_its_baselines_and_then_shows_these_alone(
+    compared: Compared, lead: Client
 ) -> None:
-    seen: list[Any] = []
-
-    def beaten(labelled: Any, *, seed: int, beat: Any) -> dict[str, Any]:
-        beat()
-        beat()
-        seen.append(lead.get(url(large)).json())
-        seen.append(text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX)))
-        return out_of_fold(labelled, seed=seed, beat=lambda: None)
-
-    monkeypatch.setattr(selectors, "out_of_fold", beaten)
-    lead.get(url(large))
-    train(BaselineTraining.objects.get().pk)
-    assert (seen[0]["state"], seen[0]["done"], seen[0]["total"]) == ("working", 1, 3)
-    assert "Being computed: 1 of 3 criteria." in seen[1]
+    words_decide()
+    part = url(compared, "alignment:baselines", query="?criterion=polite&split=dev")
+    page = criterion_page(compared, "polite", query="?split=dev")
+    assert f'hx-get="{part.replace("&", "&amp;")}"' in part_of_page(lead, page)
+    for shown in (text_of(lead.get(part, headers=HTMX)), part_of_page(lead, page)):
+        assert "The judge is not shown to beat the bag of words on Polite." in shown
+        assert shown.count('<th scope="row">') == 1
+        assert "Wrong fact" not in shown and "Welcome" not in shown
 
 
-def test_it_is_asked_for_once_however_often_the_page_asks(large: Compared, lead: Client) -> None:
-    for _ in range(3):
-        lead.get(url(large))
-    row = BaselineTraining.objects.get()
-    lease = lease_begin(None)
-    BaselineTraining.objects.update(state="working", lease=lease)
-    training_work(row.pk)  # another worker is on it
+def test_a_criterion_is_called_as_the_report_calls_it(compared: Compared, lead: Client) -> None:
+    other = judged(compared, "perfect", perfect)
+    document(lead, compared, run=other)
+    polite = part_of_page(lead, criterion_page(compared, "polite", run=other))
+    assert "The judge beats both baselines on Polite." in polite and "call warn" not in polite
+    assert "Not compared with both: Welcome." in part_of_page(
+        lead, criterion_page(compared, "welcome", run=other)
+    )
+    constant = judged(compared, "always yes", lambda key, n: True)
+    document(lead, compared, run=constant)
+    assert "call warn" in part_of_page(lead, criterion_page(compared, "polite", run=constant))
+    against = part_of_page(lead, criterion_page(compared, "polite", query="?against=each-rater"))
+    assert "no one answer" in against
+
+
+def test_without_scripts_the_link_leads_back_to_the_criterion(compared: Compared, lead: Client) -> None:
+    response = lead.get(url(compared, "alignment:baselines", query="?criterion=polite&split=dev"))
+    assert response["Location"] == criterion_page(compared, "polite") + "?split=dev#baselines"
+
+
+def test_a_criterion_that_the_run_does_not_know_has_no_baselines(compared: Compared, lead: Client) -> None:
+    assert lead.get(url(compared, "alignment:baselines", query="?criterion=none")).status_code == 404
     assert not Report.objects.filter(kind=Report.Kind.BASELINES).exists()
 
 
-def test_an_unknown_rater_is_not_found_and_trains_nobody(large: Compared, lead: Client) -> None:
-    assert lead.get(url(large, query="?against=rater:nobody")).status_code == 404
-    assert not BaselineTraining.objects.exists()
-
-
-def test_what_a_dead_worker_held_is_waiting_again_and_what_a_living_one_holds_is_not(
-    large: Compared, lead: Client
-) -> None:
-    lead.get(url(large))
-    lease = lease_begin(None)
-    BaselineTraining.objects.update(state="working", lease=lease)
-    assert trainings_waiting() == []
-    WorkerLease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    BaselineTraining.objects.update(rung_at=None)
-    row = BaselineTraining.objects.get()
-    assert trainings_waiting() == [row.pk]
-    WorkerLease.objects.all().delete()  # the reaper may have been quicker
-    BaselineTraining.objects.update(state="working", lease=None)
-    assert trainings_waiting() == [row.pk]
-
-
-def test_a_ring_on_its_way_is_not_repeated_but_a_lost_one_is(large: Compared, lead: Client) -> None:
-    lead.get(url(large))
-    BaselineTraining.objects.update(rung_at=timezone.now())
-    assert trainings_waiting() == []
-    BaselineTraining.objects.update(rung_at=timezone.now() - timedelta(minutes=1))
-    assert len(trainings_waiting()) == 1
-
-
-def test_a_training_that_always_fails_ends_and_is_tried_again_an_hour_later(
-    large: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*args: Any, **more: Any) -> None:
-        raise RuntimeError("broken")
-
-    lead.get(url(large))
-    row = BaselineTraining.objects.get()
-    with monkeypatch.context() as patched:
-        patched.setattr(runner, "answers_document", broken)
-        for _ in range(MOST_TRIES):
-            with pytest.raises(RuntimeError):
-                training_work(row.pk)
-        training_work(row.pk)
-    row.refresh_from_db()
-    assert (row.state, trainings_waiting()) == ("failed", [])
-    assert lead.get(url(large)).status_code == 503
-    assert "could not be computed" in text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX))
-    BaselineTraining.objects.update(asked_at=timezone.now() - timedelta(hours=2))
-    assert lead.get(url(large)).status_code == 202
-
-
-def test_labels_that_change_meanwhile_leave_nothing_waiting(large: Compared, lead: Client) -> None:
-    lead.get(url(large))
-    Criterion.objects.filter(key="polite").update(labels_seq=1000)
-    train(BaselineTraining.objects.get().pk)
-    assert not BaselineTraining.objects.exists()
-    assert document(lead, large)["used"] == 40
-
-
-def test_a_worker_trains_on_the_part_that_was_asked_about(compared: Compared, author_user: User) -> None:
-    query = {"split": "dev", "topic": "delivery", "since": "2026-01-01", "against": "rater:anna"}
-    scope = requested_scope(compared.chat_set, compared.run, query, author_user)
-    assert scope is not None
-    assert scope_of(compared.run, json.loads(json.dumps(part_of(scope)))) == scope
+# ---------- what they are computed from ----------
 
 
 def test_the_answers_of_a_part_are_not_those_of_the_whole(compared: Compared) -> None:

@@ -131,6 +131,25 @@ def test_leads_see_each_rater_and_each_pair(compared: Compared, lead: Client) ->
         ]
 
 
+def test_of_many_raters_twelve_are_shown_and_the_page_says_how_many_are_not_and_where(
+    compared: Compared, lead: Client, author: Client
+) -> None:
+    given = list(Label.objects.filter(rater__name="anna", criterion=polite())[:9])
+    for n in range(197):
+        rater = Rater.objects.create(name=f"rater {n}")
+        for label in given[: 1 + n % 9]:
+            label.pk, label.rater = None, rater
+        Label.objects.bulk_create(given[: 1 + n % 9])
+    page = lead.get(page_url(compared))
+    assert [len(line) for _, line in page.context["pairs"]] == [12] * 12
+    told = words(lead, page_url(compared))
+    assert "Shown are the 12 raters with the most labels; 188 more count in the decision" in told
+    assert "The 12 raters with the most labels; 188 more are left out." in told
+    everybody = reverse("quality:set_overview", args=[compared.chat_set.pk])
+    assert f'<a href="{everybody}">Every rater of this set</a>' in text_of(page)
+    assert everybody not in text_of(author.get(page_url(compared)))
+
+
 def test_one_rater_alone_is_no_ceiling_and_the_page_says_so(compared: Compared, lead: Client) -> None:
     Label.objects.exclude(rater__name="anna").delete()
     assert "one rater only: no human ceiling" in words(lead, page_url(compared))

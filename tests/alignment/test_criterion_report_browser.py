@@ -11,6 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 from evaluation.models.runs import Verdict
 from labeling.models.chats import Chat, Topic
 from labeling.models.people import Rater
+from labeling.models.rubric import Criterion, CriterionVersion
 from tests.alignment.compared import Compared, cell, make_compared
 from tests.alignment.prompted import a_version, promote, run_of
 from tests.alignment.quality import polite
@@ -70,6 +71,7 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     lead.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
     for run in (compared.run.pk, newest.pk):
         lead.goto(page_url(live_server, run))
+        expect(lead.locator("#baselines table")).to_contain_text("Polite", timeout=30_000)
         found = Axe().run(lead).response["violations"]
         bad = [
             (rule["id"], rule["nodes"][0]["html"])
@@ -78,3 +80,30 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
         ]
         assert bad == []
         assert lead.evaluate("document.documentElement.scrollWidth") <= width
+
+
+WORD = "w" * 64  # as long as a key may be, in the widest letter
+# What its box cuts off sideways; a box that scrolls cuts nothing.
+CUT = """() => [...document.querySelectorAll("main *")]
+  .filter((one) => ["hidden", "clip"].includes(getComputedStyle(one).overflowX)
+    && one.scrollWidth > one.clientWidth + 1 && !one.closest(".vh, svg"))
+  .map((one) => one.outerHTML.slice(0, 120))"""
+
+
+def test_on_a_phone_the_longest_words_are_read_whole(
+    lead: Page, live_server: LiveServer, compared: Compared
+) -> None:
+    CriterionVersion.objects.filter(criterion=polite()).update(question="M" * 160, definition="W" * 300)
+    Criterion.objects.filter(key="polite").update(key=WORD)
+    Rater.objects.filter(name="ben").update(name="W" * 90)
+    lead.set_viewport_size({"width": 390, "height": 844})
+    args = [compared.run.pk, WORD]
+    report = reverse("alignment:report_run", args=args[:1])
+    criterion = reverse("alignment:criterion_report", args=args)
+    for path in (report, criterion, reverse("alignment:cell", args=[*args, "tp"])):
+        lead.goto(live_server.url + path)
+        expect(lead.locator("main")).to_contain_text(WORD.capitalize())
+        if path in (report, criterion):
+            expect(lead.locator("#baselines table")).to_be_visible(timeout=30_000)
+        assert lead.evaluate("document.documentElement.scrollWidth") <= 390, path
+        assert lead.evaluate(CUT) == [], path

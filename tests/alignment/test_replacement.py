@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alignment.core.replacement import FEW_RATERS, Replacement, replacement
+from alignment.core import replacement as module
+from alignment.core.replacement import FEW_RATERS, MANY_CHATS, Replacement, replacement
 
 Codes = NDArray[np.int64]
 
@@ -108,3 +109,37 @@ def test_without_one_class_the_balanced_gap_is_undefined_and_beats_nobody() -> N
     assert found.alt_test is True
     assert found.balanced is False
     assert [case.gap.reason for case in found.cases] == ["the others gave one answer only"] * 3
+
+
+def test_on_many_chats_the_interval_of_the_gap_is_what_the_bootstrap_converges_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.random(1200) < 0.9
+    people, judge = (
+        np.where(rng.random(shape) < right, truth[:, np.newaxis], ~truth[:, np.newaxis]).astype(np.int64)
+        for shape, right in (((1200, 4), 0.9), ((1200, 1), 0.85))
+    )
+
+    def gaps() -> NDArray[np.float64]:
+        cases = replacement(people, judge[:, 0], seed=1, resamples=40_000).cases
+        found = [case.gap for case in cases]
+        return np.array([(one.value, one.interval.low, one.interval.high) for one in found if one.interval])
+
+    limit = gaps()
+    monkeypatch.setattr(module, "MANY_CHATS", len(truth) + 1)
+    drawn = gaps()
+    assert (limit[:, 0] == drawn[:, 0]).all()
+    errors = (limit[:, 2] - limit[:, 1]) / (2 * 1.645)
+    # Half of what 2,000 resamples leave open: their quantile's own error is 0.05 of the gap's.
+    assert np.abs((limit - drawn)[:, 1:] / errors[:, np.newaxis]).max() < 0.025
+
+
+def test_a_rare_class_is_drawn_however_many_chats_there_are() -> None:
+    people = np.ones((2000, 3), dtype=np.int64)
+    people[: MANY_CHATS - 1] = 0
+    judge = np.ones(2000, dtype=np.int64)
+    judge[::2] = 0
+    interval = replacement(people, judge, seed=1).cases[0].gap.interval
+    assert interval is not None
+    assert interval != replacement(people, judge, seed=2).cases[0].gap.interval
