@@ -14,7 +14,7 @@ from alignment.selectors.report_pins import report_pins
 from alignment.selectors.scope import Scope
 
 SEED = 20_260_101
-BODY_VERSION = 7
+BODY_VERSION = 8
 POLICY = StatusPolicy()
 
 
