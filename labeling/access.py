@@ -2,11 +2,19 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 
 View = Callable[..., HttpResponseBase]
+Row = TypeVar("Row")
+
+
+def found_or_404(row: Row | None) -> Row:
+    """What a selector found for the user; without it there is nothing at this address."""
+    if row is None:
+        raise Http404
+    return row
 
 
 def permission_or_404(permission: str) -> Callable[[View], View]:

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import tomllib
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from django.core.exceptions import ImproperlyConfigured
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 VAR_DIR.mkdir(exist_ok=True)
+
+# Name and version of this software: what is stored or signed says by which one.
+_project = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]
+SOFTWARE = {"name": _project["name"], "version": _project["version"]}
 
 env = environ.Env()
 env.read_env(str(BASE_DIR / ".env"))
@@ -222,7 +227,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "LACE workbench",
     "DESCRIPTION": "Labels, verdicts and their alignment.",
-    "VERSION": "0.1.0",
+    "VERSION": SOFTWARE["version"],
     "SERVE_INCLUDE_SCHEMA": False,
     # NB: its own default lets everybody in, and DRF views are not under LoginRequiredMiddleware.
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],

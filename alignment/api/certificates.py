@@ -2,7 +2,6 @@
 
 from typing import Any, cast
 
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -14,7 +13,6 @@ from rest_framework.views import APIView
 from alignment.api.policies import Releases
 from alignment.api.regression_bodies import StrictInput
 from alignment.core.signatures import key_id
-from alignment.models.certificates import Certificate
 from alignment.selectors.certificate_page import SHOWN, certificate_found, certificate_json
 from alignment.selectors.certificates import (
     certificate_states,
@@ -34,6 +32,7 @@ from evaluation.api import SeesJudge
 from evaluation.core.hashing import canonical
 from evaluation.models.runs import Run
 from evaluation.selectors.runs import runs_open_to
+from labeling.access import found_or_404
 from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
 from labeling.core.problems import InputProblem
 from labeling.models.chats import Split
@@ -152,7 +151,8 @@ class CertificateDetail(APIView):
     )
     def get(self, request: Request, certificate_id: int) -> Response:
         """What was signed, and whether it holds now."""
-        return Response(CertificateOutput(certificate_json(_found(request, certificate_id))).data)
+        row = found_or_404(certificate_found(certificate_id, user=request.user))
+        return Response(CertificateOutput(certificate_json(row)).data)
 
 
 class CertificateRevoke(APIView):
@@ -167,7 +167,7 @@ class CertificateRevoke(APIView):
     )
     def post(self, request: Request, certificate_id: int) -> Response:
         """Revoke it, with a reason."""
-        row = _found(request, certificate_id)
+        row = found_or_404(certificate_found(certificate_id, user=request.user))
         given = RevokeInput(data=request.data)
         given.is_valid(raise_exception=True)
         try:
@@ -226,10 +226,3 @@ class CertificateKeys(APIView):
 
 def _run(request: Request, pk: int) -> Run:
     return get_object_or_404(runs_open_to(request.user), pk=pk)
-
-
-def _found(request: Request, pk: int) -> Certificate:
-    row = certificate_found(pk, user=request.user)
-    if row is None:
-        raise Http404
-    return row

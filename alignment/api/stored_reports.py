@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.core.report.lines import HEAD
-from alignment.models.reports import Report
 from alignment.selectors.stored_report import stored_found, stored_json, stored_lines
 from evaluation.api import SeesJudge
+from labeling.access import found_or_404
 from labeling.api.base import FORBIDDEN, NOT_FOUND
 from labeling.files import table_file
 
@@ -30,7 +30,8 @@ class StoredReport(APIView):
     )
     def get(self, request: Request, report_id: int) -> Response:
         """The same figures and words whatever has changed since; `pin` says what they were taken of."""
-        return Response(stored_json(_found(request, report_id), user=request.user))
+        row = found_or_404(stored_found(report_id, user=request.user))
+        return Response(stored_json(row, user=request.user))
 
 
 class StoredReportTable(APIView):
@@ -48,12 +49,5 @@ class StoredReportTable(APIView):
     )
     def get(self, request: Request, report_id: int) -> HttpResponse:
         """One row a criterion, then dimensions, tiers and the whole; no cell is a formula."""
-        row = _found(request, report_id)
+        row = found_or_404(stored_found(report_id, user=request.user))
         return table_file(stored_lines(row), HEAD, name=f"alignment-report-{row.pk}.csv")
-
-
-def _found(request: Request, pk: int) -> Report:
-    row = stored_found(pk, user=request.user)
-    if row is None:
-        raise Http404
-    return row

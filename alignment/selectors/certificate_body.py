@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, Max, Min
 from django.utils import timezone
 
@@ -41,6 +42,7 @@ def certificate_body(
     return {
         "format": FORMAT,
         "version": VERSION,
+        "software": settings.SOFTWARE,
         "judge": _judge(run.judge),
         "run": run.pk,
         "report": {

@@ -16,6 +16,7 @@ from alignment.selectors.certificates import (
     certificate_whole,
     certificates_shown,
 )
+from alignment.selectors.stored_report import stored_found
 from labeling.models.people import User
 
 SHOWN = 100
@@ -53,8 +54,11 @@ def certificate_found(pk: int, *, user: User | AnonymousUser) -> Certificate | N
     return rows[0] if rows else None
 
 
-def certificate_page(row: Certificate) -> dict[str, Any]:
-    """The template context of one certificate: what is stored, and whether it holds now."""
+def certificate_page(row: Certificate, *, user: User | AnonymousUser) -> dict[str, Any]:
+    """The template context of one certificate: what is stored, and whether it holds now.
+
+    `stored` is the report that it was made from, where the user may open it.
+    """
     body, state = row.body, certificate_state(row)
     return {
         "certificate": row,
@@ -64,6 +68,7 @@ def certificate_page(row: Certificate) -> dict[str, Any]:
         "criteria": [_criterion(entry) for entry in body["criteria"]],
         "headline": headline(body),
         "key": key_id(row.public_key),
+        "stored": stored_found(row.report_id, user=user),
         "report_url": _report_url(body),
     }
 

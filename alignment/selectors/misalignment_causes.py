@@ -18,18 +18,26 @@ NEXT = {
     _Cause.INJECTION: "look at the flagged chats",
     _Cause.OTHER: "read the notes",
 }
-WIDTH = 200
+NO_CAUSE = "none"
+WIDTH = 64  # of the longest bar, in pixels
+
+
+@dataclass(frozen=True, slots=True)
+class CauseBar:
+    """How many items of one criterion have one cause, and the width of their bar on the scale of all."""
+
+    cause: str
+    n: int
+    width: float
 
 
 @dataclass(frozen=True, slots=True)
 class CauseRow:
-    """One criterion: how many items of each cause, in the causes' order, and how many have none yet."""
+    """One criterion: how many items of each cause, in the causes' order, those without one last."""
 
     criterion: Criterion
-    counts: tuple[int, ...]
-    untriaged: int
+    bars: tuple[CauseBar, ...]
     leading: str
-    bars: tuple[tuple[str, float, float], ...]
 
     @property
     def advice(self) -> str:
@@ -39,17 +47,17 @@ class CauseRow:
     @property
     def most(self) -> int:
         """How many items have the cause that most of them have."""
-        return max(self.counts)
+        return max(bar.n for bar in self.bars if bar.cause != NO_CAUSE)
 
     @property
     def triaged(self) -> int:
         """How many have a cause."""
-        return sum(self.counts)
+        return sum(bar.n for bar in self.bars if bar.cause != NO_CAUSE)
 
     @property
     def total(self) -> int:
         """All items of the criterion."""
-        return sum(self.counts) + self.untriaged
+        return sum(bar.n for bar in self.bars)
 
 
 def cause_rows(found: Found) -> list[CauseRow]:
@@ -58,7 +66,7 @@ def cause_rows(found: Found) -> list[CauseRow]:
     for criterion, cause, n in found.tally:
         of_it = counts.setdefault(criterion, {})
         of_it[cause] = of_it.get(cause, 0) + n
-    most = max((sum(one.values()) for one in counts.values()), default=1)
+    most = max((n for one in counts.values() for n in one.values()), default=1)
     made = [_row(one, counts[one.pk], most) for one in found.criteria]
     return sorted(made, key=lambda row: (-row.total, row.criterion.name))
 
@@ -70,13 +78,7 @@ def to_refine(rows: Sequence[CauseRow]) -> list[tuple[str, list[CauseRow]]]:
 
 
 def _row(criterion: Criterion, counts: dict[str, int], most: int) -> CauseRow:
-    given = tuple(counts.get(cause, 0) for cause in _Cause.values)
+    kinds = [*((cause.value, counts.get(cause, 0)) for cause in _Cause), (NO_CAUSE, counts.get("", 0))]
+    bars = tuple(CauseBar(cause, n, round(WIDTH * n / most, 2)) for cause, n in kinds)
     top = max(_Cause, key=lambda cause: counts.get(cause, 0))
-    leading = top.value if counts.get(top, 0) >= ENOUGH else ""
-    bars, at = [], 0.0
-    for cause, n in [*zip(_Cause.values, given, strict=True), ("none", counts.get("", 0))]:
-        width = WIDTH * n / most
-        if n:
-            bars.append((cause, round(at, 2), round(width, 2)))
-        at += width
-    return CauseRow(criterion, given, counts.get("", 0), leading, tuple(bars))
+    return CauseRow(criterion, bars, top.value if counts.get(top, 0) >= ENOUGH else "")

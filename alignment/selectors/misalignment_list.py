@@ -14,11 +14,11 @@ from alignment.selectors.misalignments import counted_runs
 from alignment.selectors.partings import judge_said
 from alignment.selectors.scope import Scope, own_chats
 from evaluation.models.runs import Run, Verdict
-from labeling.models.chats import Chat, ChatSet
+from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown, labels_too, sees_every_chat, to_label
+from labeling.selectors.blind import chats_hidden, chats_shown, labels_too, sees_every_chat, to_label
 
 STATES = {"": "Not closed", "open": "Open", "triaged": "Triaged", "closed": "Closed", "all": "All"}
 UNTRIAGED = "none"
@@ -128,10 +128,9 @@ def closed_runs(*, user: User | AnonymousUser) -> list[int]:
 def misalignments_listed(*, user: User | AnonymousUser, without: Sequence[int]) -> QuerySet[Misalignment]:
     """Those that the user may read in lists and counts: none that the runs `without` have seen or settled."""
     rows = Misalignment.objects.all()
-    if not sees_every_chat(user=user):
-        # NB: what is hidden is left out: over IN the database would look up the items of each chat shown.
-        hidden = Chat.objects.exclude(pk__in=chats_shown(user=user).values("pk"))
-        rows = rows.exclude(chat__in=hidden.values("pk"))
+    # NB: what is hidden is left out: over IN the database would look up the items of each chat shown.
+    for hidden in chats_hidden(user=user):
+        rows = rows.exclude(chat__in=hidden)
     if without:
         seen = Sighting.objects.filter(run__in=without).values("misalignment")
         rows = rows.exclude(newest_run__in=without).exclude(pk__in=seen)

@@ -27,6 +27,7 @@ def report_pins(scope: Scope, data: ReportData, *, form: int) -> dict[str, Any]:
     topic = Topic.objects.filter(key=scope.topic).first() if scope.topic else None
     return {
         "form": form,
+        "software": settings.SOFTWARE,
         "chats": chats_hash(data.chat_ids),
         "answers": answers_hash(data, key=settings.SECRET_KEY.encode()),
         "without_holdout": sorted(scope.without_holdout),

@@ -3,23 +3,18 @@
 from typing import cast
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from alignment.forms.certificates import IssueForm, RevokeForm
 from alignment.models.certificates import Certificate
-from alignment.selectors.certificate_page import (
-    certificate_found,
-    certificate_page,
-)
-from alignment.selectors.certificate_page import (
-    certificate_list as listed,
-)
+from alignment.selectors.certificate_page import certificate_found, certificate_page
+from alignment.selectors.certificate_page import certificate_list as listed
 from alignment.services.certificates import certificate_issue, certificate_revoke
 from evaluation.selectors.runs import runs_open_to
-from labeling.access import permission_or_404
+from labeling.access import found_or_404, permission_or_404
 from labeling.core.problems import InputProblem
 from labeling.models.people import User
 
@@ -35,7 +30,8 @@ def certificate_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def certificate_detail(request: HttpRequest, certificate_id: int) -> HttpResponse:
     """One certificate, to read and to print."""
-    return _page(request, _found(request, certificate_id), RevokeForm())
+    row = found_or_404(certificate_found(certificate_id, user=request.user))
+    return _page(request, row, RevokeForm())
 
 
 @permission_or_404("labeling.release_prompts")
@@ -62,7 +58,8 @@ def certificate_new(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_POST
 def certificate_revoked(request: HttpRequest, certificate_id: int) -> HttpResponse:
     """Revoke it, with a reason."""
-    row, form = _found(request, certificate_id), RevokeForm(request.POST)
+    row = found_or_404(certificate_found(certificate_id, user=request.user))
+    form = RevokeForm(request.POST)
     if form.is_valid():
         try:
             certificate_revoke(
@@ -76,15 +73,9 @@ def certificate_revoked(request: HttpRequest, certificate_id: int) -> HttpRespon
     return _page(request, row, form)
 
 
-def _found(request: HttpRequest, pk: int) -> Certificate:
-    row = certificate_found(pk, user=request.user)
-    if row is None:
-        raise Http404
-    return row
-
-
 def _page(request: HttpRequest, row: Certificate, form: RevokeForm) -> HttpResponse:
-    return render(request, "alignment/certificate_detail.html", certificate_page(row) | {"form": form})
+    context = certificate_page(row, user=request.user) | {"form": form}
+    return render(request, "alignment/certificate_detail.html", context)
 
 
 def _refused(request: HttpRequest, run_id: int, words: str, split: str = "") -> HttpResponse:

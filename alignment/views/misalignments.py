@@ -22,7 +22,7 @@ from alignment.selectors.misalignment_list import (
     misalignments_listed,
     misalignments_shown,
 )
-from alignment.selectors.misalignments import runs_waiting
+from alignment.selectors.misalignments import counted_runs, runs_waiting
 from labeling.access import permission_or_404
 from labeling.models.people import User
 
@@ -51,6 +51,7 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
         "states": STATES.items(),
         "causes_offered": Misalignment.Cause.choices,
         "waiting": runs_waiting().count(),
+        "runs": bool(causes) or counted_runs().exists(),
         "closed_runs": len(closed),
         "cause_rows": causes,
         "to_refine": to_refine(causes),

@@ -1,13 +1,12 @@
 """Stored reports: the page to link to and to print, and the table file."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from alignment.core.report.lines import HEAD
-from alignment.models.reports import Report
 from alignment.selectors.stored_report import stored_found, stored_lines, stored_page
-from labeling.access import permission_or_404
+from labeling.access import found_or_404, permission_or_404
 from labeling.files import table_file
 
 
@@ -15,19 +14,13 @@ from labeling.files import table_file
 @require_safe
 def report_stored(request: HttpRequest, report_id: int) -> HttpResponse:
     """A report with the figures and words it was stored with."""
-    return render(request, "alignment/report_stored.html", stored_page(_found(request, report_id)))
+    row = found_or_404(stored_found(report_id, user=request.user))
+    return render(request, "alignment/report_stored.html", stored_page(row))
 
 
 @permission_or_404("labeling.see_judge")
 @require_safe
 def report_table(request: HttpRequest, report_id: int) -> HttpResponse:
     """The same for spreadsheets."""
-    row = _found(request, report_id)
+    row = found_or_404(stored_found(report_id, user=request.user))
     return table_file(stored_lines(row), HEAD, name=f"alignment-report-{row.pk}.csv")
-
-
-def _found(request: HttpRequest, pk: int) -> Report:
-    row = stored_found(pk, user=request.user)
-    if row is None:
-        raise Http404
-    return row

@@ -6,14 +6,17 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from alignment.models.certificates import Certificate
 from alignment.selectors.certificates import certificate_state
 from evaluation.models.runs import Run
+from labeling.models.labels import Consensus
 from labeling.models.people import User
 from tests.alignment.certifying import stored_certificate
 from tests.alignment.compared import Compared, text_of
+from tests.factories import make_set
 
 pytestmark = pytest.mark.django_db
 
@@ -85,3 +88,42 @@ def test_the_list_takes_the_same_queries_however_many(
     for split in ("", "train", "holdout"):
         stored_certificate(compared.run, by=lead_user, split=split)
     assert [queries(client) for client in (lead, author)] == first
+
+
+def links(row: Certificate) -> tuple[str, str]:
+    """The report that it was made from, and the run's as it is now."""
+    run = reverse("alignment:report_run", args=[row.report.run_id])
+    return reverse("alignment:report_stored", args=[row.report_id]), run
+
+
+def test_it_leads_to_the_report_that_it_was_made_from(
+    certificate: Certificate, lead: Client, author: Client
+) -> None:
+    was, now = links(certificate)
+    for client in (lead, author):
+        shown = text_of(client.get(f"/certificates/{certificate.pk}/"))
+        assert (f'href="{was}"' in shown, f'href="{now}"' in shown) == (True, False)
+        assert client.get(was).status_code == 200
+
+
+def test_who_may_not_open_that_report_is_led_to_the_runs(
+    compared: Compared, lead_user: User, lead: Client, author: Client
+) -> None:
+    """A held-out chat of dev that nobody answered is no figure of the certificate; the report covers it."""
+    make_set(compared.rubric, compared.chat(1), name="gold", split="holdout")
+    Consensus.objects.filter(chat=compared.chat(1)).delete()
+    row = stored_certificate(compared.run, by=lead_user)
+    was, now = links(row)
+    for client, code, shown, other in ((lead, 200, was, now), (author, 404, now, was)):
+        assert client.get(was).status_code == code
+        page = text_of(client.get(f"/certificates/{row.pk}/"))
+        assert (f'href="{shown}"' in page, f'href="{other}"' in page) == (True, False)
+
+
+def test_a_report_stored_before_it_was_pinned_has_no_page_and_gives_way_to_the_runs(
+    certificate: Certificate, lead: Client
+) -> None:
+    report = certificate.report
+    report.body.pop("pinned")
+    report.save()
+    assert f'href="{links(certificate)[1]}"' in text_of(lead.get(f"/certificates/{certificate.pk}/"))

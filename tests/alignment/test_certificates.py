@@ -3,12 +3,16 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
+from alignment.core.signatures import public_text, signed
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
+from alignment.services.certificate_keys import signing_key
 from alignment.services.certificates import CertificateRefused, certificate_issue, certificate_revoke
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
@@ -71,6 +75,24 @@ def test_nothing_that_is_signed_is_a_fraction(certificate: Certificate) -> None:
             yield from fractions(one)
 
     assert list(fractions(certificate.body)) == []
+
+
+def test_it_says_which_software_signed_it(certificate: Certificate, lead: Client, settings: Settings) -> None:
+    assert certificate.body["software"] == settings.SOFTWARE == {"name": "lace-workbench", "version": ANY}
+    said = "{name} {version}".format(**settings.SOFTWARE)
+    assert said in text_of(lead.get(f"/certificates/{certificate.pk}/"))
+
+
+def test_one_signed_before_the_software_was_named_verifies_and_opens(
+    certificate: Certificate, lead: Client
+) -> None:
+    body = {name: value for name, value in certificate.body.items() if name != "software"}
+    key = signing_key()
+    Certificate.objects.update(body=body, signature=signed(body, key), public_key=public_text(key))
+    url = f"/api/certificates/{certificate.pk}/"
+    found = lead.post("/api/certificates/verify/", lead.get(url).json(), content_type="application/json")
+    assert found.json()["answer"] == "genuine"
+    assert "Software" not in text_of(lead.get(f"/certificates/{certificate.pk}/"))
 
 
 def test_the_same_link_shows_the_same_numbers_after_new_labels(

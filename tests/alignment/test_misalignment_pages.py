@@ -7,10 +7,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from alignment.core.similar import groups_of
-from alignment.models.misalignments import Misalignment, MisalignmentCount, TriageChange
+from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting, TriageChange
 from alignment.runner.misalignments import misalignments_refresh
 from evaluation.models.judges import Judge
-from evaluation.models.runs import Verdict
+from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, Role, User
@@ -196,10 +196,10 @@ def test_causes_by_criterion_say_what_to_refine(compared: Compared, lead: Client
     Misalignment.objects.filter(criterion__key="polite").update(cause="criterion", state="triaged")
     rows = {row.criterion.key: row for row in lead.get(LIST).context["cause_rows"]}
     assert rows["polite"].advice == "refine the guideline, or split the criterion"
-    assert rows["polite"].counts[2] == rows["polite"].total == 8
+    assert rows["polite"].bars[2].n == rows["polite"].total == 8
     page = text_of(lead.get(LIST))
     assert "Refine the guideline, or split the criterion" in page and "8 of 8 with a cause" in page
-    assert rows["welcome"].advice == "" and rows["welcome"].untriaged == rows["welcome"].total
+    assert rows["welcome"].advice == "" and rows["welcome"].bars[-1].n == rows["welcome"].total
 
 
 @pytest.mark.parametrize("address", [LIST, API])
@@ -390,3 +390,15 @@ def test_an_owner_who_left_can_be_given_back(compared: Compared, lead: Client) -
     triage(lead, item, owner="")
     User.objects.filter(pk=otto.pk).update(is_active=False)
     assert undo(lead).json()["owner"] == "otto"
+
+
+def test_a_page_without_items_says_why_and_where_to_go(lead: Client, compared: Compared) -> None:
+    misalignments_refresh(compared.run)
+    assert "Nothing fits this filter" in text_of(lead.get(LIST, {"cause": "other"}))
+    Misalignment.objects.update(state="closed")
+    assert "Every misalignment is closed" in text_of(lead.get(LIST))
+    Sighting.objects.all().delete()
+    Misalignment.objects.all().delete()
+    assert "No misalignments" in text_of(lead.get(LIST))
+    Run.objects.update(state="cancelled")
+    assert "No finished run yet" in text_of(lead.get(LIST))

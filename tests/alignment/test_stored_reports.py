@@ -8,6 +8,7 @@ from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import Settings
 
 from alignment.models.reports import Report
 from evaluation.models.judges import Judge, JudgePrompt
@@ -86,6 +87,20 @@ def test_it_names_texts_prompts_judge_models_and_settings(compared: Compared, le
 
 def test_of_an_imported_judge_it_says_that_prompts_are_not_known(compared: Compared, lead: Client) -> None:
     assert "Not known here: the verdicts were imported" in text_of(lead.get(page_of(stored(lead, compared))))
+
+
+def test_it_names_the_software_and_opens_where_an_older_one_does_not(
+    compared: Compared, lead: Client, settings: Settings
+) -> None:
+    number, said = stored(lead, compared), "{name} {version}".format(**settings.SOFTWARE)
+    assert document(lead, number)["pinned"]["software"] == settings.SOFTWARE
+    assert said in text_of(lead.get(page_of(number)))
+    row = Report.objects.get(pk=number)
+    row.body["pinned"].pop("software")
+    row.body["pinned"]["form"] = 7
+    row.save()
+    assert status(lead, number) == 200
+    assert said not in text_of(lead.get(page_of(number)))
 
 
 def test_every_question_that_judge_or_labels_answer_is_named_once(compared: Compared, lead: Client) -> None:
