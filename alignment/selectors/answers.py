@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import Case, Count, IntegerField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, Count, Exists, IntegerField, OuterRef, QuerySet, Subquery, Value, When
 from numpy.typing import NDArray
 
 from alignment.core.agreement import Confusion
@@ -90,11 +90,17 @@ def columns_of(rows: QuerySet[Any], **columns: Any) -> NDArray[Any]:
         return np.fromiter(found, dtype=names)
 
 
-def report_data(scope: Scope) -> ReportData:
-    """Load everything a report is computed from; the number of queries does not depend on chats or labels."""
+def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportData:
+    """Load everything a report is computed from; the number of queries does not depend on chats or labels.
+
+    `verdicts` of the scope's run, where the caller has read them.
+    """
     chats = covered_chats(scope)
     human, counts = _human(scope, chats)
-    judge = run_codes(scope.run, scope, chats) if scope.run is not None else None
+    judge = None
+    if scope.run is not None:
+        read = verdict_rows(scope.run, scope) if verdicts is None else verdicts
+        judge = _judge_codes(scope, chats, read)
     passes, given = _passes_when(scope.criteria), _given(scope)
     tables = _rater_tables(scope) if scope.each_rater and judge is not None else {}
     questions = _questions(scope, given)
@@ -176,10 +182,20 @@ def _one_rater(scope: Scope, chats: Chats) -> dict[int, Codes]:
 
 def run_codes(run: Run | None, scope: Scope, chats: Chats) -> dict[int, Codes]:
     """JudgeCode of a run by chat, by criterion id, on the scope's chats and criteria; one query."""
-    judge = coded("state", JUDGE_STATES, coded("value", JUDGE_VALUES))
-    verdicts = Verdict.objects.filter(run=run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
-    rows = columns_of(verdicts, chat="chat_id", criterion="criterion_id", code=judge)
+    return _judge_codes(scope, chats, verdict_rows(run, scope))
+
+
+def _judge_codes(scope: Scope, chats: Chats, rows: NDArray[Any]) -> dict[int, Codes]:
     return _placed(scope, chats, rows, rows["code"].astype(np.int8), rest=JudgeCode.NONE)
+
+
+def verdict_rows(run: Run | None, scope: Scope, **more: Any) -> NDArray[Any]:
+    """`chat`, `criterion`, JudgeCode as `code`, and whatever more of a run's verdicts here; one query."""
+    verdicts = Verdict.objects.filter(run=run, criterion__in=scope.criteria)
+    if run != scope.run or not scope.is_whole_run:  # asked for a million verdicts, this takes its time
+        verdicts = verdicts.filter(chat__in=scope.chat_ids)
+    judge = coded("state", JUDGE_STATES, coded("value", JUDGE_VALUES))
+    return columns_of(verdicts, chat="chat_id", criterion="criterion_id", code=judge, **more)
 
 
 def labels_of(scope: Scope) -> QuerySet[Label]:
@@ -207,8 +223,9 @@ def _given(scope: Scope) -> list[Given]:
 
 
 def rater_ids(scope: Scope) -> list[int]:
-    """Those who gave a label here; one query."""
-    return sorted(labels_of(scope).values_list("rater_id", flat=True).order_by().distinct())
+    """Those who gave a label here, each looked up until the first is found; one query."""
+    theirs = Exists(labels_of(scope).filter(rater=OuterRef("pk")))
+    return list(Rater.objects.filter(theirs).order_by("pk").values_list("pk", flat=True))
 
 
 def _questions(scope: Scope, given: Iterable[Given]) -> dict[int, Questions]:

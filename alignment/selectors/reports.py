@@ -8,7 +8,7 @@ from alignment.core.report import build_report
 from alignment.core.status import StatusPolicy
 from alignment.models.reports import Report
 from alignment.selectors.answers import report_data
-from alignment.selectors.engine import engine_section
+from alignment.selectors.engine import engine_rows, engine_section
 from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.report_pins import report_pins
 from alignment.selectors.scope import Scope
@@ -52,8 +52,9 @@ def _body(scope: Scope) -> dict[str, Any]:
             "model": judge.model,
         },
     }
-    data = report_data(scope)
+    verdicts = engine_rows(scope)
+    data = report_data(scope, verdicts)
     report = build_report(data, policy=POLICY, seed=SEED)
     head |= {"chats": report.pop("chats"), "generated_at": timezone.now().isoformat()}
     pinned = report_pins(scope, data, form=BODY_VERSION)
-    return head | report | {"engine": engine_section(scope, data), "pinned": pinned}
+    return head | report | {"engine": engine_section(scope, data, verdicts), "pinned": pinned}

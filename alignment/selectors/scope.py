@@ -57,6 +57,11 @@ class Scope:
         return ended and not self.is_part and not self.without_holdout
 
     @property
+    def is_whole_run(self) -> bool:
+        """Whether all chats of the run are covered."""
+        return self.run is not None and not (self.split or self.is_part or self.without_holdout)
+
+    @property
     def rater(self) -> str:
         """The one rater who is the ground truth, by name; '' when it is not one rater."""
         return self.against.removeprefix("rater:") if self.against.startswith("rater:") else ""

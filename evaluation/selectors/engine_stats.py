@@ -132,7 +132,7 @@ class _Rows:
 
 
 def run_engine_stats(run: Run, *, chats: QuerySet[Any, Any] | None = None) -> EngineStats:
-    """Count a run's verdicts, or those on `chats` (a subquery of ids), in three queries."""
+    """Count a run's verdicts, or those on `chats` (a subquery of ids), in at most three queries."""
     verdicts = Verdict.objects.filter(run=run)
     if chats is not None:
         verdicts = verdicts.filter(chat__in=chats)
@@ -151,18 +151,20 @@ def run_engine_stats(run: Run, *, chats: QuerySet[Any, Any] | None = None) -> En
         quotes=Share(_sum(rows, "verified"), _sum(rows, "quoted")),
         audited=audited.flagged("audit_contradicts") if audited.rows else None,
         contradictory=rows.where(contradicts=True),
-        suspect_chats=_suspect_chats(verdicts),
+        suspect_chats=_suspect_chats(verdicts, rows),
         suspect_flags={flag: rows.flagged(flag) for flag in CHAT_FLAGS},
         noted=rows.flagged("addresses_evaluation"),
         leaked=rows.flagged("canary_leaked"),
     )
 
 
-def _suspect_chats(verdicts: QuerySet[Verdict]) -> Share:
+def _suspect_chats(verdicts: QuerySet[Verdict], rows: _Rows) -> Share:
+    n = verdicts.values("chat").distinct().count()
+    if not any(rows.flagged(flag).hits for flag in CHAT_FLAGS):
+        return Share(0, n)
     # Flags are looked up as text: SQLite cannot search in JSON lists.
     flagged = verdicts.annotate(flags_text=Cast("flags", TextField())).filter(flags_text__contains=SUSPECT)
-    hits, n = (rows.values("chat").distinct().count() for rows in (flagged, verdicts))
-    return Share(hits, n)
+    return Share(flagged.values("chat").distinct().count(), n)
 
 
 def _sum(rows: _Rows, name: str) -> int:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from alignment.core.report.engine_side import Counted, engine_against_people
 from alignment.selectors.answers import report_data
-from alignment.selectors.engine import engine_section
+from alignment.selectors.engine import engine_rows, engine_section
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import Judge
@@ -95,7 +95,8 @@ def reflected(compared: Compared) -> Compared:
 
 
 def section_of(scope: Scope) -> dict[str, Any] | None:
-    return engine_section(scope, report_data(scope))
+    verdicts = engine_rows(scope)
+    return engine_section(scope, report_data(scope, verdicts), verdicts)
 
 
 def test_changes_are_compared_with_the_consensus(reflected: Compared) -> None:
@@ -163,7 +164,8 @@ def test_the_page_shows_what_there_is(reflected: Compared, lead: Client) -> None
 
 def test_no_more_queries_for_more_verdicts(reflected: Compared) -> None:
     scope = Scope(reflected.chat_set, reflected.run)
-    data = report_data(scope)
+    verdicts = engine_rows(scope)
+    data = report_data(scope, verdicts)
     with CaptureQueriesContext(connection) as few:
-        engine_section(scope, data)
-    assert len(few) <= 6
+        engine_section(scope, data, verdicts)
+    assert len(few) <= 5

@@ -135,14 +135,14 @@ def test_audited_verdicts_are_told_from_contradicted_ones(settings: Settings) ->
     assert run_engine_stats(the_run()).audited == Share(1, 2)
 
 
-def test_three_queries_count_any_run(settings: Settings) -> None:
+def test_two_queries_count_any_run_without_suspect_chats(settings: Settings) -> None:
     workspace("polite", "clear", chats=6)
     evaluated(settings, always(True), "auto")
     with CaptureQueriesContext(
         connection,
     ) as queries:
         run_engine_stats(the_run())
-    assert len(queries) == 4  # one of them finds the run
+    assert len(queries) == 3  # one of them finds the run
 
 
 def test_share_of_nothing_is_undefined() -> None:
