@@ -10,7 +10,7 @@ from alignment.core.report.data import (
     JudgeCode,
     ReportData,
 )
-from alignment.core.report.disagreements import Pair, disagreeing, disagreement
+from alignment.core.report.disagreements import Pair, disagreeing
 
 __all__ = [
     "CONSENSUS",
@@ -23,5 +23,4 @@ __all__ = [
     "ReportData",
     "build_report",
     "disagreeing",
-    "disagreement",
 ]
