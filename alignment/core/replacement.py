@@ -135,16 +135,11 @@ def replacement(
     >>> found.alt_test, found.balanced
     (False, False)
     """
-    present = labels >= 0
-    comparable = (judge >= 0)[:, np.newaxis] & present & (present.sum(axis=1, keepdims=True) > 1)
-    chats = comparable.sum(axis=0)
-    raters = np.flatnonzero(chats >= MINIMUM_CHATS)
-    if raters.size < MINIMUM_RATERS:
+    sides = _every_side(labels, judge)
+    if len(sides) < MINIMUM_RATERS:
         return Replacement((), FEW_RATERS)
-    votes = np.column_stack([(labels == 1).sum(axis=1), (labels == 0).sum(axis=1)])
-    sides = [_sides(votes[of], judge[of], labels[of, j], int(j)) for j in raters for of in [comparable[:, j]]]
     p_values = [_p_value(side, epsilon) for side in sides]
-    adjusted = benjamini_yekutieli(p_values)
+    tests = zip(sides, p_values, benjamini_yekutieli(p_values), strict=True)
     return Replacement(
         tuple(
             RaterCase(
@@ -155,7 +150,7 @@ def replacement(
                 wins=corrected <= FALSE_DISCOVERIES,
                 gap=_gap(side.rows, seed=seed + side.rater, resamples=resamples),
             )
-            for side, p_value, corrected in zip(sides, p_values, adjusted, strict=True)
+            for side, p_value, corrected in tests
         )
     )
 
@@ -177,6 +172,15 @@ class _Sides:
     @property
     def advantage(self) -> float:
         return float(np.mean(self.judge_closer >= 0))
+
+
+def _every_side(labels: NDArray[np.integer], judge: NDArray[np.integer]) -> list[_Sides]:
+    """Of each rater with enough chats that the judge and others answered too."""
+    present = labels >= 0
+    comparable = (judge >= 0)[:, np.newaxis] & present & (present.sum(axis=1, keepdims=True) > 1)
+    raters = np.flatnonzero(comparable.sum(axis=0) >= MINIMUM_CHATS)
+    votes = np.column_stack([(labels == 1).sum(axis=1), (labels == 0).sum(axis=1)])
+    return [_sides(votes[of], judge[of], labels[of, j], int(j)) for j in raters for of in [comparable[:, j]]]
 
 
 def _sides(

@@ -7,10 +7,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from alignment.core.similar import groups_of
-from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting, TriageChange
+from alignment.models.misalignments import Misalignment, MisalignmentCount, TriageChange
 from alignment.runner.misalignments import misalignments_refresh
 from evaluation.models.judges import Judge
-from evaluation.models.runs import Run, Verdict
+from evaluation.models.runs import Verdict
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, Role, User
@@ -48,11 +48,8 @@ def test_opening_the_page_looks_a_small_run_through(compared: Compared, lead: Cl
 def test_an_item_is_shown_beside_its_chat_with_labels_and_rationale(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
     page = text_of(lead.get(reverse("alignment:misalignment_detail", args=[item_on(5).pk])))
-    assert (
-        "Order 5 is on its way." in page
-        and "anna on polite" in page
-        and "The judge on polite of chat 5" in page
-    )
+    for words in ("Order 5 is on its way.", "anna on polite", "The judge on polite of chat 5"):
+        assert words in page
 
 
 def test_an_author_meets_no_item_of_a_held_out_chat(compared: Compared, author: Client, lead: Client) -> None:
@@ -390,15 +387,3 @@ def test_an_owner_who_left_can_be_given_back(compared: Compared, lead: Client) -
     triage(lead, item, owner="")
     User.objects.filter(pk=otto.pk).update(is_active=False)
     assert undo(lead).json()["owner"] == "otto"
-
-
-def test_a_page_without_items_says_why_and_where_to_go(lead: Client, compared: Compared) -> None:
-    misalignments_refresh(compared.run)
-    assert "Nothing fits this filter" in text_of(lead.get(LIST, {"cause": "other"}))
-    Misalignment.objects.update(state="closed")
-    assert "Every misalignment is closed" in text_of(lead.get(LIST))
-    Sighting.objects.all().delete()
-    Misalignment.objects.all().delete()
-    assert "No misalignments" in text_of(lead.get(LIST))
-    Run.objects.update(state="cancelled")
-    assert "No finished run yet" in text_of(lead.get(LIST))

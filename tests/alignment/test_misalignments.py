@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
@@ -16,7 +17,7 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
-from tests.alignment.compared import HUMAN, JUDGE, Compared, add_chats, make_compared
+from tests.alignment.compared import HUMAN, JUDGE, Compared, add_chats, make_compared, text_of
 from tests.alignment.prompted import a_version, run_of
 from tests.alignment.quality import polite
 
@@ -241,3 +242,15 @@ def test_a_run_that_goes_on_is_not_counted(compared: Compared) -> None:
     Run.objects.update(state="running")
     misalignments()
     assert not Misalignment.objects.exists()
+
+
+def test_a_page_without_items_says_why_and_where_to_go(lead: Client, compared: Compared) -> None:
+    misalignments_refresh(compared.run)
+    assert "Nothing fits this" in text_of(lead.get("/misalignments/", {"cause": "other"}))
+    Misalignment.objects.update(state="closed")
+    assert "Every misalignment is closed" in text_of(lead.get("/misalignments/"))
+    Sighting.objects.all().delete()
+    Misalignment.objects.all().delete()
+    assert "No misalignments" in text_of(lead.get("/misalignments/"))
+    Run.objects.update(state="cancelled")
+    assert "No finished run yet" in text_of(lead.get("/misalignments/"))
