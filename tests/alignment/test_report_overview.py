@@ -314,6 +314,22 @@ def test_next_steps_lead_where_the_reader_may_go(compared: Compared, lead: Clien
     assert [step.url for step in authors] == ["", ""]
 
 
+def test_labelling_as_many_more_as_the_next_step_says_lifts_the_reason(
+    compared: Compared, lead: Client
+) -> None:
+    def first(to: int) -> tuple[str, str]:
+        add_chats(compared, to=to)
+        Run.objects.update(finished_at=timezone.now())
+        row = row_of(lead, compared, "polite")
+        return row["status"], row["next_steps"][0].words
+
+    more = "label {} more chats: {} that people would call True and {} that people would call False"
+    assert first(40) == ("not_enough_labels", more.format(20, 10, 10))
+    assert first(58) == ("not_enough_labels", more.format(2, 1, 1))
+    assert first(59) == ("not_enough_labels", "label 1 more chat that people would call False")
+    assert first(60)[0] != "not_enough_labels"
+
+
 def test_a_criterion_that_is_not_aligned_leads_to_its_triage(compared: Compared, lead: Client) -> None:
     add_chats(compared, to=140)
     Run.objects.update(finished_at=timezone.now())
