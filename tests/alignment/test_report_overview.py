@@ -227,7 +227,7 @@ def test_all_eight_filters_stand_after_the_way_into_a_page_and_back(
     report = lead.get(opened(lead, set=compared.chat_set.pk, run=run.pk, **asked))
     stand = asked | {"set": str(compared.chat_set.pk), "run": str(run.pk)}
     assert chosen(report) == stand
-    cell, back = reverse("alignment:cell", args=[run.pk, "polite", "fn"]), report_of(run)
+    cell = reverse("alignment:cell", args=[run.pk, "polite", "fn"])
     paths = {
         "cell": [cell],
         "criterion report": [reverse("alignment:criterion_report", args=[run.pk, "polite"])],
@@ -238,16 +238,15 @@ def test_all_eight_filters_stand_after_the_way_into_a_page_and_back(
     for path in paths[to]:
         page = followed(lead, page, path)
         assert page.status_code == 200
-    assert chosen(followed(lead, page, back)) == stand
+    assert chosen(followed(lead, page, report_of(run))) == stand
 
 
 def test_the_filters_of_a_criterions_page_keep_what_the_runs_were_narrowed_to(
     compared: Compared, lead: Client
 ) -> None:
-    page = lead.get(urls(compared)["criterion report"] + "?engine=outside&version=unknown")
-    shown = text_of(page)
-    assert '<input type="hidden" name="engine" value="outside">' in shown
-    assert '<input type="hidden" name="version" value="unknown">' in shown
+    shown = text_of(lead.get(urls(compared)["criterion report"] + "?engine=outside&version=unknown"))
+    for name, value in (("engine", "outside"), ("version", "unknown")):
+        assert f'<input type="hidden" name="{name}" value="{value}">' in shown
 
 
 def test_from_a_sets_report_to_any_run_to_any_set_and_back(
