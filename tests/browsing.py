@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ConsoleMessage, Page, expect
 
 from labeling.models.people import Role
@@ -35,3 +36,8 @@ def lead_signed_in(page: Page, url: str) -> Iterator[Page]:
     expect(page.get_by_role("heading", level=1)).to_have_text("Reports")
     yield page
     assert problems == []
+
+
+def faults(page: Page) -> list[str]:
+    """What axe finds wrong with the page, whatever its impact."""
+    return [one["id"] for one in Axe().run(page).response["violations"]]

@@ -20,6 +20,7 @@ from alignment.selectors.report_page import (
     scope_filters,
     scope_query,
 )
+from alignment.selectors.run_choice import carried
 from alignment.selectors.scope import Scope
 from labeling.models.people import User
 
@@ -72,7 +73,7 @@ def criterion_report_page(
         "ground_truth": scope.ground_truth,
         "notices": [*notices(scope), *question_notices([criterion])],
         "is_demo": is_demo(scope),
-        "filters": scope_filters(scope),
+        "filters": [*scope_filters(scope), *carried(scope.choice)],
         "report_url": reverse("alignment:report_run", args=args[:1]) + query,
         "plan_url": plan_url(scope, found.criterion.key),
         "json_url": reverse("api_criterion_report", args=args) + query,

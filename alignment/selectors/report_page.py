@@ -34,16 +34,13 @@ CELLS = {
 RATERS_OFFERED = 30
 
 
-def report_page(
-    report: dict[str, Any], scope: Scope, choice: RunChoice, *, user: User | AnonymousUser
-) -> dict[str, Any]:
+def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousUser) -> dict[str, Any]:
     """The template context of a report's page.
 
     Parameters
     ----------
     report : the report's JSON.
     scope : what it is about.
-    choice : which runs the page offers to choose from.
     user : who reads it.
     """
     criteria = criterion_rows(report, scope, user=user)
@@ -62,10 +59,10 @@ def report_page(
         "is_demo": is_demo(scope),
         "query": scope_query(scope),
         "filters": [
-            *(run_filters(choice, shown=scope.run, offered=offered) if scope.run else []),
+            *run_filters(scope.choice, shown=scope.run, chat_set=scope.chat_set, offered=offered),
             *scope_filters(scope),
         ],
-        "others": other_runs(offered, shown=scope.run, query=scope_query(scope)) if scope.chat_set else [],
+        "others": other_runs(offered, shown=scope.run, query=_of_any_run(scope)) if scope.chat_set else [],
         "told": report_state(report, scope, whole_url=whole or ".", judged=bool(offered.runs), user=user),
         "export_url": _export_url(scope),
         "disagreements_url": _disagreements_url(scope),
@@ -137,9 +134,16 @@ def scope_query(scope: Scope, *, start: str = "?") -> str:
         "topic": scope.topic,
         "since": scope.since,
         "until": scope.until,
+        "engine": scope.choice.engine,
+        "version": scope.choice.version,
     }
     text = urlencode({name: value for name, value in chosen.items() if value})
     return f"{start}{text}" if text else ""
+
+
+def _of_any_run(scope: Scope) -> str:
+    """The filters that say nothing of the run."""
+    return scope_query(replace(scope, choice=RunChoice()))
 
 
 def criterion_rows(
@@ -227,7 +231,7 @@ def _gaps_url(scope: Scope) -> str:
 
 
 def _export_url(scope: Scope) -> str:
-    query = scope_query(scope)
+    query = _of_any_run(scope)
     if scope.run is not None:
         return reverse("api_run_report", args=[scope.run.pk]) + query
     return reverse("api_set_report", args=[scope.chat_set.pk]) + query if scope.chat_set else ""

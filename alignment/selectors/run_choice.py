@@ -16,6 +16,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.people import User
 
 OFFERED = 100  # newest runs of a set; the address takes any
+PEOPLE_ALONE = "none"  # in place of a run: the report of the set alone
 UNKNOWN = "unknown"  # the version of a judge whose prompts are not known here
 NAMES = ("set", "engine", "version")
 ENGINES = (*Engine.values, OUTSIDE)
@@ -121,8 +122,10 @@ def newest_fitting(choice: RunChoice, *, run_id: str, user: User | AnonymousUser
     return next((run for run in fitting if run.state in FINISHED), None)
 
 
-def run_filters(choice: RunChoice, *, shown: Run, offered: Offered) -> list[dict[str, Any]]:
-    """Selects of set, engine, version and run for a report's page; one query."""
+def run_filters(
+    choice: RunChoice, *, shown: Run | None, chat_set: ChatSet | None, offered: Offered
+) -> list[dict[str, Any]]:
+    """Selects of set, engine, version and run for the report of a run, or of a set alone; one query."""
     sets = ChatSet.objects.order_by("name").values_list("pk", "name")
     by_engine = RunChoice(engine=choice.engine)
     found = [offered.version(run) for run in offered.runs if by_engine.fits(run, offered.versions)]
@@ -131,14 +134,22 @@ def run_filters(choice: RunChoice, *, shown: Run, offered: Offered) -> list[dict
     known = {version.key: version.words for version in found}
     if choice.version:
         known.setdefault(choice.version, choice.version)
-    names = [(str(pk), name) for pk, name in sets]
+    names = [*([] if chat_set else [("", "none")]), *((str(pk), name) for pk, name in sets)]
+    alone = [(PEOPLE_ALONE, "none: people alone")] if chat_set else []
+    runs = [*alone, *((str(run.pk), _named(run)) for run in fitting)]
     shown_engines = [(name, name) for name in ENGINES if name in engines]
     return [
-        select_filter("set", "Chat set", names, str(shown.chat_set_id or "")),
+        select_filter("set", "Chat set", names, str(chat_set.pk) if chat_set else ""),
         select_filter("engine", "Engine", [("", "any"), *shown_engines], choice.engine),
         select_filter("version", "Version", [("", "any"), *known.items()], choice.version),
-        select_filter("run", "Run", [(str(run.pk), _named(run)) for run in fitting], str(shown.pk)),
+        select_filter("run", "Run", runs, str(shown.pk) if shown else PEOPLE_ALONE),
     ]
+
+
+def carried(choice: RunChoice) -> list[dict[str, Any]]:
+    """What the runs were narrowed to, for forms of pages that offer no runs: hidden, so that it is kept."""
+    chosen = {"engine": choice.engine, "version": choice.version}
+    return [{"name": name, "hidden": value} for name, value in chosen.items() if value]
 
 
 def other_runs(offered: Offered, *, shown: Run | None, query: str) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """What a report is about: a run or a chat set, its chats in order and its criteria."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from alignment.core.regression.topics import FEWEST
 from alignment.core.report import CONSENSUS, EACH_RATER
 from alignment.models.reports import Report
 from alignment.selectors.kept import kept, pin_of
+from alignment.selectors.run_choice import RunChoice
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember, Split, Topic
@@ -31,7 +32,8 @@ class Scope:
     `split` '' = all; `against` names the ground truth; `only` narrows it to one criterion key;
     `topic` '' = all, `since` and `until` are days on which chats started, both included; in the splits
     `without_holdout`, the chats that are holdout in any set are left out. `kept_whole`: a part was asked for
-    that the user is not told apart from the whole.
+    that the user is not told apart from the whole. `choice` is what the runs offered beside it are narrowed
+    to: it goes along from page to page, and changes no figure.
     """
 
     chat_set: ChatSet | None
@@ -44,6 +46,7 @@ class Scope:
     until: date | None = None
     without_holdout: frozenset[str] = frozenset()
     kept_whole: bool = False
+    choice: RunChoice = field(default_factory=RunChoice)
 
     @property
     def is_part(self) -> bool:
@@ -177,7 +180,8 @@ def requested_scope(
         return None
     if (since is None) != (not days[0]) or (until is None) != (not days[1]):
         return None
-    return narrowed(Scope(chat_set, run, split, against, topic=topic, since=since, until=until), user=user)
+    asked = Scope(chat_set, run, split, against, topic=topic, since=since, until=until)
+    return narrowed(replace(asked, choice=RunChoice.read(query)), user=user)
 
 
 def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:

@@ -22,7 +22,7 @@ from alignment.selectors.prompt_parts import hides_examples
 from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.run_choice import RunChoice, newest_fitting
+from alignment.selectors.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
 from alignment.selectors.scope import Scope, requested_scope
 from alignment.services.baselines import baselines_get
 from alignment.services.certificates import certifiable
@@ -177,13 +177,19 @@ def scope_or_404(request: HttpRequest, chat_set: ChatSet | None, run: Run | None
 
 
 def _opened(request: HttpRequest, choice: RunChoice) -> HttpResponse:
-    """To the report of the run that fits, its filters in the address; to the list where none fits."""
-    run = newest_fitting(choice, run_id=request.GET["run"], user=request.user)
-    if run is None:
-        held = {"set": choice.set, "engine": choice.engine, "version": choice.version}
-        return redirect(reverse("alignment:report_list", query=_given(held)))
+    """To the report of the run that fits, its filters in the address; to the list where none fits.
+
+    Where people alone are asked for, to the report of the set.
+    """
     asked = ("engine", "version", "split", "against", "topic", "since", "until")
     held = {name: request.GET.get(name, "") for name in asked}
+    if request.GET["run"] == PEOPLE_ALONE and choice.set_id is not None:
+        held["against"] = ""  # there is no judge to compare with anybody
+        return redirect(reverse("alignment:report_set", args=[choice.set_id], query=_given(held)))
+    run = newest_fitting(choice, run_id=request.GET["run"], user=request.user)
+    if run is None:
+        narrowed = {"set": choice.set, "engine": choice.engine, "version": choice.version}
+        return redirect(reverse("alignment:report_list", query=_given(narrowed)))
     scope = requested_scope(run.chat_set, run, held, request.user)
     if scope is not None and not knows_rater(scope):
         held["against"] = ""
@@ -197,8 +203,7 @@ def _given(held: dict[str, str]) -> dict[str, str]:
 
 
 def _report(request: HttpRequest, scope: Scope, **more: Any) -> HttpResponse:
-    choice = RunChoice.read(request.GET)
-    context = report_page(alignment_report(scope), scope, choice, user=request.user)
+    context = report_page(alignment_report(scope), scope, user=request.user)
     return render(request, "alignment/report.html", context | more)
 
 

@@ -19,7 +19,7 @@ from tests.alignment.certifying import make_in_use
 from tests.alignment.compared import Compared, make_compared
 from tests.alignment.prompting import make_prompted
 from tests.alignment.suggesting import Parted, make_parted, suggesting
-from tests.browsing import watch
+from tests.browsing import lead_signed_in, watch
 from tests.evaluation.running import answering
 from tests.labeling.screen import sign_in
 from tests.stub_endpoint import StubEndpoint
@@ -28,6 +28,15 @@ from tests.stub_endpoint import StubEndpoint
 @pytest.fixture
 def compared(db: None) -> Compared:
     return make_compared()
+
+
+@pytest.fixture
+def signed_in(
+    transactional_db: None, page: Page, live_server: LiveServer, compared: Compared
+) -> Iterator[Page]:
+    """The browser of a lead over a compared workspace."""
+    with lead_signed_in(page, live_server.url) as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def test_members_and_their_splits_move_the_pin_of_a_set(compared: Compared) -> N
     ChatSetMember.objects.filter(chat=compared.chat(1)).update(split="train")
     assert SPLITS[1] == "dev"
     assert (pin() == whole, pin("dev") == dev) == (True, False)
-    ChatSetMember.objects.create(chat_set=compared.chat_set, chat=make_chat(), position=99)
+    ChatSetMember.objects.create(chat_set=compared.chat_set, chat=make_chat("one more"), position=99)
     assert pin() != whole
 
 

@@ -1,5 +1,8 @@
 """The report's overview: which run it shows, what each row says and asks for, and what it says when empty."""
 
+import re
+from datetime import UTC, datetime
+from html import unescape
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ from alignment.models.reports import Report
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, RunChat, Verdict
-from labeling.models.chats import ChatSet
+from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Consensus, Label
 from labeling.models.rubric import Criterion
 from tests.alignment.compared import Compared, add_chats, text_of, urls
@@ -27,8 +30,9 @@ LIST = reverse("alignment:report_list")
 def copied(compared: Compared, engine: str, *, prompts: list[PromptVersion]) -> Run:
     """Another finished run over the same chats, by a judge of this engine that asks these prompts."""
     number = Judge.objects.count()
+    config = {"model": "large", "groups": [{"engine": engine}]}
     judge = Judge.objects.create(
-        fingerprint=f"{number:064}", name=f"judge {number}", engine=engine, config={"model": "large"}
+        fingerprint=f"{number:064}", name=f"judge {number}", engine=engine, config=config
     )
     for prompt in prompts:
         JudgePrompt.objects.create(
@@ -183,6 +187,99 @@ def test_the_query_count_does_not_grow_with_runs(
     assert queries() == few
 
 
+# ---------- the address holds it ----------
+
+EIGHT = {
+    "engine": "debate",
+    "split": "dev",
+    "against": "rater:cleo",
+    "topic": "delivery",
+    "since": "2026-01-01",
+    "until": "2026-12-31",
+}  # and set and run, which the address names in its path
+
+
+def followed(client: Client, page: Any, path: str) -> Any:
+    """The page behind a link of this one that begins so."""
+    links = [unescape(link) for link in re.findall(r'href="([^"#]+)', text_of(page))]
+    return client.get(next(link for link in links if link.startswith(path)))
+
+
+def chosen(page: Any) -> dict[str, str]:
+    """What the selects and days of a report's page stand at."""
+    filters = {row["name"]: row for row in page.context["filters"]}
+    days = {name: row["day"].isoformat() for name, row in filters.items() if row.get("day")}
+    selects = {name: row["options"] for name, row in filters.items() if "options" in row}
+    return days | {
+        name: one["value"] for name, options in selects.items() for one in options if one["selected"]
+    }
+
+
+@pytest.mark.parametrize("to", ["cell", "criterion report", "disagreements", "chat"])
+def test_all_eight_filters_stand_after_the_way_into_a_page_and_back(
+    compared: Compared, lead: Client, versions: list[PromptVersion], to: str
+) -> None:
+    Chat.objects.update(started_at=datetime(2026, 6, 1, tzinfo=UTC))
+    run = copied(compared, "debate", prompts=versions[:1])
+    Verdict.objects.filter(criterion__key="polite").update(run=run)
+    key = next(row["version"] for row in lead.get(LIST).context["runs"] if row["row"].id == run.pk)
+    asked = EIGHT | {"version": key.split(", ")[1]}
+    report = lead.get(opened(lead, set=compared.chat_set.pk, run=run.pk, **asked))
+    stand = asked | {"set": str(compared.chat_set.pk), "run": str(run.pk)}
+    assert chosen(report) == stand
+    cell = reverse("alignment:cell", args=[run.pk, "polite", "fn"])
+    paths = {
+        "cell": [cell],
+        "criterion report": [reverse("alignment:criterion_report", args=[run.pk, "polite"])],
+        "disagreements": [reverse("alignment:disagreements", args=[run.pk])],
+        "chat": [cell, f"/runs/{run.pk}/chats/"],
+    }
+    page = report
+    for path in paths[to]:
+        page = followed(lead, page, path)
+        assert page.status_code == 200
+    assert chosen(followed(lead, page, report_of(run))) == stand
+
+
+def test_the_filters_of_a_criterions_page_keep_what_the_runs_were_narrowed_to(
+    compared: Compared, lead: Client
+) -> None:
+    shown = text_of(lead.get(urls(compared)["criterion report"] + "?engine=outside&version=unknown"))
+    for name, value in (("engine", "outside"), ("version", "unknown")):
+        assert f'<input type="hidden" name="{name}" value="{value}">' in shown
+
+
+def test_from_a_sets_report_to_any_run_to_any_set_and_back(
+    compared: Compared, lead: Client, versions: list[PromptVersion]
+) -> None:
+    run = copied(compared, "debate", prompts=versions[:1])
+    other = ChatSet.objects.create(name="other", rubric=compared.rubric)
+    page = lead.get(urls(compared)["set"] + "?split=dev&engine=debate")
+    assert chosen(page) == {
+        **{"set": str(compared.chat_set.pk), "engine": "debate", "version": "", "run": "none"},
+        **{"split": "dev", "against": "consensus", "topic": ""},
+    }
+    offered = next(row["options"] for row in page.context["filters"] if row["name"] == "run")
+    assert [one["value"] for one in offered] == ["none", str(run.pk)]
+    stand = {"set": compared.chat_set.pk, "engine": "debate", "split": "dev"}
+    assert opened(lead, **stand, run=run.pk) == f"{report_of(run)}?engine=debate&split=dev"
+    alone = reverse("alignment:report_set", args=[other.pk])
+    assert opened(lead, **stand | {"set": other.pk}, run="none") == f"{alone}?engine=debate&split=dev"
+    assert opened(lead, **stand, run="none", against="each-rater") == (
+        f"{urls(compared)['set']}?engine=debate&split=dev"
+    )
+    assert opened(lead, run="none", set="x") == f"{LIST}?set=x"
+
+
+def test_what_a_set_is_narrowed_to_changes_no_figure_and_no_pin(compared: Compared, lead: Client) -> None:
+    whole = lead.get(urls(compared)["report"]).context
+    assert Report.objects.filter(kind=Report.Kind.REPORT).count() == 1
+    narrowed = lead.get(urls(compared)["report"] + "?engine=outside&version=unknown").context
+    assert Report.objects.filter(kind=Report.Kind.REPORT).count() == 1
+    assert narrowed["report"]["criteria"][0]["tpr"] == whole["report"]["criteria"][0]["tpr"]
+    assert narrowed["export_url"] == whole["export_url"]
+
+
 # ---------- a row ----------
 
 
@@ -214,6 +311,22 @@ def test_next_steps_lead_where_the_reader_may_go(compared: Compared, lead: Clien
     assert leads[0].url.startswith(reverse("alignment:label_plan", args=[compared.run.pk]))
     assert f"{reverse('labeling:adjudication_queue')}?criterion=polite" in leads[1].url
     assert [step.url for step in authors] == ["", ""]
+
+
+def test_labelling_as_many_more_as_the_next_step_says_lifts_the_reason(
+    compared: Compared, lead: Client
+) -> None:
+    def first(to: int) -> tuple[str, str]:
+        add_chats(compared, to=to)
+        Run.objects.update(finished_at=timezone.now())
+        row = row_of(lead, compared, "polite")
+        return row["status"], row["next_steps"][0].words
+
+    more = "label {} more chats: {} that people would call True and {} that people would call False"
+    assert first(40) == ("not_enough_labels", more.format(20, 10, 10))
+    assert first(58) == ("not_enough_labels", more.format(2, 1, 1))
+    assert first(59) == ("not_enough_labels", "label 1 more chat that people would call False")
+    assert first(60)[0] != "not_enough_labels"
 
 
 def test_a_criterion_that_is_not_aligned_leads_to_its_triage(compared: Compared, lead: Client) -> None:
