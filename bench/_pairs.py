@@ -128,7 +128,10 @@ def _given(chats: Sequence[int], raters: Sequence[int], *said: Any) -> Iterator[
 
 def _reflecting(criteria: Sequence[Criterion]) -> Judge:
     judge = Judge.objects.create(
-        fingerprint="r" * 64, name="reflecting", engine="reflection", config={"model": "bench"}
+        fingerprint="r" * 64,
+        name="reflecting",
+        engine="reflection",
+        config={"model": "bench", "groups": [{"engine": "reflection"}] * len(criteria)},
     )
     for group, row in enumerate(criteria):
         text = f"Is {row.key} so?"

@@ -11,8 +11,10 @@ from django.utils import timezone
 from alignment.core.estimates import Estimate
 from alignment.core.intervals import proportion
 from alignment.models.regressions import RegressionTest
+from alignment.selectors.covered import covered
 from alignment.selectors.openings import Opened, holdout_openings
 from alignment.selectors.regressions import gate_policy
+from alignment.selectors.scope import Scope
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
 from evaluation.runner.execute import ON_WORKER
@@ -85,6 +87,7 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "pooled": body.get("pooled") if len(criteria) > 1 else None,
         "more_labels": body.get("more_labels"),
         "openings": _openings(test),
+        "drawn": covered(Scope(test.chat_set, test.baseline_run, test.split)).drawn,
     }
     return context | regression_progress(test)
 

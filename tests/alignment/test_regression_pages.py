@@ -21,12 +21,13 @@ from alignment.core.regression import (
     weigh,
 )
 from alignment.models.regressions import HoldoutOpening, RegressionTest
+from alignment.models.reports import Report
 from alignment.selectors.regression_page import regression_progress
 from alignment.selectors.regressions import gate_policy, regression_answer
 from alignment.services.policies import policy_in_force
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Unit
-from labeling.models.chats import Chat
+from labeling.models.chats import Chat, ChatSet
 from labeling.models.people import Role, User
 from tests.alignment.compared import Compared, text_of
 from tests.alignment.quality import polite
@@ -159,6 +160,20 @@ def test_it_says_how_often_the_holdout_was_opened(compared: Compared, lead: Clie
         )
     assert "holdout opened 3 times" in page_of(lead, test)
     assert "holdout opened" not in page_of(lead, make_test(compared))
+
+
+def test_it_says_that_labels_drawn_by_verdict_do_not_serve_two_judges_alike(
+    compared: Compared, lead: Client
+) -> None:
+    test = make_test(compared, split="dev")
+    assert "drawn by a judge" not in page_of(lead, test)
+    chosen = ChatSet.objects.create(
+        name="more", rubric=compared.rubric, sampling={"oversampled": True, "criteria": ["polite"]}
+    )
+    for position in (1, 2):  # of splits dev
+        chosen.members.create(chat=compared.chat(position), position=position, inclusion_probability=0.5)
+    Report.objects.all().delete()  # what is kept knows nothing of a set made after the labels
+    assert "2 labelled chats were drawn by a judge" in page_of(lead, test)
 
 
 def test_the_list_names_candidate_set_and_answer(compared: Compared, lead: Client) -> None:
