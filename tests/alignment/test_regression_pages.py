@@ -162,9 +162,7 @@ def test_it_says_how_often_the_holdout_was_opened(compared: Compared, lead: Clie
     assert "holdout opened" not in page_of(lead, make_test(compared))
 
 
-def test_it_says_that_labels_drawn_by_verdict_do_not_serve_two_judges_alike(
-    compared: Compared, lead: Client
-) -> None:
+def test_labels_drawn_by_verdict_are_told_of(compared: Compared, lead: Client) -> None:
     test = make_test(compared, split="dev")
     assert "drawn by a judge" not in page_of(lead, test)
     chosen = ChatSet.objects.create(
