@@ -64,6 +64,11 @@ class Part(Scope):
         return rows if self.only_chats is None else rows.filter(chat__in=self.only_chats)
 
     @property
+    def is_whole_run(self) -> bool:
+        """Only some of the chats may be covered."""
+        return False
+
+    @property
     def criteria(self) -> list[Criterion]:
         """Those of the other scope."""
         return self._whole.criteria

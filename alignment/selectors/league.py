@@ -27,7 +27,7 @@ from labeling.models.people import User
 from labeling.models.rubric import CriterionVersion
 from labeling.selectors.blind import chats_shown, sees_every_chat
 
-BODY_VERSION = 1
+BODY_VERSION = 2
 FEWEST, MOST = 2, 6  # runs in a league
 OFFERED = 50  # the newest; the address takes any finished run of the set
 WRONG_NUMBER = f"Choose {FEWEST} to {MOST} runs: a league compares each with each."

@@ -121,7 +121,8 @@ def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) ->
         "matrix": [
             {"judge": judges[run], "cells": [cells.get((run, other)) for other in judges]} for run in judges
         ],
-        "leads": _leads(group, judges),
+        "leads": _leads(group, judges, better=True),
+        "one_sided": _leads(group, judges, better=False),
         "worth": _worth(group, judges),
     }
 
@@ -135,7 +136,9 @@ def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
         value, low, high = (None if end is None else -end for end in (ends[0], ends[2], ends[1]))
     else:
         value, low, high = ends
-    words = {None: "no difference shown", pair[own]: "better", pair[other]: "worse"}
+    words = {None: "no difference shown", pair[own]: "right more often", pair[other]: "right less often"}
+    if pair["better"] is not None:
+        words |= {pair[own]: "better", pair[other]: "worse"}
     return {
         "won": pair[f"only_{own}"],
         "lost": pair[f"only_{other}"],
@@ -143,8 +146,13 @@ def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
         "low": _points(low),
         "high": _points(high),
         "p_holm": pair["p_holm"],
-        "words": words[pair["better"]],
+        "balanced": _points(_turned(pair["balanced_difference"]["value"], turned=turned)),
+        "words": words[pair["more_right"]],
     }
+
+
+def _turned(share: float | None, *, turned: bool) -> float | None:
+    return -share if turned and share is not None else share
 
 
 def _points(share: float | None) -> str:
@@ -155,13 +163,15 @@ def _points(share: float | None) -> str:
     return "0.0" if text in ("+0.0", "−0.0") else text
 
 
-def _leads(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Which judges are shown to be better, each with those it beats."""
+def _leads(
+    group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]], *, better: bool
+) -> list[dict[str, Any]]:
+    """Which judges are shown to be better, each with those it beats; or right more often and no better."""
     beaten: dict[int, list[int]] = {}
     for pair in group["pairs"]:
-        if pair["better"] is not None:
-            loser = pair["second"] if pair["better"] == pair["first"] else pair["first"]
-            beaten.setdefault(pair["better"], []).append(loser)
+        if pair["more_right"] is not None and (pair["better"] is not None) is better:
+            loser = pair["second"] if pair["more_right"] == pair["first"] else pair["first"]
+            beaten.setdefault(pair["more_right"], []).append(loser)
     ranked = sorted(beaten.items(), key=lambda item: -len(item[1]))
     return [{"judge": judges[run], "over": [judges[one] for one in losers]} for run, losers in ranked]
 
@@ -192,7 +202,7 @@ def league_lines(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for row in group["judges"]:
             yield from _rate_lines(group, row, runs)
         for pair in group["pairs"]:
-            yield _pair_line(group, pair, runs)
+            yield from _pair_lines(group, pair, runs)
     for run in document["runs"]:
         yield from _took_lines(run)
 
@@ -202,32 +212,24 @@ def _rate_lines(
 ) -> Iterator[dict[str, Any]]:
     about = {"part": group["key"], "n": group["n"]} | _who(runs[row["run"]])
     for name in RATES:
-        rate = row[name]
-        yield about | {
-            "statistic": name,
-            "estimate": rate["value"],
-            "low": rate["low"],
-            "high": rate["high"],
-        }
+        yield about | _figure(name, row[name])
     yield about | {"statistic": "cost_per_answer_usd", "estimate": row["cost_per_answer"]}
 
 
-def _pair_line(group: Mapping[str, Any], pair: Mapping[str, Any], runs: Mapping[int, Any]) -> dict[str, Any]:
-    other, difference = runs[pair["second"]], pair["difference"]
-    return {
-        "part": group["key"],
-        **_who(runs[pair["first"]]),
-        "against_run": other["run"],
-        "against_judge": other["judge"],
-        "statistic": "difference_of_right_answers",
-        "estimate": difference["value"],
-        "low": difference["low"],
-        "high": difference["high"],
-        "n": group["n"],
-        "only_this": pair["only_first"],
-        "only_other": pair["only_second"],
-        "p_holm": pair["p_holm"],
-    }
+def _pair_lines(
+    group: Mapping[str, Any], pair: Mapping[str, Any], runs: Mapping[int, Any]
+) -> Iterator[dict[str, Any]]:
+    other = runs[pair["second"]]
+    about = {"part": group["key"], **_who(runs[pair["first"]]), "n": group["n"]}
+    about |= {"against_run": other["run"], "against_judge": other["judge"]}
+    counts = {"only_this": pair["only_first"], "only_other": pair["only_second"], "p_holm": pair["p_holm"]}
+    yield about | _figure("difference_of_right_answers", pair["difference"]) | counts
+    yield about | _figure("difference_of_balanced_accuracy", pair["balanced_difference"])
+
+
+def _figure(name: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
+    ends = {end: estimate[end] for end in ("low", "high")}
+    return {"statistic": name, "estimate": estimate["value"], **ends}
 
 
 def _took_lines(run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

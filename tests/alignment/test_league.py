@@ -141,6 +141,26 @@ def test_the_better_judge_is_named_on_the_page_and_equals_are_not(compared: Comp
     assert "Better" not in page
 
 
+def test_a_judge_that_always_says_the_frequent_answer_is_not_recommended(
+    compared: Compared, lead: Client
+) -> None:
+    add_chats(compared, to=200)
+    constant = judged(compared, "always True", lambda key, n: True, engine="direct")
+    sensible = judged(compared, "sensible", mostly_right, engine="debate")
+    keys = [row.pk for row in compared.criteria if row.key == "welcome"]
+    everyone = Consensus.objects.filter(criterion__in=keys)
+    everyone.filter(chat__external_id__in=[f"chat-{n}" for n in range(1, 15)]).update(state="false")
+    Consensus.objects.exclude(criterion__in=keys).update(state="unresolved")
+    page = text_of(lead.get(league_url(compared, constant, sensible)))
+    assert "is right more often than" in page and "but not shown to be better" in page
+    assert "is better than" not in page
+
+
+def mostly_right(key: str, n: int) -> bool:
+    """Of every five chats wrong on one, of those that people call False on none."""
+    return n > 14 and n % 5 != 0
+
+
 # ---------- what it took ----------
 
 

@@ -147,6 +147,41 @@ def test_a_planted_better_judge_is_found_in_its_tier() -> None:
     assert groups["simple"].duels[0].better is None
 
 
+def test_who_always_says_the_frequent_answer_is_right_more_often_and_no_better() -> None:
+    rng = np.random.default_rng(13)
+    people = (rng.random(400) < 0.07).astype(np.int8)
+    sensible = np.where(rng.random(400) < 0.8, people, 1 - people)
+    overall, _ = compare([answers(people.tolist(), [T] * 400, sensible.tolist())], runs=[1, 2])
+    (duel,) = overall.duels
+    assert duel.more_right == 1 and duel.better is None
+    assert duel.balanced.value is not None and duel.balanced.value < -0.2
+    assert worth(overall, prices={1: 0.003, 2: 0.001}).better == ()
+
+
+def test_where_people_gave_one_answer_only_the_one_who_gives_it_more_often_is_better() -> None:
+    overall, _ = compare([answers([T] * 40, [T] * 40, [F] * 40)], runs=[1, 2])
+    assert overall.duels[0].better == 1
+    assert "False" in overall.duels[0].balanced.reason
+
+
+def test_a_difference_of_balanced_accuracies_is_computed_by_hand_and_not_bounded_below_ten_chats() -> None:
+    one, other = [T, T, T, F, F, T], [T, F, F, F, T, T]
+    overall, _ = compare([answers([T, T, T, F, F, F], one, other)], runs=[1, 2])
+    balanced = overall.duels[0].balanced
+    assert balanced.value == pytest.approx((2 / 3 + 1 / 3) / 2) and balanced.interval is None
+
+
+def test_intervals_of_a_difference_of_balanced_accuracies_cover_what_was_planted() -> None:
+    rng = np.random.default_rng(23)
+    held = [
+        duel.balanced.interval is not None
+        and duel.balanced.interval.low <= 0.1 <= duel.balanced.interval.high
+        for _ in range(300)
+        for duel in simulated(rng, rates=(0.9, 0.8), chats=80, criteria=4)[0].duels
+    ]
+    assert np.mean(held) > 0.92
+
+
 def test_equal_judges_are_not_told_apart() -> None:
     """In 300 leagues of four equal judges on hard chats at most a few name any winner: 5% are allowed."""
     rng = np.random.default_rng(17)

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from alignment.core.agreement import Confusion, formulas
-from alignment.core.estimates import Estimate, undefined_reasons
-from alignment.core.intervals import MINIMUM_CHATS, mover_mean, wilson
+from alignment.core.estimates import Estimate, Interval, undefined_reasons
+from alignment.core.intervals import MINIMUM_CHATS, mover_mean, normal_quantile, wilson
 from alignment.core.league.tallies import CriterionAnswers, Ints, Tallies, tallied
 from alignment.core.paired import PairedTable, holm, tango_bounds, tango_z
 from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
@@ -18,6 +18,7 @@ from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 OVERALL = "overall"
 TIERS = ("simple", "context", "subjective")
 ALPHA = 0.05
+FEW_CHATS = f"fewer than {MINIMUM_CHATS} chats"
 NOTHING = "no chat and criterion that people and every judge answered"
 
 
@@ -44,25 +45,40 @@ class Duel:
     """Two judges of a group on the same answers.
 
     `table` counts by who is right, the judge of run `first` first. `difference` is its share of right answers
-    minus the other's. `p` is two-sided, `p_holm` the same adjusted over all duels of the league.
+    minus the other's, `balanced` the same of balanced accuracy. `p` is two-sided, `p_holm` the same adjusted
+    over all duels of the league; both of the share of right answers.
     """
 
     first: int
     second: int
     table: PairedTable
     difference: Estimate
+    balanced: Estimate
     p: float
     p_holm: float = 1.0
 
     @property
-    def better(self) -> int | None:
-        """The run whose judge is shown to be better; None where no difference is shown.
+    def more_right(self) -> int | None:
+        """The run whose judge is shown to be right more often; None where no difference is shown.
 
         NB: the interval then excludes 0, since it is made of the same score test, unadjusted.
         """
         if self.p_holm >= ALPHA or not self.difference.value:
             return None
         return self.first if self.difference.value > 0 else self.second
+
+    @property
+    def better(self) -> int | None:
+        """The same, where balanced accuracy shows it too or cannot be had.
+
+        Who always gives the frequent answer is right more often and no better.
+        """
+        if self.balanced.value is None:
+            return self.more_right
+        if self.balanced.interval is None or self.balanced.interval.low <= 0 <= self.balanced.interval.high:
+            return None
+        ahead = self.first if self.balanced.value > 0 else self.second
+        return ahead if ahead == self.more_right else None
 
     def as_json(self) -> dict[str, Any]:
         """`first` and `second` name runs, `only_first` and `only_second` count answers."""
@@ -74,8 +90,10 @@ class Duel:
             "only_second": self.table.second,
             "neither": self.table.neither,
             "difference": self.difference.as_json(),
+            "balanced_difference": self.balanced.as_json(),
             "p": self.p,
             "p_holm": self.p_holm,
+            "more_right": self.more_right,
             "better": self.better,
         }
 
@@ -241,11 +259,30 @@ def _duel(tallies: Tallies, places: tuple[int, int], runs: tuple[int, int]) -> D
     first, second = (int(tallies.both[place, place]) - both for place in places)
     table = PairedTable(both, first, second, tallies.n - both - first - second)
     if table.difference is None:
-        return Duel(*runs, table, Estimate(None, reason=NOTHING), p=1.0)
+        return Duel(*runs, table, Estimate(None, reason=NOTHING), Estimate(None, reason=NOTHING), p=1.0)
     ahead = tallies.right[one] - tallies.right[other] - table.difference * tallies.by_chat
     independent = (first + second) / table.n - table.difference**2
     effect = design_effect(ahead, tallies.by_chat, independent=independent)
     effective = first / effect, second / effect, table.n / effect
     score = float(tango_z(*effective, at=0.0))
     difference = Estimate(table.difference, tango_bounds(*effective))
-    return Duel(*runs, table, difference, p=float(2 * ndtr(-abs(score))))
+    balanced = _balanced_difference(tallies, one, other)
+    return Duel(*runs, table, difference, balanced, p=float(2 * ndtr(-abs(score))))
+
+
+def _balanced_difference(tallies: Tallies, one: int, other: int) -> Estimate:
+    """Half the sum of the differences of TPR and TNR; normal interval from what each chat adds to it."""
+    value, rest = 0.0, np.zeros(len(tallies.true))
+    for ahead, n, reason in (
+        (tallies.tp[one] - tallies.tp[other], tallies.true, NO_HUMAN_TRUE),
+        (tallies.tn[one] - tallies.tn[other], tallies.false, NO_HUMAN_FALSE),
+    ):
+        if not (total := int(n.sum())):
+            return Estimate(None, reason=reason)
+        share = float(ahead.sum() / total)
+        value, rest = value + share / 2, rest + (ahead - share * n) / (2 * total)
+    if tallies.chats < MINIMUM_CHATS:
+        return Estimate(value, reason=FEW_CHATS)
+    spread = tallies.chats / (tallies.chats - 1) * float((rest**2).sum())
+    margin = normal_quantile(0.95) * spread**0.5
+    return Estimate(value, Interval(max(-1.0, value - margin), min(1.0, value + margin)))
