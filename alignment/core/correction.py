@@ -117,8 +117,9 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
     """Share of all chats that are True, for curated or balanced labels: Rogan-Gladen.
 
     On the labelled chats Rogan-Gladen gives back people's own share, so the value is the mean of that and of
-    the corrected share of the other chats. So is the interval: Wilson's of the first and Lang-Reiczigel's of
-    the second, joined by MOVER. One Lang-Reiczigel over all chats would count the labelled ones twice.
+    the corrected share of the other chats, which alone may have to be clipped. So is the interval: Wilson's
+    of the first and Lang-Reiczigel's of the second, joined by MOVER. One Lang-Reiczigel over all chats would
+    count the labelled ones twice.
 
     Parameters
     ----------
@@ -141,17 +142,15 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
         return Estimate(None, reason="no verdict of True or False")
     if table.tpr is None or table.tnr is None:
         return Estimate(None, reason="needs chats that people answered True and chats they answered False")
-    apparent = judge_true / judge_n
-    share = rogan_gladen(apparent=apparent, tpr=table.tpr, tnr=table.tnr)
-    if share is None:
+    if table.tpr + table.tnr <= 1:
         return Estimate(None, reason=NO_BETTER)
-    flag = CLIPPED if share.clipped else ""
+    labelled, people = table.n / judge_n, proportion(table.human_true, table.n, reason="")
     others = _corrected(table, judge_true - table.judge_true, judge_n - table.n)
-    people = proportion(table.human_true, table.n, reason="")
-    interval = mover_mean(people, others, weight=table.n / judge_n).interval
+    value = labelled * table.human_true / table.n + (1 - labelled) * (others.value or 0.0)
+    interval = mover_mean(people, others, weight=labelled).interval
     if interval is None or interval.high - interval.low > WIDEST_USABLE:
-        return Estimate(share.value, reason=TOO_WIDE, flag=flag)
-    return Estimate(share.value, interval.holding(share.value), flag=flag)
+        return Estimate(value, reason=TOO_WIDE, flag=others.flag)
+    return Estimate(value, interval.holding(value), flag=others.flag)
 
 
 def _corrected(table: Confusion, judge_true: int, judge_n: int) -> Estimate:
@@ -162,6 +161,6 @@ def _corrected(table: Confusion, judge_true: int, judge_n: int) -> Estimate:
     rates = {"apparent": judge_true / judge_n, "tpr": table.tpr, "tnr": table.tnr}
     share = rogan_gladen(**rates)
     interval = lang_reiczigel(**rates, n=judge_n, n_true=table.human_true, n_false=table.human_false)
-    if share is None or interval is None:
-        return Estimate(None, reason=NO_BETTER)
-    return Estimate(share.value, interval.holding(share.value))
+    assert share is not None  # noqa: S101  the judge is better than chance
+    flag = CLIPPED if share.clipped else ""
+    return Estimate(share.value, interval and interval.holding(share.value), flag=flag)

@@ -30,9 +30,9 @@ def test_a_share_below_zero_is_clipped_and_says_so() -> None:
     assert share is not None
     assert share.clipped
     found = corrected_share(table=Confusion(90, 10, 1, 99), judge_true=91, judge_n=100_200)
-    assert (found.value, found.flag) == (0.0, CLIPPED)
+    assert (found.value, found.flag) == (100 / 100_200, CLIPPED)  # the others' share is clipped to 0
     assert found.interval is not None
-    assert found.interval.low == 0.0
+    assert found.interval.low < found.value
 
 
 def test_lang_reiczigel_gives_no_interval_for_a_judge_no_better_than_chance() -> None:
@@ -68,6 +68,17 @@ def test_correction_needs_both_human_classes(table: Confusion) -> None:
 def test_correction_needs_verdicts() -> None:
     found = corrected_share(table=Confusion(0, 0, 0, 0), judge_true=0, judge_n=0)
     assert (found.value, found.reason) == (None, "no verdict of True or False")
+
+
+@given(confusions, st.integers(0, 300), st.integers(0, 300))
+def test_a_share_is_never_below_what_is_known_true_nor_above_what_is_not_known_false(
+    table: Confusion, true: int, false: int
+) -> None:
+    n = table.n + true + false
+    found = corrected_share(table=table, judge_true=table.judge_true + true, judge_n=n)
+    if found.value is not None:
+        assert table.human_true / n <= found.value + 1e-12
+        assert found.value <= 1 - table.human_false / n + 1e-12
 
 
 @given(confusions, st.integers(0, 300), st.integers(0, 300))
