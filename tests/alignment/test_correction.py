@@ -31,7 +31,7 @@ def test_a_share_below_zero_is_clipped_and_says_so() -> None:
     assert share.clipped
     found = corrected_share(table=Confusion(90, 10, 1, 99), judge_true=91, judge_n=100_200)
     assert (found.value, found.flag) == (100 / 100_200, CLIPPED)  # the others' share is clipped to 0
-    assert found.interval is not None
+    assert found.interval is not None and found.value is not None
     assert found.interval.low < found.value
 
 
