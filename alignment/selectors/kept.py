@@ -50,16 +50,20 @@ def kept(
     """The document of this pin, from the row that was stored, or computed and stored now.
 
     A report stays for good. Any other kind takes the place of what was there of the same subject: the same
-    part of the same run or set, and the same `options`; it comes without an id when it was computed now.
+    part of the same run or set, and the same `options`; it comes without an id when it was computed now. Of a
+    part without chats nothing is stored.
     `policy` is the version of the policy that the body follows, 0 where it follows none.
     """
     if (stored := Report.objects.filter(pin=pin).first()) is not None:
         return stored
     about = {"run": scope.run, "chat_set": scope.chat_set, "against": scope.against, "split": scope.split}
     made = {"kind": kind, "policy": policy}
+    row = Report(pin=pin, subject=_subject(scope, kind, options), **about, **made)
+    if scope.is_part and not scope.members.exists():
+        row.body = body()  # not stored: there is no end of topics and days without a chat
+        return row
     if kind == Report.Kind.REPORT:
         return Report.objects.get_or_create(pin=pin, defaults={**about, **made, "body": body()})[0]
-    row = Report(pin=pin, subject=_subject(scope, kind, options), **about, **made)
     older = older_than([row])
     row.body = body()
     replace_kept([row], older=older)

@@ -44,8 +44,10 @@ def misalignment_triage(*, misalignment_id: int, change: Triage, seen: int, by: 
     """
     item = _locked(misalignment_id)
     if item.revision != seen:
-        who = item.changed_by.username if item.changed_by else "somebody"
-        raise ChangedMeanwhile(f"{who} changed this one meanwhile; yours is not stored")
+        who, where = (item.changed_by.username if item.changed_by else "somebody"), ""
+        if item.changed_by == by:
+            who, where = "you", " in another window"
+        raise ChangedMeanwhile(f"{who} changed this one{where} meanwhile; yours is not stored")
     return _changed(item, change, by=by)
 
 
@@ -111,10 +113,10 @@ def _as_told(item: Misalignment) -> dict[str, Any]:
 
 
 def _owner(name: str, *, known: bool) -> User | None:
-    """Who triages; one who owned it before may get it back."""
-    if not name:
-        return None
-    user = User.objects.filter(username=name).first()
-    if user is None or not (known or (user.is_active and user.has_perm("labeling.edit_prompts"))):
+    """Who triages; one who owned it before may get it back, where they still go by that name."""
+    user = User.objects.filter(username=name).first() if name else None
+    if known or not name:
+        return user
+    if user is None or not (user.is_active and user.has_perm("labeling.edit_prompts")):
         raise InputProblem("an owner is somebody who may change prompts")
     return user

@@ -57,6 +57,14 @@ def test_however_many_labels_come_one_document_of_each_subject_stays(
         assert counts == Counter({kind: n for kind, n in first.items() if kind != Kind.REPORT})
 
 
+def test_parts_without_a_chat_leave_nothing_behind(compared: Compared, lead: Client) -> None:
+    for day in ("9999-12-31", "2999-01-01"):
+        for page in ("report", "criterion report", "disagreements", "set", "api_run"):
+            assert lead.get(urls(compared)[page], {"since": day}).status_code == 200
+    assert lead.get(urls(compared)["api_run"], {"since": day}).json()["id"] is None
+    assert not Report.objects.filter(kind__in=set(Kind) - {Kind.COVERED}).exists()
+
+
 def test_a_stored_link_shows_the_same_whatever_was_kept_since(compared: Compared, lead: Client) -> None:
     judged(compared, "another", perfect)
     opened(compared, lead)

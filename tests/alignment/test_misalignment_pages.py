@@ -156,6 +156,8 @@ def test_nobody_overwrites_another_unseen(compared: Compared, author: Client, le
     }
     item.refresh_from_db()
     assert item.cause == "label"
+    told = triage(lead, item, revision=0, cause="judge").json()["detail"]
+    assert told.startswith("you changed this one in another window")
 
 
 def test_nonsense_is_refused_and_changes_nothing(compared: Compared, author: Client) -> None:
@@ -378,7 +380,7 @@ def test_an_author_takes_nothing_back_on_a_chat_that_is_held_out_by_now(
     assert undo(author).status_code == 409 and state_of(item)[0] == "judge"
 
 
-def test_an_owner_who_left_can_be_given_back(compared: Compared, lead: Client) -> None:
+def test_an_owner_who_left_is_given_back_one_renamed_is_not(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
     otto = make_user("otto", Role.AUTHOR)
     item = item_on(5)
@@ -387,3 +389,7 @@ def test_an_owner_who_left_can_be_given_back(compared: Compared, lead: Client) -
     triage(lead, item, owner="")
     User.objects.filter(pk=otto.pk).update(is_active=False)
     assert undo(lead).json()["owner"] == "otto"
+    item.refresh_from_db()
+    triage(lead, item, owner="")
+    User.objects.filter(pk=otto.pk).update(username="ottilie")
+    assert undo(lead).json()["owner"] in ("", None)
