@@ -32,18 +32,17 @@ class CertificateRefused(InputProblem):
     """What cannot be certified, or revoked; the message says why."""
 
 
-@transaction.atomic
 def certificate_issue(*, run: Run, by: User, split: str = "", days: int = DAYS) -> Certificate:
     """Sign what the run's report against consensus says of its judge, for so many days.
 
     Raises CertificateRefused: a run that is not finished or was a try, a judge that is no longer the default
     profile's, a report that a certificate stands on already; InputProblem for a key that cannot be read.
+    What takes long is computed first: the database is held for the writing alone.
     """
     _check(run, split, days)
     scope, now = Scope(run.chat_set, run, split), timezone.now()
     until = now + timedelta(days=days)
-    report = _locked_report(scope)
-    _check_standing(report, until=until)
+    report = _report(scope)
     key = signing_key()
     public = public_text(key)
     body = certificate_body(
@@ -55,19 +54,24 @@ def certificate_issue(*, run: Run, by: User, split: str = "", days: int = DAYS) 
         expires_at=until,
         key=key_id(public),
     )
-    _check_in_use(run, body)
-    row = Certificate.objects.create(
-        judge=run.judge,
-        report=report,
-        body=body,
-        signature=signed(body, key),
-        public_key=public,
-        few_held_out=few_held_out(held_counts([run.pk]), run=run.pk, split=split),
-        issued_by=by,
-        issued_at=now,
-        expires_at=until,
-    )
-    audit(actor=by, verb="certificate issued", obj=row, run=run.pk, split=split, days=days)
+    few = few_held_out(held_counts([run.pk]), run=run.pk, split=split)
+    with transaction.atomic():
+        # Of two presses the second one then sees the first one's certificate.
+        Report.objects.select_for_update(of=("self",)).get(pk=report.pk)
+        _check_standing(report, until=until)
+        _check_in_use(run, body)
+        row = Certificate.objects.create(
+            judge=run.judge,
+            report=report,
+            body=body,
+            signature=signed(body, key),
+            public_key=public,
+            few_held_out=few,
+            issued_by=by,
+            issued_at=now,
+            expires_at=until,
+        )
+        audit(actor=by, verb="certificate issued", obj=row, run=run.pk, split=split, days=days)
     return row
 
 
@@ -103,12 +107,12 @@ def _check(run: Run, split: str, days: int) -> None:
         raise CertificateRefused(f"a certificate lasts from 1 to {LONGEST_DAYS} days")
 
 
-def _locked_report(scope: Scope) -> Report:
-    """The report that is certified; of two presses the second one then sees the first one's certificate."""
+def _report(scope: Scope) -> Report:
+    """The report that is certified."""
     report = stored_report(scope)
     if report is None or not report.body["chats"]:
         raise CertificateRefused("the report covers no chat")
-    return Report.objects.select_for_update(of=("self",)).get(pk=report.pk)
+    return report
 
 
 def _check_in_use(run: Run, body: dict[str, Any]) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 from unittest.mock import ANY
 
 import pytest
+from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
+from alignment.core.report import build_report
 from alignment.core.signatures import public_text, signed
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
@@ -50,6 +52,32 @@ def test_it_says_what_the_judge_may_be_used_for_on_which_labels(compared: Compar
     assert any(limit.startswith("measured on dev") for limit in body["limits"])
     assert any(limit.startswith("an imported judge") for limit in body["limits"])
     assert any(limit.startswith("no language is claimed") for limit in body["limits"])
+
+
+def test_labels_drawn_by_verdict_are_among_what_it_says(compared: Compared, lead_user: User) -> None:
+    chosen = compared.rubric.chat_sets.create(
+        name="more", sampling={"oversampled": True, "criteria": ["polite"]}
+    )
+    for position in range(1, 5):
+        chosen.members.create(chat=compared.chat(position), position=position, inclusion_probability=0.5)
+    body = certificate_issue(run=compared.run, by=lead_user).body
+    assert "4 of the 40 labelled chats were drawn by verdict" in body["criteria"][0]["cautions"][0]
+    assert any("4 labelled chats were drawn by a judge" in limit for limit in body["limits"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_database_is_not_held_while_the_report_is_computed(
+    compared: Compared, lead_user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = []
+
+    def watched(*given: Any, **options: Any) -> dict[str, Any]:
+        held.append(connection.in_atomic_block)
+        return build_report(*given, **options)
+
+    monkeypatch.setattr("alignment.selectors.reports.build_report", watched)
+    certificate_issue(run=compared.run, by=lead_user)
+    assert held == [False]
 
 
 def test_aligned_on_enough_labels_may_score_production(compared: Compared, lead_user: User) -> None:
