@@ -50,6 +50,8 @@ REPORTS = tuple(
         "certificate",
         "disagreements",
         "knowledge_gaps",
+        "label_plan",
+        "league",
         "misalignment",
         "cell",
         "chat",

@@ -172,7 +172,6 @@ def _plan_body(plan: CriterionPlan) -> dict[str, Any]:
             "judge_false": plan.shares.judge_false.share,
             "judge_true": plan.shares.judge_true.share,
         },
-        "draw": plan.draw,
         "decisions": [_need_body(need) for need in plan.needs],
     }
 

@@ -11,7 +11,7 @@ from alignment.core.label_planning import Expected, Seen, Shares, expected_false
 from alignment.selectors.scope import Scope
 from evaluation.models.runs import Verdict
 from labeling.core.sampling import Candidate
-from labeling.models.chats import Split
+from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, LabelingJob
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -65,8 +65,9 @@ def label_frame(
 ) -> Frame:
     """The scope's chats without a label on any of the criteria that no open job asks for one.
 
-    Of near-duplicates the first one stands for all, and none where one of them has labels. `topics` by key;
-    none: all. Six queries, whatever the number of chats.
+    Nor is there a chat of an earlier draw from the run for one of them: it has its probability there. Of
+    near-duplicates the first one stands for all, and none where one of them has labels or is drawn. `topics`
+    by key; none: all. Eight queries at most, whatever the number of chats.
     """
     whole = replace(scope, split="", without_holdout=frozenset())
     rows = list(
@@ -79,7 +80,7 @@ def label_frame(
             "chat__near_hash",
         )
     )
-    taken = {*_labelled(whole, criteria), *_asked_for(criteria)}
+    taken = {*_labelled(whole, criteria), *_asked_for(criteria), *_drawn(whole, criteria)}
     held = set(held_out().filter(chat__in=whole.chat_ids))
     candidates = [
         Candidate(name, content, near, Split.HOLDOUT if chat in held else split or Split.DEV)
@@ -111,6 +112,18 @@ def _asked_for(criteria: Sequence[Criterion]) -> QuerySet[Assignment, int]:
     states = (Assignment.State.OPEN, Assignment.State.LEASED)
     wanted = Assignment.objects.filter(job__in=jobs.values("pk"), state__in=states)
     return wanted.values_list("chat_id", flat=True).distinct()
+
+
+def earlier_draws(scope: Scope, criteria: Sequence[Criterion]) -> list[ChatSet]:
+    """The sets drawn from the scope's run for one of the criteria, the first one first; one query."""
+    keys = {row.key for row in criteria}
+    sets = ChatSet.objects.filter(kind=ChatSet.Kind.SAMPLE, sampling__run=scope.run.pk if scope.run else None)
+    return [row for row in sets.order_by("pk") if keys & set((row.sampling or {}).get("criteria", ()))]
+
+
+def _drawn(scope: Scope, criteria: Sequence[Criterion]) -> QuerySet[ChatSetMember, int]:
+    rows = ChatSetMember.objects.filter(chat_set__in=earlier_draws(scope, criteria))
+    return rows.values_list("chat_id", flat=True)
 
 
 def _said(scope: Scope, criteria: Sequence[Criterion]) -> dict[int, dict[bool, frozenset[int]]]:

@@ -8,7 +8,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, F, Q
 
 from alignment.core.agreement import Confusion
-from alignment.core.label_planning import Decision, LabelCounts, Need, Shares, draw_words, needs, shares_of
+from alignment.core.label_planning import Decision, LabelCounts, Need, Shares, needs, shares_of
 from alignment.core.report import CONSENSUS
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
@@ -20,6 +20,7 @@ from labeling.selectors.blind import chats_shown
 
 ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
 RATERS_FOR_REPLACING = 3
+SMALL = 10  # topics with fewer chats stand folded together
 # A topic is thin when its share of the labels is under this part of its share of the chats.
 THIN = 0.5
 
@@ -38,11 +39,6 @@ class CriterionPlan:
         """What is missing before TPR and TNR have a badge."""
         return next(need for need in self.needs if need.decision == Decision.BADGE)
 
-    @property
-    def draw(self) -> str:
-        """The draw that would bring the False answers a badge misses; '' where none is missing."""
-        return draw_words(self.badge, self.shares)
-
 
 @dataclass(frozen=True, slots=True)
 class TopicLabels:
@@ -55,6 +51,11 @@ class TopicLabels:
     answers: int
     false: int
     answers_share: float
+
+    @property
+    def small(self) -> bool:
+        """Whether it is too small for a line of its own."""
+        return self.chats < SMALL
 
     @property
     def thin(self) -> bool:

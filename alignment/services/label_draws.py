@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from alignment.core.label_draw import DrawnChat, Share, drawn, shared, stratum_codes
-from alignment.core.label_planning import Expected, Sizes, Wanted, first_sizes
+from alignment.core.label_planning import Expected, Sizes, Wanted, first_sizes, others_beside, split_of
 from alignment.selectors.label_frame import Frame, label_frame
 from alignment.selectors.label_plan import CriterionPlan, criterion_plans
 from alignment.selectors.scope import Scope
@@ -22,6 +22,10 @@ from labeling.services.audit import audit
 from labeling.services.chat_sets import AT_ONCE, NAME_LIMIT
 
 MOST = 5000  # more chats than anybody labels of one draw
+
+
+class NothingLeft(InputProblem):
+    """No chat of the run can be drawn for these criteria."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,14 @@ class DrawPreview:
     def left_out(self) -> int:
         """Chats of strata that give none: they have no chance to be drawn."""
         return sum(share.stratum.size for share in self.shares if not share.n)
+
+    @property
+    def without_topic(self) -> int:
+        """Those of them whose topic gives none, though chats of their verdict are drawn."""
+        given = {share.stratum.suspect for share in self.shares if share.n}
+        return sum(
+            share.stratum.size for share in self.shares if not share.n and share.stratum.suspect in given
+        )
 
     @property
     def reaches(self) -> bool:
@@ -195,8 +207,9 @@ def _planned(wish: DrawWish, by: User) -> tuple[Frame, DrawPreview]:
     frame = label_frame(wish.scope, criteria=wish.criteria, user=by, topics=wish.topics)
     available = Sizes(frame.size(suspect=True), frame.size(suspect=False))
     if not available.suspect + available.other:
-        raise InputProblem(
-            "no chat is left to draw: each has a label on these criteria, or an open job asks for it"
+        raise NothingLeft(
+            "no chat is left to draw: each has a label on these criteria, or is in an open job or an earlier"
+            " draw"
         )
     sizes = _sizes(wish, plans, frame, available)
     if not sizes.suspect + sizes.other:
@@ -227,19 +240,22 @@ def _sizes(wish: DrawWish, plans: Sequence[CriterionPlan], frame: Frame, availab
         [_wanted(plan, frame) for plan in plans], suspect=available.suspect, other=available.other
     )
     if wish.chats is None:
-        suspect = fitting.suspect if wish.suspect is None else wish.suspect
-        return _checked(suspect, min(fitting.other, MOST - suspect))
+        if wish.suspect is None:
+            return _checked(fitting.suspect, min(fitting.other, MOST - fitting.suspect))
+        other = min(max(fitting.other, others_beside(wish.suspect)), available.other, MOST - wish.suspect)
+        return _checked(wish.suspect, other)
     if wish.chats > (total := available.suspect + available.other):
         raise InputProblem(
             f"{wish.chats:,} chats were asked for, and there are {total:,} without a label"
             " that no open job asks for"
         )
-    suspect = min(fitting.suspect, wish.chats) if wish.suspect is None else wish.suspect
-    if suspect > wish.chats:
-        raise InputProblem(f"{suspect:,} of the chats cannot be judged False: only {wish.chats:,} are drawn")
-    if wish.suspect is None:  # too few others: more of those
-        suspect = max(suspect, min(available.suspect, wish.chats - available.other))
-    return _checked(suspect, wish.chats - suspect)
+    if wish.suspect is None:
+        return split_of(wish.chats, wanted=fitting.suspect, suspect=available.suspect, other=available.other)
+    if wish.suspect > wish.chats:
+        raise InputProblem(
+            f"{wish.suspect:,} of the chats cannot be judged False: only {wish.chats:,} are drawn"
+        )
+    return _checked(wish.suspect, wish.chats - wish.suspect)
 
 
 def _checked(suspect: int, other: int) -> Sizes:

@@ -11,12 +11,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from alignment.core.label_planning import draw_words
 from alignment.forms.label_draws import DrawForm, some_seed
 from alignment.selectors.filters import select_filter
+from alignment.selectors.label_frame import label_frame
 from alignment.selectors.label_plan import CriterionPlan, criterion_plans, topic_labels
+from alignment.selectors.label_ways import asking_jobs, waiting_draws
 from alignment.selectors.report_page import notices, scope_query
 from alignment.selectors.scope import Scope
-from alignment.services.label_draws import label_draw, label_draw_preview
+from alignment.services.label_draws import NothingLeft, label_draw, label_draw_preview
 from alignment.views.reports import run_and_scope
 from labeling.access import permission_or_404
 from labeling.core.problems import InputProblem
@@ -46,13 +49,21 @@ def label_plan(request: HttpRequest, run_id: int) -> HttpResponse:
         if form.is_valid() and (drawn := _drawn(request, form, user)):
             query = {"criterion": focus.criterion.key, "drawn": drawn.pk} | _split(scope)
             return redirect(reverse("alignment:label_plan", args=[run_id], query=query, fragment="drawn"))
+    frame = label_frame(scope, criteria=[focus.criterion], user=user)
+    suspect = frame.size(suspect=True)
+    asking = asking_jobs(scope)
     context = {
         "scope": scope,
         "run": scope.run,
-        "plans": plans,
+        "plans": [(plan, asking.get(plan.criterion.pk, [])) for plan in plans],
         "focus": focus,
+        "advice": draw_words(focus.badge, focus.shares, there=suspect),
+        "asking": asking.get(focus.criterion.pk, []),
+        "waiting": waiting_draws(scope, criteria=[focus.criterion]),
+        "nothing_left": not form.is_bound and not frame.strata,
         "lacking": sum(not plan.badge.met for plan in plans),
-        "topics": topics,
+        "topics": [row for row in topics if not row.small],
+        "small_topics": [row for row in topics if row.small],
         "form": form,
         "drawn": _made(request, scope),
         "filters": _filters(scope, plans, focus),
@@ -72,10 +83,12 @@ def label_draw_estimate(request: HttpRequest, run_id: int) -> HttpResponse:
     scope, user = _scope(request, run_id), cast(User, request.user)
     topics = topic_labels(scope, criteria=scope.criteria, user=user)
     form = DrawForm(request.GET, scope=scope, topics=topics)
-    context: dict[str, Any] = {"form": form, "labels_too": labels_too(user=user)}
+    context: dict[str, Any] = {"form": form, "run": scope.run, "labels_too": labels_too(user=user)}
     if form.is_valid():
         try:
             context["preview"] = label_draw_preview(form.wish(by=user), by=user)
+        except NothingLeft:
+            context["nothing_left"] = True
         except InputProblem as problem:
             context["problem"] = str(problem)
     return render(request, "alignment/_label_preview.html", context)

@@ -125,7 +125,10 @@ class JobForm(forms.Form):
         super().__init__(*args, **kwargs)
         active = chat_set.rubric.criteria.filter(state=Criterion.State.ACTIVE)
         self._choose("criteria", active)
-        self.fields["criteria"].initial = active
+        # Of a drawn set: those it was drawn for.
+        drawn_for = active.filter(key__in=(chat_set.sampling or {}).get("criteria", ()))
+        self.narrowed = drawn_for.exists()
+        self.fields["criteria"].initial = drawn_for if self.narrowed else active
         self._choose("raters", labellers())
         self._choose("group", Group.objects.filter(user__in=labellers()).distinct().order_by("name"))
         others = chat_set.rubric.chat_sets.exclude(pk=chat_set.pk).order_by("name")
@@ -141,7 +144,7 @@ class JobForm(forms.Form):
     @property
     def more_open(self) -> bool:
         """Whether something under "More" needs a look."""
-        return any(name in self.errors for name in ("order", "seed", "criteria"))
+        return self.narrowed or any(name in self.errors for name in ("order", "seed", "criteria"))
 
     @property
     def asked(self) -> dict[str, Any]:

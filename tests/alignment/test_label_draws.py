@@ -45,6 +45,11 @@ def wish_of(compared: Compared, **changes: object) -> DrawWish:
     return DrawWish(**given | changes)  # type: ignore[arg-type]
 
 
+def few_of(compared: Compared, **changes: object) -> DrawWish:
+    """Few enough for four draws, of which none takes another's chats."""
+    return wish_of(compared, chats=7, suspect=3, **changes)
+
+
 def number(member: ChatSetMember) -> int:
     return int(member.chat.external_id.removeprefix("chat-"))
 
@@ -156,7 +161,7 @@ def test_without_numbers_as_much_is_drawn_as_a_badge_is_likely_to_need(
 def test_chats_keep_their_split_unless_asked_otherwise(bare: Compared, lead_user: User) -> None:
     kept = members_of(label_draw(wish_of(bare), by=lead_user).chat_set)
     assert all(member.split == SPLITS[number(member) % 4] for member in kept)
-    moved = members_of(label_draw(wish_of(bare, name="Other", split="holdout"), by=lead_user).chat_set)
+    moved = members_of(label_draw(wish_of(bare, name="Other", split="holdout", suspect=7), by=lead_user).chat_set)
     for member in moved:
         before = SPLITS[number(member) % 4]
         assert member.split == ("train" if before == "train" else "holdout")
@@ -181,7 +186,7 @@ def test_who_may_not_read_the_holdout_draws_none_of_it(bare: Compared) -> None:
 def test_the_place_of_a_chat_in_the_set_says_nothing_of_the_verdict(bare: Compared, lead_user: User) -> None:
     said = []
     for seed in range(3):
-        members = members_of(label_draw(wish_of(bare, name=f"n{seed}", seed=seed), by=lead_user).chat_set)
+        members = members_of(label_draw(few_of(bare, name=f"n{seed}", seed=seed), by=lead_user).chat_set)
         said.append([JUDGE["polite"](number(member)) for member in members])
     assert all(one not in (sorted(one), sorted(one, reverse=True)) for one in said)
 
@@ -191,7 +196,7 @@ def test_queries_do_not_grow_with_the_chats(bare: Compared, lead_user: User) -> 
         with CaptureQueriesContext(
             connection,
         ) as caught:
-            label_draw(wish_of(bare, name=name), by=lead_user)
+            label_draw(few_of(bare, name=name), by=lead_user)
         return len(caught)
 
     queries("warm")  # the report is stored now
@@ -216,3 +221,29 @@ def test_topics_can_be_chosen_and_shared_equally(bare: Compared, lead_user: User
     rule = AllocationRule.EQUAL
     even = label_draw_preview(wish_of(bare, chats=8, suspect=4, rule=rule), by=lead_user)
     assert sum(share.n for share in even.shares) == 8
+
+
+# ---------- either verdict keeps a chance ----------
+
+
+def test_a_draw_left_open_takes_a_fifth_or_more_of_chats_not_judged_false(
+    bare: Compared, lead_user: User
+) -> None:
+    preview = label_draw_preview(wish_of(bare, chats=10, suspect=None), by=lead_user)
+    assert preview.chats - preview.suspect == 2
+    preview = label_draw_preview(wish_of(bare, chats=None, suspect=5), by=lead_user)
+    assert preview.suspect == 5 and (preview.chats - preview.suspect) / preview.chats >= 0.2
+
+
+def test_who_asks_for_chats_judged_false_alone_gets_these(bare: Compared, lead_user: User) -> None:
+    preview = label_draw_preview(wish_of(bare, chats=8, suspect=8), by=lead_user)
+    assert (preview.suspect, preview.chats, preview.without_topic) == (8, 8, 0)
+    assert preview.left_out == preview.available.other
+
+
+def test_chats_of_an_earlier_draw_are_not_drawn_again(bare: Compared, lead_user: User) -> None:
+    first = label_draw(wish_of(bare, chats=6, suspect=3), by=lead_user).chat_set
+    preview = label_draw_preview(wish_of(bare, chats=4, suspect=2), by=lead_user)
+    there = {chat for share in preview.shares for chat in share.stratum.chats}
+    assert len(there) == len(BARE) - 6
+    assert not there & set(first.members.values_list("chat_id", flat=True))

@@ -95,7 +95,8 @@ def test_topics_with_few_labels_for_their_size_come_first(bare: Compared, lead: 
     chat = bare.chat(40)
     chat.topic = type(chat.topic).objects.create(key="refund", name="Refund")
     chat.save()
-    rows = lead.get(plan_url(bare, "?criterion=polite")).context["topics"]
+    context = lead.get(plan_url(bare, "?criterion=polite")).context
+    rows = [*context["small_topics"], *context["topics"]]
     assert [(row.name, row.chats, row.answers, row.thin) for row in rows] == [
         ("Refund", 1, 0, True),
         ("Delivery", 39, 8, False),
@@ -223,3 +224,74 @@ def test_a_lead_who_labels_too_sees_no_strata_by_topic(bare: Compared, client: C
         api_url(bare, "label_draws"), API_DRAW | {"dry_run": True}, content_type="application/json"
     )
     assert answer.json()["strata"] is None
+
+
+# ---------- what is on its way, and what cannot be drawn ----------
+
+
+def drawn_set(bare: Compared, lead: Client, **more: Any) -> ChatSet:
+    lead.post(plan_url(bare), DRAW | more)
+    return ChatSet.objects.get(name="November")
+
+
+def test_a_drawn_set_waits_for_its_job_which_asks_for_the_criteria_it_was_drawn_for(
+    bare: Compared, lead: Client
+) -> None:
+    chat_set = drawn_set(bare, lead)
+    page = text_of(lead.get(plan_url(bare, "?criterion=polite")))
+    assert "November waits for its labels" in page and "Open its labelling job" in page
+    assert "waits for its labels" not in text_of(lead.get(plan_url(bare, "?criterion=welcome")))
+    form = lead.get(f"{reverse('labeling:job_new')}?set={chat_set.pk}").context["form"]
+    assert [row.key for row in form["criteria"].initial] == ["polite"]
+
+
+def test_the_plan_tells_which_job_asks_for_how_many_chats(bare: Compared, lead: Client) -> None:
+    chat_set = drawn_set(bare, lead, chats=6, judge_false=3)
+    polite = list(bare.rubric.criteria.filter(key="polite"))
+    job = job_open(
+        chat_set=chat_set, name="Drawn six", criteria=polite, overlap=1, by=None, raters=[make_rater()]
+    )
+    response = lead.get(plan_url(bare, "?criterion=polite"))
+    assert [(one.job, one.chats, one.done) for one in response.context["asking"]] == [(job.pk, 6, 0)]
+    assert response.context["waiting"] == []
+    job.assignments.filter(position=1).update(state="skipped")
+    (one,) = lead.get(plan_url(bare, "?criterion=polite")).context["asking"]
+    assert (one.chats, one.done) == (6, 1)
+
+
+def test_where_nothing_is_left_no_draw_is_advised_and_the_page_says_what_to_do(
+    bare: Compared, lead: Client
+) -> None:
+    preview = lead.get(estimate_url(bare), DRAW | {"chats": 4, "judge_false": 2}).context["preview"]
+    there = preview.available
+    drawn_set(bare, lead, chats=there.suspect + there.other, judge_false=there.suspect)
+    page = lead.get(plan_url(bare, "?criterion=polite"))
+    estimate = lead.get(estimate_url(bare), DRAW | {"chats": ""})
+    assert page.context["advice"] == ""
+    for text in (text_of(page), text_of(estimate)):
+        assert "No chat is left to draw" in text
+        assert reverse("labeling:set_detail", args=[bare.chat_set.pk]) in text
+        assert f"{reverse('evaluation:run_new')}?set={bare.chat_set.pk}" in text
+    assert 'type="submit" disabled' in page.content.decode()
+
+
+def test_the_preview_says_which_verdict_gives_none(bare: Compared, lead: Client) -> None:
+    page = text_of(lead.get(estimate_url(bare), DRAW | {"chats": 8, "judge_false": 8}))
+    assert "that the judge does not call False is drawn" in page
+    assert "in topics that give none" not in page
+
+
+def test_small_topics_are_folded_and_named_as_they_are(bare: Compared, lead: Client) -> None:
+    chat = bare.chat(40)
+    chat.topic = type(chat.topic).objects.create(key="adf_rename", name="adf_rename file")
+    chat.save()
+    response = lead.get(plan_url(bare, "?criterion=polite"))
+    assert [row.name for row in response.context["small_topics"]] == ["adf_rename file"]
+    assert "1 small topic," in text_of(response) and "adf_rename file" in text_of(response)
+
+
+@pytest.mark.parametrize("page", ["label_plan", "league"])
+def test_its_pages_stand_under_reports_in_the_navigation(bare: Compared, lead: Client, page: str) -> None:
+    about = bare.run.pk if page == "label_plan" else bare.chat_set.pk
+    nav = lead.get(reverse(f"alignment:{page}", args=[about])).context["nav"]
+    assert [item.label for item in nav if item.current] == ["Reports"]

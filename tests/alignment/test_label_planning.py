@@ -137,8 +137,8 @@ def test_nothing_drawn_brings_nothing() -> None:
 
 def test_a_draw_is_large_enough_for_every_criterion_and_no_larger_than_there_are_chats() -> None:
     one, other = Wanted(18, 0, 18, 0.72, 0.1), Wanted(0, 20, 20, 0.3, 0.2)
-    assert first_sizes([one], suspect=100, other=500) == Sizes(25, 0)
+    assert first_sizes([one], suspect=100, other=500) == Sizes(25, 7)
     # 25 suspect chats bring 17.5 of the 20 True answers of the other criterion.
-    assert first_sizes([one, other], suspect=100, other=500) == Sizes(25, 4)
+    assert first_sizes([one, other], suspect=100, other=500) == Sizes(25, 7)
     assert first_sizes([one, other], suspect=100, other=3) == Sizes(25, 3)
     assert first_sizes([], suspect=100, other=500) == Sizes(0, 0)

@@ -10,7 +10,9 @@ from .expected import (
     draw_words,
     expected_false,
     first_sizes,
+    others_beside,
     shares_of,
+    split_of,
 )
 from .needs import Asked, Decision, LabelCounts, Need, Part, missing_labels, needs
 
@@ -31,5 +33,7 @@ __all__ = [
     "first_sizes",
     "missing_labels",
     "needs",
+    "others_beside",
     "shares_of",
+    "split_of",
 ]

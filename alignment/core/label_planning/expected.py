@@ -12,6 +12,7 @@ from alignment.core.agreement import Confusion
 from alignment.core.label_planning.needs import Need
 
 RANGE = 0.9
+OTHERS = 0.2  # of a draw left open, the least share of chats that the judge does not call False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +111,20 @@ def chats_for(more: int, *, share: float) -> int:
     return math.ceil(more / share - 1e-9) if more else 0
 
 
-def draw_words(need: Need, shares: Shares) -> str:
-    """The draw that would bring the missing False answers; '' where none is missing.
+def draw_words(need: Need, shares: Shares, *, there: int) -> str:
+    """The draw that would bring the missing False answers, of the `there` chats that the judge calls False.
+
+    '' where none is missing, or no such chat is there.
 
     >>> from alignment.core.label_planning.needs import LabelCounts, needs
     >>> need = needs(LabelCounts(true=90, false=12))[1]
-    >>> draw_words(need, Shares(Seen(false=35, true=13)))
+    >>> draw_words(need, Shares(Seen(false=35, true=13)), there=200)
     'draw 25 chats that the judge calls False: about 18 will be False (13 to 22)'
     """
-    if not need.missing_false:
-        return ""
     seen = shares.judge_false
-    n = chats_for(need.missing_false, share=seen.share)
+    n = min(chats_for(need.missing_false, share=seen.share), there)
+    if not n:
+        return ""
     return (
         f"draw {n} chat{'' if n == 1 else 's'} that the judge calls False: "
         f"{expected_false([(n, seen)]).words}"
@@ -148,7 +151,9 @@ class Sizes:
 
 
 def first_sizes(wanted: Sequence[Wanted], *, suspect: int, other: int) -> Sizes:
-    """The smallest draw that is expected to bring every criterion what it misses.
+    """The smallest draw of both kinds that is expected to bring every criterion what it misses.
+
+    A kind that gives none has no chance, and no weight repairs that: the others are at least a fifth.
 
     Parameters
     ----------
@@ -158,14 +163,44 @@ def first_sizes(wanted: Sequence[Wanted], *, suspect: int, other: int) -> Sizes:
     Examples
     --------
     >>> first_sizes([Wanted(18, 0, 18, 0.72, 0.1)], suspect=100, other=500)
-    Sizes(suspect=25, other=0)
+    Sizes(suspect=25, other=7)
     >>> first_sizes([Wanted(18, 9, 40, 0.72, 0.1)], suspect=10, other=500)
     Sizes(suspect=10, other=108)
     """
     rare = max((chats_for(one.false, share=one.share_suspect) for one in wanted), default=0)
     rare = min(rare, suspect)
     rest = max((_others(one, rare) for one in wanted), default=0)
-    return Sizes(rare, min(rest, other))
+    if rest and not rare:
+        rare = min(1, suspect)
+    return Sizes(rare, min(max(rest, others_beside(rare)), other))
+
+
+def others_beside(suspect: int) -> int:
+    """The fewest others in a draw with so many that the judge calls False: a fifth of the whole.
+
+    >>> others_beside(25), others_beside(1), others_beside(0)
+    (7, 1, 0)
+    """
+    return math.ceil(suspect * OTHERS / (1 - OTHERS) - 1e-9)
+
+
+def split_of(chats: int, *, wanted: int, suspect: int, other: int) -> Sizes:
+    """So many chats as both kinds: the `wanted` suspect ones, as far as either kind keeps a share.
+
+    Parameters
+    ----------
+    chats : at most suspect + other, the chats there are of either kind.
+
+    Examples
+    --------
+    >>> split_of(20, wanted=30, suspect=100, other=500), split_of(20, wanted=0, suspect=100, other=500)
+    (Sizes(suspect=16, other=4), Sizes(suspect=1, other=19))
+    """
+    both = chats > 1
+    most = min(suspect, chats - min(other, math.ceil(chats * OTHERS - 1e-9) if both else 0))
+    least = max(chats - other, min(1, suspect) if both else 0)
+    rare = max(min(wanted, most), least)
+    return Sizes(rare, chats - rare)
 
 
 def _others(one: Wanted, rare: int) -> int:
