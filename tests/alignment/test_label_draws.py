@@ -161,7 +161,9 @@ def test_without_numbers_as_much_is_drawn_as_a_badge_is_likely_to_need(
 def test_chats_keep_their_split_unless_asked_otherwise(bare: Compared, lead_user: User) -> None:
     kept = members_of(label_draw(wish_of(bare), by=lead_user).chat_set)
     assert all(member.split == SPLITS[number(member) % 4] for member in kept)
-    moved = members_of(label_draw(wish_of(bare, name="Other", split="holdout", suspect=7), by=lead_user).chat_set)
+    moved = members_of(
+        label_draw(wish_of(bare, name="Other", split="holdout", suspect=7), by=lead_user).chat_set
+    )
     for member in moved:
         before = SPLITS[number(member) % 4]
         assert member.split == ("train" if before == "train" else "holdout")

@@ -183,7 +183,10 @@ def _harmless(evidence: Evidence, policy: GatePolicy) -> str:
         counts = f"{found.key}: {found.fixed} fixed, {found.broken} broken of {found.n} chats"
         return f"{counts}; with {level} not worse by {points(policy.single_delta(found.n))} or more"
     low = evidence.pooled.low(policy.bound_alpha) or 0.0
-    return f"no criterion got worse; over all criteria the change is {points(low)} or better with {level}"
+    return (
+        "no criterion is shown to have got worse; over all criteria the change is"
+        f" {points(low)} or better with {level}"
+    )
 
 
 def chance(p_value: float) -> str:
