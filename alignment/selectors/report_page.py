@@ -30,6 +30,7 @@ CELLS = {
     "fp": "people say False, the judge True",
     "tn": "both say False",
 }
+KEPT_WHOLE = "the whole report is shown: while chats of it are yours to label, parts are not"
 # A list of hundreds of raters is no choice; the address still takes any of them.
 RATERS_OFFERED = 30
 
@@ -74,8 +75,7 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
 
 def notices(scope: Scope) -> list[str]:
     """What has to be said of these labels and verdicts, and of what the user asked for."""
-    kept = ["topics and days open once you have labelled your own chats of this set"]
-    return scope_notices(scope) + (kept if scope.kept_whole else [])
+    return scope_notices(scope) + ([KEPT_WHOLE] if scope.kept_whole else [])
 
 
 def question_notices(criteria: list[dict[str, Any]]) -> list[str]:

@@ -306,7 +306,7 @@ def test_what_a_row_leaves_out_is_named_and_leads_to_all_of_it(compared: Compare
 def test_next_steps_lead_where_the_reader_may_go(compared: Compared, lead: Client, author: Client) -> None:
     Consensus.objects.filter(chat=compared.chat(9)).update(state=Consensus.State.UNRESOLVED)
     leads, authors = (row_of(client, compared, "polite")["next_steps"] for client in (lead, author))
-    assert [step.words for step in leads] == [step.words for step in authors]
+    assert [f"ask a lead to {step.words}" for step in leads] == [step.words for step in authors]
     assert leads[0].words.startswith("label ")
     assert leads[0].url.startswith(reverse("alignment:label_plan", args=[compared.run.pk]))
     assert f"{reverse('labeling:adjudication_queue')}?criterion=polite" in leads[1].url
