@@ -200,14 +200,19 @@ def scope_filters(scope: Scope) -> list[dict[str, Any]]:
         people.append(("each-rater", "Each rater, averaged"))
         people += [(f"rater:{rater.name}", rater.name) for rater in covered(scope).people[:RATERS_OFFERED]]
     return [
-        select_filter(
-            "split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split
-        ),
+        select_filter("split", "Split", [("", "all"), *_splits(scope)], scope.split),
         select_filter("against", "Ground truth", people, scope.against),
         select_filter("topic", "Topic", [("", "all"), *_topics(scope)], scope.topic),
         {"name": "since", "label": "Chats since", "day": scope.since},
         {"name": "until", "label": "until", "day": scope.until},
     ]
+
+
+def _splits(scope: Scope) -> list[tuple[str, str]]:
+    """The splits that the run or set has chats in, and what is asked for; one query."""
+    whole = replace(scope, split="", topic="", since=None, until=None)
+    found = {scope.split, *whole.members.order_by().values_list("split", flat=True).distinct()}
+    return [(value, value) for value in Split.values if value in found]
 
 
 def _topics(scope: Scope) -> list[tuple[str, str]]:
