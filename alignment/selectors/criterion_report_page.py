@@ -25,6 +25,7 @@ from alignment.selectors.scope import Scope
 from labeling.models.people import User
 
 TOPICS_SHOWN = 40
+VERY_FEW = 10  # compared chats, below which topics are folded into one line
 STATISTICS = (
     ("balanced_accuracy", "Balanced accuracy"),
     ("tpr", "TPR: of people’s True"),
@@ -61,8 +62,7 @@ def criterion_report_page(
         "statistics": _rows(criterion, STATISTICS),
         "people_statistics": _rows(criterion, OF_PEOPLE),
         "few": FEW,
-        "topics_left_out": max(0, len(document["topics"] or ()) - TOPICS_SHOWN),
-        "topics": (document["topics"] or [])[:TOPICS_SHOWN],
+        **_topics(document["topics"] or []),
         "lengths": document["messages"],
         "pairs": _symmetric(people),
         "raters_left_out": max(0, people["total"] - RATERS_SHOWN) if people else 0,
@@ -77,6 +77,18 @@ def criterion_report_page(
         "report_url": reverse("alignment:report_run", args=args[:1]) + query,
         "plan_url": plan_url(scope, found.criterion.key),
         "json_url": reverse("api_criterion_report", args=args) + query,
+    }
+
+
+def _topics(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Those shown, most chats first; those on very few chats apart."""
+    shown = parts[:TOPICS_SHOWN]
+    return {
+        "topics": [part for part in shown if part["n"] >= VERY_FEW],
+        "small_topics": [part for part in shown if part["n"] < VERY_FEW],
+        "very_few": VERY_FEW,
+        "topics_shown": len(shown),
+        "topics_left_out": len(parts) - len(shown),
     }
 
 

@@ -34,7 +34,8 @@ def next_steps(entry: Mapping[str, Any], scope: Scope, *, user: User | Anonymous
     ----------
     entry : a criterion of the report's JSON.
     scope : what the report is about; nothing is to do about people alone.
-    user : who reads it: steps that they have no right to have no link.
+    user : who reads it: what only leads may do, others are told to ask them for; no step that they have no
+        right to has a link.
     """
     run = scope.run
     if run is None:
@@ -54,12 +55,11 @@ def _by_status(
     entry: Mapping[str, Any], scope: Scope, run: Run, user: User | AnonymousUser
 ) -> Iterator[Step]:
     key, status = entry["key"], entry["status"]
-    leads = user.has_perm("labeling.manage_labeling")
-    plan = plan_url(scope, key) if leads else ""
+    plan = plan_url(scope, key)
     if entry["questions"]["words"]:
-        yield Step("label chats anew, to the text that the judge was asked", plan)
+        yield _for_leads("label chats anew, to the text that the judge was asked", plan, user)
     if status == Status.NOT_ENOUGH_LABELS:
-        yield Step(_missing(entry), plan)
+        yield _for_leads(_missing(entry), plan, user)
     writes = user.has_perm("labeling.edit_prompts") and run.purpose != Run.Purpose.IMPORT
     prompt = reverse("alignment:prompt_edit", args=[key]) if writes else ""
     if any(caution.startswith(INVERTED) for caution in entry["cautions"]):
@@ -72,6 +72,11 @@ def _by_status(
         yield Step("then revise the prompt", prompt)
     if status == Status.ALIGNED and entry["tier"] != "subjective" and not entry["questions"]["words"]:
         yield Step("use it for monitoring")
+
+
+def _for_leads(words: str, url: str, user: User | AnonymousUser) -> Step:
+    """What leads do; others may ask them to."""
+    return Step(words, url) if user.has_perm("labeling.manage_labeling") else Step(f"ask a lead to {words}")
 
 
 def _missing(entry: Mapping[str, Any]) -> str:
@@ -103,6 +108,5 @@ def _undecided(entry: Mapping[str, Any], scope: Scope, user: User | AnonymousUse
     query = {"criterion": entry["key"]}
     if scope.chat_set is not None:
         query["set"] = str(scope.chat_set.pk)
-    leads = user.has_perm("labeling.manage_labeling")
-    url = reverse("labeling:adjudication_queue", query=query) if leads else ""
-    yield Step(f"adjudicate {tied} unresolved chat{'' if tied == 1 else 's'}", url)
+    words = f"adjudicate {tied} unresolved chat{'' if tied == 1 else 's'}"
+    yield _for_leads(words, reverse("labeling:adjudication_queue", query=query), user)

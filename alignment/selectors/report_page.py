@@ -30,6 +30,7 @@ CELLS = {
     "fp": "people say False, the judge True",
     "tn": "both say False",
 }
+KEPT_WHOLE = "the whole report is shown: while chats of it are yours to label, parts are not"
 # A list of hundreds of raters is no choice; the address still takes any of them.
 RATERS_OFFERED = 30
 
@@ -74,8 +75,7 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
 
 def notices(scope: Scope) -> list[str]:
     """What has to be said of these labels and verdicts, and of what the user asked for."""
-    kept = ["topics and days open once you have labelled your own chats of this set"]
-    return scope_notices(scope) + (kept if scope.kept_whole else [])
+    return scope_notices(scope) + ([KEPT_WHOLE] if scope.kept_whole else [])
 
 
 def question_notices(criteria: list[dict[str, Any]]) -> list[str]:
@@ -200,14 +200,19 @@ def scope_filters(scope: Scope) -> list[dict[str, Any]]:
         people.append(("each-rater", "Each rater, averaged"))
         people += [(f"rater:{rater.name}", rater.name) for rater in covered(scope).people[:RATERS_OFFERED]]
     return [
-        select_filter(
-            "split", "Split", [("", "all"), *((value, value) for value in Split.values)], scope.split
-        ),
+        select_filter("split", "Split", [("", "all"), *_splits(scope)], scope.split),
         select_filter("against", "Ground truth", people, scope.against),
         select_filter("topic", "Topic", [("", "all"), *_topics(scope)], scope.topic),
         {"name": "since", "label": "Chats since", "day": scope.since},
         {"name": "until", "label": "until", "day": scope.until},
     ]
+
+
+def _splits(scope: Scope) -> list[tuple[str, str]]:
+    """The splits that the run or set has chats in, and what is asked for; one query."""
+    whole = replace(scope, split="", topic="", since=None, until=None)
+    found = {scope.split, *whole.members.order_by().values_list("split", flat=True).distinct()}
+    return [(value, value) for value in Split.values if value in found]
 
 
 def _topics(scope: Scope) -> list[tuple[str, str]]:

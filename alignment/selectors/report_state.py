@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import Count
 from django.urls import reverse
 
 from alignment.selectors.next_steps import plan_url
 from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run
+from labeling.models.chats import Split
 from labeling.models.people import User
 
 
@@ -40,8 +42,7 @@ def report_state(
     """
     if not report["chats"]:
         if scope.is_part or scope.split:
-            text = "None of the chats is of this split, topic and period together."
-            return Told("No chats in this part", text, "Show all chats", whole_url, blank=True)
+            return Told("No chats in this part", _why_none(scope), "Show all chats", whole_url, blank=True)
         return Told("No chats here", "The set has no chats yet, or none that you may be told of.", blank=True)
     if scope.run is not None:
         return _of_run(report, scope, scope.run, user)
@@ -52,6 +53,21 @@ def report_state(
         text = "Below is how far people agree with each other: what a judge can be asked for."
         return Told("No judge has scored this set yet", text, "Start a run" if starts else "", url)
     return None
+
+
+def _why_none(scope: Scope) -> str:
+    """Why a part has no chats; one query, where days are asked for."""
+    if scope.split == Split.HOLDOUT and scope.split in scope.without_holdout:
+        return "Holdout chats are for leads here."
+    together = "None of the chats is of this split, topic and period together."
+    if not (scope.since or scope.until):
+        return together
+    times = replace(scope, since=None, until=None).members.order_by()
+    found = times.aggregate(all=Count("pk"), timed=Count("chat__started_at"))
+    if not (none := found["all"] - found["timed"]):
+        return together
+    timeless = f"{none:,} chat{' has' if none == 1 else 's have'} no start time."
+    return f"{together} {timeless}" if found["timed"] else timeless
 
 
 def _of_run(report: Mapping[str, Any], scope: Scope, run: Run, user: User | AnonymousUser) -> Told | None:

@@ -96,6 +96,16 @@ def test_topics_and_lengths_add_up_to_the_compared_chats(compared: Compared, lea
     assert "10 chats: a hint only" in page and "17 and more" in page
 
 
+def test_topics_with_fewer_than_ten_chats_are_folded_into_one_line(compared: Compared, lead: Client) -> None:
+    for key, places in (("refund", range(1, 10)), ("returns", range(10, 12))):
+        topic = Topic.objects.create(key=key, name=key)
+        Chat.objects.filter(external_id__in=[f"chat-{n}" for n in places]).update(topic=topic)
+    page = lead.get(page_url(compared))
+    assert [row["topic"] for row in page.context["topics"]] == ["delivery"]
+    assert [row["topic"] for row in page.context["small_topics"]] == ["refund", "returns"]
+    assert "<summary>2 topics with fewer than 10 chats</summary>" in text_of(page)
+
+
 def test_kappas_paradox_and_an_inverted_answer_are_told_in_words_on_top(
     compared: Compared, lead: Client
 ) -> None:

@@ -117,5 +117,7 @@ def test_who_is_still_to_label_chats_of_it_is_told_the_whole(parts: Compared, cl
     )
     scope = asked(parts, user, topic="refund")
     assert (scope.topic, scope.kept_whole) == ("", True)
-    shown = words_of(client.get(f"{urls(parts)['report']}?topic=refund"))
-    assert "Topics and days open once you have labelled your own chats of this set" in shown
+    told = "The whole report is shown: while chats of it are yours to label, parts are not"
+    for name in ("report", "set", "criterion report", "cell", "disagreements", "gaps"):
+        assert told in words_of(client.get(f"{urls(parts)[name]}?topic=refund"))
+        assert told not in words_of(client.get(urls(parts)[name]))

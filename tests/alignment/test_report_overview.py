@@ -306,7 +306,7 @@ def test_what_a_row_leaves_out_is_named_and_leads_to_all_of_it(compared: Compare
 def test_next_steps_lead_where_the_reader_may_go(compared: Compared, lead: Client, author: Client) -> None:
     Consensus.objects.filter(chat=compared.chat(9)).update(state=Consensus.State.UNRESOLVED)
     leads, authors = (row_of(client, compared, "polite")["next_steps"] for client in (lead, author))
-    assert [step.words for step in leads] == [step.words for step in authors]
+    assert [f"ask a lead to {step.words}" for step in leads] == [step.words for step in authors]
     assert leads[0].words.startswith("label ")
     assert leads[0].url.startswith(reverse("alignment:label_plan", args=[compared.run.pk]))
     assert f"{reverse('labeling:adjudication_queue')}?criterion=polite" in leads[1].url
@@ -363,6 +363,46 @@ def test_a_part_without_chats_says_so_and_leads_back_to_all(compared: Compared, 
     assert page.context["headline"] == "There is no chat here to compare."
     assert "Every criterion against people" not in words_of(page)
     assert page.context["told"].url == "?against=each-rater"
+
+
+@pytest.mark.parametrize(
+    ("without_time", "query", "text"),
+    [
+        (range(1, 41), "?since=2026-05-01", "40 chats have no start time."),
+        (
+            [5],
+            "?since=2026-07-01",
+            "None of the chats is of this split, topic and period together. 1 chat has no start time.",
+        ),
+        ([], "?until=2026-05-01", "None of the chats is of this split, topic and period together."),
+    ],
+)
+def test_a_part_without_chats_says_how_many_have_no_start_time(
+    compared: Compared, lead: Client, without_time: list[int], query: str, text: str
+) -> None:
+    Chat.objects.update(started_at=datetime(2026, 6, 1, tzinfo=UTC))
+    Chat.objects.filter(external_id__in=[f"chat-{n}" for n in without_time]).update(started_at=None)
+    assert lead.get(urls(compared)["report"] + query).context["told"].text == text
+
+
+def test_an_author_is_told_that_the_holdout_is_for_leads(compared: Compared, author: Client) -> None:
+    held = RunChat.objects.filter(run=compared.run, split="holdout")
+    RunChat.objects.filter(pk__in=held.values("pk")[7:]).delete()
+    told = author.get(urls(compared)["report"] + "?split=holdout").context["told"]
+    assert told.text == "Holdout chats are for leads here."
+
+
+def test_the_splits_offered_are_those_with_chats_and_the_one_asked_for(
+    compared: Compared, lead: Client
+) -> None:
+    def offered(query: str = "") -> list[str]:
+        filters = lead.get(urls(compared)["report"] + query).context["filters"]
+        return next([one["value"] for one in row["options"]] for row in filters if row["name"] == "split")
+
+    assert offered() == ["", "train", "dev", "holdout"]
+    RunChat.objects.filter(run=compared.run).exclude(split="dev").delete()
+    assert offered() == offered("?split=dev") == ["", "dev"]
+    assert offered("?split=train") == ["", "train", "dev"]
 
 
 def test_a_run_that_goes_on_shows_how_far_it_is(compared: Compared, lead: Client) -> None:
