@@ -72,12 +72,10 @@ def test_only_leads_are_led_to_it(bare: Compared, lead: Client, author: Client) 
 
 
 def test_the_report_says_what_to_label_next(compared: Compared, lead: Client, author: Client) -> None:
-    for someone in (lead, author):
+    for someone, start in ((lead, "Label"), (author, "Ask a lead to label")):
         page = text_of(someone.get(urls(compared)["report"]))
-        assert (
-            "Label 20 more chats: 10 that people would call True and 10 that people would call False" in page
-        )
-        assert "Label 30 more chats that people would call False" in page  # welcome: never False
+        assert f"{start} 20 more chats: 10 that people would call True and 10 that people would" in page
+        assert f"{start} 30 more chats that people would call False" in page  # welcome: never False
 
 
 def test_the_page_says_what_each_decision_misses(bare: Compared, lead: Client) -> None:
