@@ -25,6 +25,7 @@ class StatusPolicy:
     minimum_true, minimum_false : human answers of each class below which nothing is decided.
     minimum_rate : smallest TPR and TNR. minimum_rate_low : smallest lower Wilson bound of either.
     balanced_low_above : balanced accuracy's lower bound has to lie above this.
+    largest_silent : share of people's True, and of their False, on which the judge may give neither.
 
     Raises
     ------
@@ -33,22 +34,23 @@ class StatusPolicy:
     Examples
     --------
     >>> StatusPolicy().label
-    'start values, version 1'
+    'start values, version 2'
     """
 
     name: str = "start values"
-    version: int = 1
+    version: int = 2
     minimum_true: int = 30
     minimum_false: int = 30
     minimum_rate: float = 0.80
     minimum_rate_low: float = 0.65
     balanced_low_above: float = 0.50
+    largest_silent: float = 0.10
 
     def __post_init__(self) -> None:
         for name in ("minimum_true", "minimum_false"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or more")
-        for name in ("minimum_rate", "minimum_rate_low", "balanced_low_above"):
+        for name in ("minimum_rate", "minimum_rate_low", "balanced_low_above", "largest_silent"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be between 0 and 1")
 
@@ -76,6 +78,8 @@ def decide_status(
     tpr: Estimate,
     tnr: Estimate,
     balanced_accuracy: Estimate,
+    silent_true: int = 0,
+    silent_false: int = 0,
     policy: StatusPolicy,
     tier: str,
 ) -> Decision:
@@ -85,13 +89,16 @@ def decide_status(
     ----------
     table : people against the judge.
     tpr, tnr, balanced_accuracy : with intervals; of that table, or weighted.
+    silent_true, silent_false : chats that people answered so and on which the judge, asked, gave neither True
+        nor False; not in the table.
     policy : the limits.
     tier : "subjective" adds that the criterion is directional only; the status stays.
 
     Returns
     -------
     Decision : not_enough_labels before anything else, also where TPR or TNR has no value; then
-        not_aligned with each limit missed; then aligned.
+        not_aligned with each limit missed; then aligned. On how many chats the judge kept silent is a reason
+        beside either.
 
     Examples
     --------
@@ -103,11 +110,12 @@ def decide_status(
     """
     unknown = dict.fromkeys(rate.reason for rate in (tpr, tnr) if rate.value is None)
     missing = _missing_labels(table, policy) or list(unknown)
+    silent = _silent(table, silent_true, silent_false, policy)
     missed = [] if missing else _missed_limits(tpr, tnr, balanced_accuracy, policy)
-    decided = Status.NOT_ALIGNED if missed else Status.ALIGNED
+    decided = Status.NOT_ALIGNED if missed or silent else Status.ALIGNED
     status = Status.NOT_ENOUGH_LABELS if missing else decided
     directional = [DIRECTIONAL] if tier == "subjective" else []
-    return Decision(status, (*missing, *missed, *directional))
+    return Decision(status, (*missing, *missed, *silent, *directional))
 
 
 def _missing_labels(table: Confusion, policy: StatusPolicy) -> list[str]:
@@ -118,16 +126,33 @@ def _missing_labels(table: Confusion, policy: StatusPolicy) -> list[str]:
     return [f"not enough human {word} labels: {n} of {least}" for word, n, least in needed if n < least]
 
 
+def _silent(table: Confusion, silent_true: int, silent_false: int, policy: StatusPolicy) -> list[str]:
+    """Who is right where it answers, and answers the easy ones alone, has not been shown to be right."""
+    asked = (
+        ("True", silent_true, table.human_true + silent_true),
+        ("False", silent_false, table.human_false + silent_false),
+    )
+    return [
+        f"the judge gave neither True nor False on {silent} of {n} chats that people answered {word}"
+        for word, silent, n in asked
+        if silent > policy.largest_silent * n
+    ]
+
+
 def _missed_limits(tpr: Estimate, tnr: Estimate, balanced: Estimate, policy: StatusPolicy) -> list[str]:
     reasons = []
     for name, rate in (("TPR", tpr), ("TNR", tnr)):
         if rate.value is not None and rate.value < policy.minimum_rate:
-            reasons.append(f"{name} {rate.value:.3f} is below {policy.minimum_rate:.2f}")
+            reasons.append(f"{name} {_beside(rate.value, policy.minimum_rate)}")
         if rate.interval and rate.interval.low < policy.minimum_rate_low:
-            reasons.append(
-                f"{name}'s lower bound {rate.interval.low:.3f} is below {policy.minimum_rate_low:.2f}"
-            )
+            reasons.append(f"{name}'s lower bound {_beside(rate.interval.low, policy.minimum_rate_low)}")
     if balanced.interval and balanced.interval.low <= policy.balanced_low_above:
         low, limit = balanced.interval.low, policy.balanced_low_above
-        reasons.append(f"balanced accuracy's lower bound {low:.3f} is not above {limit:.2f}")
+        reasons.append(f"balanced accuracy's lower bound {_beside(low, limit, where='not above')}")
     return reasons
+
+
+def _beside(value: float, limit: float, *, where: str = "below") -> str:
+    """Two decimals, and a third where two would show the limit itself."""
+    digits = 3 if f"{value:.2f}" == f"{limit:.2f}" else 2
+    return f"{value:.{digits}f} is {where} {limit:.2f}"

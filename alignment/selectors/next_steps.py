@@ -58,8 +58,8 @@ def _by_status(
     plan = plan_url(scope, key)
     if entry["questions"]["words"]:
         yield _for_leads("label chats anew, to the text that the judge was asked", plan, user)
-    if status == Status.NOT_ENOUGH_LABELS:
-        yield _for_leads(_missing(entry), plan, user)
+    if status == Status.NOT_ENOUGH_LABELS and (missing := _missing(entry)):
+        yield _for_leads(missing, plan, user)
     writes = user.has_perm("labeling.edit_prompts") and run.purpose != Run.Purpose.IMPORT
     prompt = reverse("alignment:prompt_edit", args=[key]) if writes else ""
     if any(caution.startswith(INVERTED) for caution in entry["cautions"]):
@@ -80,11 +80,14 @@ def _for_leads(words: str, url: str, user: User | AnonymousUser) -> Step:
 
 
 def _missing(entry: Mapping[str, Any]) -> str:
-    """The labels that a status misses."""
-    true = entry["human_true"]
+    """The labels that a status misses; '' where there are enough and it is verdicts that are missing."""
+    true, unjudged = entry["human_true"], entry["unjudged"]
+    false = entry["n"] - true
     least = {"minimum_true": POLICY.minimum_true, "minimum_false": POLICY.minimum_false}
-    more = missing_labels(true=true, false=entry["n"] - true, **least)
-    return more or "label chats of both verdicts"
+    more = missing_labels(true=true + unjudged["true"], false=false + unjudged["false"], **least)
+    if more or missing_labels(true=true, false=false, **least):
+        return more
+    return "label chats of both verdicts"
 
 
 def _triage(key: str, scope: Scope, run: Run) -> str:

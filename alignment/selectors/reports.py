@@ -14,7 +14,7 @@ from alignment.selectors.report_pins import report_pins
 from alignment.selectors.scope import Scope
 
 SEED = 20_260_101
-BODY_VERSION = 8
+BODY_VERSION = 9
 POLICY = StatusPolicy()
 
 

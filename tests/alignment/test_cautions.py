@@ -27,7 +27,7 @@ def test_kappas_paradox_is_named_with_the_rare_answer() -> None:
     )
     (rare,) = said_of(GWET_2002)
     assert rare.startswith(
-        "agreement is 0.94 and AC1 0.94, but kappa -0.02: people answered False on 2 of 125"
+        "agreement is 0.94 and AC1 0.94, but kappa −0.02: people answered False on 2 of 125"
     )
 
 
@@ -37,7 +37,7 @@ def test_balanced_classes_have_no_paradox() -> None:
 
 def test_a_judge_below_chance_may_answer_the_opposite_question() -> None:
     (said,) = said_of(Confusion(10, 40, 42, 8))
-    assert said == "is the answer inverted? kappa is -0.64 and its interval lies below 0"
+    assert said == "is the answer inverted? kappa is −0.64 and its interval lies below 0"
 
 
 def test_a_kappa_below_zero_by_chance_alone_is_no_inverted_answer() -> None:

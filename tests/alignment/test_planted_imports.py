@@ -133,6 +133,6 @@ def test_a_judge_that_answers_the_opposite_is_suspected_of_it(
     assert entry["confusion"] == answers.confusion("inverted", "polite")
     assert entry["tpr"]["high"] < 0.5
     (caution,) = entry["cautions"]
-    assert caution.startswith("is the answer inverted? kappa is -0.")
+    assert caution.startswith("is the answer inverted? kappa is −0.")
     page = admin_client.get(reverse("alignment:report_run", args=[runs["inverted"]]))
-    assert "Is the answer inverted? kappa is -0." in page.content.decode()
+    assert "Is the answer inverted? kappa is −0." in page.content.decode()

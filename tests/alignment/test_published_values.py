@@ -1,8 +1,10 @@
 """Statistics against values that were published, or follow from their definition by hand.
 
 `published.json` holds each case with its source: `[[TP, FN], [FP, TN]]` are tables with people as rows, True
-first; in paired cases a, b, c, d are both, only the first, only the second, neither. Statistics that the
-product takes from a library, or does not show, are checked on the library or on a formula written out here.
+first; in paired cases a, b, c, d are both, only the first, only the second, neither. `kind` says where the
+expected value comes from: published, published but quoted from memory and reproduced, derived, or what a
+library answers. Statistics that the product takes from a library, or does not show, are checked on the library
+or on a formula written out here.
 """
 
 import json

@@ -88,7 +88,7 @@ def test_a_decided_test_shows_its_answer_and_the_counts_behind_it(compared: Comp
         "Right, share of chats 0.98 → 0.93",
         "−5.5 pts −10.1 to −1.7",
         "8% of the verdicts changed",
-        "The change is no larger than that noise.",
+        "The change is not shown to be larger than that noise.",
     ):
         assert words in shown
     assert "Over all criteria" not in shown

@@ -164,9 +164,22 @@ def test_status_and_reasons_are_the_policys() -> None:
     entry = report(criterion(*pairs(60, 2, 1, 11)))["criteria"][0]
     assert entry["status"] == "not_enough_labels"
     assert entry["reasons"] == ["not enough human False labels: 12 of 30"]
-    assert entry["policy"] == "start values, version 1"
+    assert entry["policy"] == "start values, version 2"
     subjective = report(criterion(*pairs(95, 5, 5, 95), about=spec(tier="subjective")))["criteria"][0]
     assert (subjective["status"], subjective["reasons"]) == ("aligned", [DIRECTIONAL])
+
+
+def test_answers_of_people_that_the_judge_leaves_open_are_counted_by_what_people_said() -> None:
+    human, judge = pairs(95, 5, 5, 95)
+    silent = [JudgeCode.UNPARSED] * 4 + [JudgeCode.NA] * 6 + [JudgeCode.REFUSED] * 7 + [JudgeCode.FAILED]
+    human, judge = human + [T] * 4 + [F] * 14, [*judge, *silent]
+    entry = report(criterion(human, judge))["criteria"][0]
+    assert entry["unjudged"] == {"true": 4, "false": 14}
+    # Failed calls say nothing of the judge: 13, not 14.
+    assert (entry["status"], entry["reasons"]) == (
+        "not_aligned",
+        ["the judge gave neither True nor False on 13 of 113 chats that people answered False"],
+    )
 
 
 def test_pass_rates_go_through_passes_when() -> None:

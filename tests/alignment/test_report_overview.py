@@ -329,6 +329,20 @@ def test_labelling_as_many_more_as_the_next_step_says_lifts_the_reason(
     assert first(60)[0] != "not_enough_labels"
 
 
+def test_where_verdicts_are_missing_and_not_labels_no_label_is_asked_for(
+    compared: Compared, lead: Client
+) -> None:
+    add_chats(compared, to=64)
+    Run.objects.update(finished_at=timezone.now())
+    Verdict.objects.filter(criterion__key="polite", value=False).update(state="refused", value=None)
+    Run.objects.update(finished_at=timezone.now())
+    row = row_of(lead, compared, "polite")
+    assert row["status"] == "not_enough_labels"
+    assert [step.words for step in row["next_steps"]] == [
+        f"see why {row['no_verdict']} chats have no verdict"
+    ]
+
+
 def test_a_criterion_that_is_not_aligned_leads_to_its_triage(compared: Compared, lead: Client) -> None:
     add_chats(compared, to=140)
     Run.objects.update(finished_at=timezone.now())

@@ -9,7 +9,9 @@ from alignment.core.intervals import mover_mean, proportion
 from alignment.core.status import DIRECTIONAL, Decision, Status, StatusPolicy, decide_status
 
 
-def decide(table: Confusion, *, policy: StatusPolicy | None = None, tier: str = "simple") -> Decision:
+def decide(
+    table: Confusion, *, policy: StatusPolicy | None = None, tier: str = "simple", **silent: int
+) -> Decision:
     tpr = proportion(table.tp, table.human_true, reason="no True")
     tnr = proportion(table.tn, table.human_false, reason="no False")
     return decide_status(
@@ -19,6 +21,7 @@ def decide(table: Confusion, *, policy: StatusPolicy | None = None, tier: str = 
         balanced_accuracy=mover_mean(tpr, tnr),
         policy=policy or StatusPolicy(),
         tier=tier,
+        **silent,
     )
 
 
@@ -45,8 +48,8 @@ def test_a_low_rate_is_named_with_its_value_and_the_limit() -> None:
     found = decide(Confusion(100, 0, 30, 70))
     assert found.status == Status.NOT_ALIGNED
     assert found.reasons == (
-        "TNR 0.700 is below 0.80",
-        "TNR's lower bound 0.604 is below 0.65",
+        "TNR 0.70 is below 0.80",
+        "TNR's lower bound 0.60 is below 0.65",
     )
 
 
@@ -54,13 +57,38 @@ def test_a_high_rate_on_few_labels_misses_the_lower_bound() -> None:
     # 25 of 30: .833 is above .80, its Wilson bound .664 above .65; 24 of 30: .800 with .627.
     assert decide(Confusion(100, 0, 5, 25)).status == Status.ALIGNED
     found = decide(Confusion(100, 0, 6, 24))
-    assert found == Decision(Status.NOT_ALIGNED, ("TNR's lower bound 0.627 is below 0.65",))
+    assert found == Decision(Status.NOT_ALIGNED, ("TNR's lower bound 0.63 is below 0.65",))
 
 
 def test_a_constant_judge_is_not_aligned() -> None:
     found = decide(Confusion(500, 0, 40, 0))
     assert found.status == Status.NOT_ALIGNED
     assert "balanced accuracy's lower bound 0.496 is not above 0.50" in found.reasons
+
+
+def test_a_rate_just_below_its_limit_is_shown_with_a_third_decimal() -> None:
+    assert decide(Confusion(200, 0, 51, 199)).reasons == ("TNR 0.796 is below 0.80",)
+
+
+def test_who_is_right_only_where_they_answer_is_not_aligned() -> None:
+    # 11 of 111 are a tenth; 12 of 112 are more.
+    assert decide(Confusion(95, 5, 5, 95), silent_false=11).status == Status.ALIGNED
+    found = decide(Confusion(95, 5, 5, 95), silent_true=3, silent_false=12)
+    assert found == Decision(
+        Status.NOT_ALIGNED,
+        ("the judge gave neither True nor False on 12 of 112 chats that people answered False",),
+    )
+
+
+def test_silence_is_named_where_it_is_what_leaves_too_few_labels() -> None:
+    found = decide(Confusion(60, 2, 1, 11), silent_false=28)
+    assert found == Decision(
+        Status.NOT_ENOUGH_LABELS,
+        (
+            "not enough human False labels: 12 of 30",
+            "the judge gave neither True nor False on 28 of 40 chats that people answered False",
+        ),
+    )
 
 
 def test_a_subjective_criterion_keeps_its_status_and_is_directional() -> None:
@@ -71,15 +99,15 @@ def test_a_subjective_criterion_keeps_its_status_and_is_directional() -> None:
 
 
 def test_another_policy_decides_otherwise_and_carries_its_version() -> None:
-    strict = replace(StatusPolicy(), name="strict", version=2, minimum_rate=0.97)
+    strict = replace(StatusPolicy(), name="strict", version=3, minimum_rate=0.97)
     assert decide(Confusion(95, 5, 5, 95), policy=strict).status == Status.NOT_ALIGNED
-    assert strict.label == "strict, version 2"
+    assert strict.label == "strict, version 3"
     assert strict.as_json()["minimum_rate"] == 0.97
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("minimum_true", 0), ("minimum_false", -1), ("minimum_rate", 1.2), ("balanced_low_above", -0.1)],
+    [("minimum_true", 0), ("minimum_false", -1), ("minimum_rate", 1.2), ("balanced_low_above", -0.1), ("largest_silent", 1.1)],
 )
 def test_a_limit_out_of_range_is_refused_by_name(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=name):

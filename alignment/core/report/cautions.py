@@ -63,15 +63,24 @@ def _paradox(table: Confusion) -> str:
         return ""
     rare = min(("True", table.human_true), ("False", table.human_false), key=lambda one: one[1])
     return (
-        f"agreement is {agreement:.2f} and AC1 {ac1:.2f}, but kappa {kappa:.2f}: "
+        f"agreement is {agreement:.2f} and AC1 {ac1:.2f}, but kappa {_signed(kappa)}: "
         f"people answered {rare[0]} on {rare[1]} of {table.n} chats; read TPR and TNR"
     )
 
 
+def _signed(value: float) -> str:
+    """Two decimals, with a true minus.
+
+    >>> _signed(-0.204)
+    '−0.20'
+    """
+    return f"{value:z.2f}".replace("-", "−")
+
+
 def _polarity(kappa: Estimate, balanced: Estimate) -> str:
     """Kappa first: where it lies below 0 balanced accuracy lies below .50, too."""
-    if kappa.interval and kappa.interval.high < 0:
-        return f"{INVERTED} kappa is {kappa.value:.2f} and its interval lies below 0"
+    if kappa.value is not None and kappa.interval and kappa.interval.high < 0:
+        return f"{INVERTED} kappa is {_signed(kappa.value)} and its interval lies below 0"
     if balanced.interval and balanced.interval.high < CHANCE:
         return (
             f"{INVERTED} balanced accuracy is {balanced.value:.2f} and its interval lies below {CHANCE:.2f}"

@@ -74,6 +74,7 @@ def criterion_entry(
         "reasons": list(decision.reasons),
         "cautions": _cautions(parts, judged),
         "drawn_by_verdict": parts.drawn,
+        "unjudged": _unjudged(parts),
         "prevalence": judged.get(PREVALENCE, _prevalence(parts)).value,
         "policy": policy.label,
         "questions": data.questions.as_json(),
@@ -113,6 +114,13 @@ def _counts(parts: _Parts) -> dict[str, Any]:
     }
 
 
+def _unjudged(parts: _Parts) -> dict[str, int] | None:
+    counts = parts.tally
+    if not counts.has_run or parts.each_rater:
+        return None
+    return {"true": counts.unjudged(HumanCode.TRUE), "false": counts.unjudged(HumanCode.FALSE)}
+
+
 def _human_true(parts: _Parts) -> int | None:
     if parts.each_rater:
         return None
@@ -120,7 +128,7 @@ def _human_true(parts: _Parts) -> int | None:
 
 
 def _missing_counts(parts: _Parts) -> dict[str, str]:
-    missing = dict.fromkeys(("human_true", "confusion"), MANY_ANSWERS) if parts.each_rater else {}
+    missing = dict.fromkeys(("human_true", "confusion", "unjudged"), MANY_ANSWERS) if parts.each_rater else {}
     return missing if parts.tally.has_run else {**missing, "judge": NO_RUN}
 
 
@@ -195,6 +203,8 @@ def _decision(parts: _Parts, judged: dict[str, Estimate]) -> Decision:
         tpr=judged["tpr"],
         tnr=judged["tnr"],
         balanced_accuracy=judged["balanced_accuracy"],
+        silent_true=parts.tally.silent(HumanCode.TRUE),
+        silent_false=parts.tally.silent(HumanCode.FALSE),
         policy=parts.policy,
         tier=tier,
     )

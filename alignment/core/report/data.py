@@ -38,6 +38,8 @@ class JudgeCode(IntEnum):
 
 
 NO_VERDICT = tuple(code for code in JudgeCode if code > JudgeCode.NA)
+# The judge was asked and gave neither True nor False: not what failed calls, or no call, left open.
+SILENT = (JudgeCode.NA, JudgeCode.UNPARSED, JudgeCode.REFUSED, JudgeCode.CUT_OFF, JudgeCode.TOO_LONG)
 CONSENSUS = "consensus"
 EACH_RATER = "each-rater"
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alignment.core.agreement import Confusion
-from alignment.core.report.data import NO_VERDICT, CriterionData, HumanCode, JudgeCode
+from alignment.core.report.data import NO_VERDICT, SILENT, CriterionData, HumanCode, JudgeCode
 
 _JUDGE_CODES = len(JudgeCode)
 
@@ -33,6 +33,14 @@ class Tally:
     def both_answered(self, code: JudgeCode) -> int:
         """Chats that people answered True or False and on which the judge has this code."""
         return int(self.joint[[HumanCode.TRUE, HumanCode.FALSE], code].sum())
+
+    def silent(self, code: HumanCode) -> int:
+        """Chats with this human code on which the judge, asked, gave neither True nor False."""
+        return int(self.joint[code, list(SILENT)].sum())
+
+    def unjudged(self, code: HumanCode) -> int:
+        """Chats with this human code without True or False from the judge, whatever the reason."""
+        return self.people(code) - int(self.joint[code, : JudgeCode.NA].sum())
 
     @property
     def answered(self) -> int:
