@@ -26,7 +26,7 @@ from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import reads_holdout
 
-BODY_VERSION = 2
+BODY_VERSION = 3
 HEAD = ("run", "set", "split", "topic", "since", "until", "against", "judge", "chats", "generated_at")
 PARTS = ("topics", "messages", "people", "probabilities")
 STILL_YOURS = "opens once you have labelled your own chats of this set"

@@ -134,6 +134,20 @@ def test_the_decision_is_that_of_the_balanced_gap_with_the_alt_test_beside_it() 
     assert body["reason"] == ""
 
 
+def test_a_decision_on_fewer_labels_than_the_plan_asks_for_says_which_are_missing() -> None:
+    def missing(chats: int, false: int) -> str:
+        rows = [[TRUE] * (chats - false) + [FALSE] * false for _ in range(3)]
+        body = people(answers(*rows), np.array(rows[0], dtype=np.int8), raters=3, seed=1).as_json()
+        assert body["stand_in"]["balanced"] is True
+        return str(body["stand_in"]["missing"])
+
+    assert missing(40, 10) == (
+        "label 60 more chats with three raters, at least 5 that people would call False"
+    )
+    assert missing(100, 15) == ""
+    assert missing(100, 14) != ""  # more than 85% True: three times as many
+
+
 @pytest.mark.parametrize(("raters", "reason"), [(0, NOBODY), (1, ONE_RATER), (2, FEW_RATERS)])
 def test_too_few_raters_decide_nothing_and_it_says_so(raters: int, reason: str) -> None:
     given = answers(*[[TRUE] * 50 for _ in range(raters)])

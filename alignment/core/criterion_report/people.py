@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 
 from alignment.core.agreement import Confusion
 from alignment.core.estimates import Estimate
+from alignment.core.label_planning import Decision, LabelCounts, needs
 from alignment.core.quality import FALSE, Answers, Pair, majority_of_others, rater_pairs
 from alignment.core.quality.answers import Ints
 from alignment.core.replacement import (
     EPSILON,
     MARGIN,
     MINIMUM_CHATS,
+    MINIMUM_RATERS,
     RaterCase,
     Replacement,
     replacement,
@@ -66,19 +68,23 @@ class RaterRow:
 
 @dataclass(frozen=True)
 class People:
-    """Those with the most labels, most first: their pairs and rows; `decision` counts all raters."""
+    """Those with the most labels, most first: their pairs and rows; `decision` counts all raters.
+
+    `missing` says which labels such a decision is planned with beyond those that are there, or ''.
+    """
 
     total: int
     shown: list[int]
     pairs: list[list[Pair | None]]
     rows: list[RaterRow]
     decision: Replacement
+    missing: str
 
     def as_json(self) -> dict[str, Any]:
         """`raters` and `pairs` name single raters by number; the rest does not."""
         return {
             "total": self.total,
-            "stand_in": _stand_in(self.decision, self.total),
+            "stand_in": _stand_in(self.decision, self.total) | {"missing": self.missing},
             "raters": [row.as_json() for row in self.rows],
             "pairs": [
                 _pair(self.shown[i], self.shown[j], pair)
@@ -109,7 +115,8 @@ def people(answers: Answers, judge: Codes, *, raters: int, seed: int) -> People:
     """
     labels = np.bincount(answers.raters, minlength=raters)
     shown = np.argsort(-labels, kind="stable")[:RATERS_SHOWN]
-    decision = replacement(_by_rater(answers, len(judge), raters), _judged(judge), seed=seed)
+    given = _by_rater(answers, len(judge), raters)
+    decision = replacement(given, _judged(judge), seed=seed)
     cases = {case.rater: case for case in decision.cases}
     tables = _tables(answers, judge, raters)
     rows = [
@@ -117,7 +124,7 @@ def people(answers: Answers, judge: Codes, *, raters: int, seed: int) -> People:
         for rater in shown.tolist()
         for own, judged in [tables[rater]]
     ]
-    return People(raters, shown.tolist(), rater_pairs(answers, shown), rows, decision)
+    return People(raters, shown.tolist(), rater_pairs(answers, shown), rows, decision, _missing(given))
 
 
 def _tables(answers: Answers, judge: Codes, raters: int) -> list[tuple[Confusion, Confusion]]:
@@ -138,6 +145,16 @@ def _by_rater(answers: Answers, chats: int, raters: int) -> NDArray[np.int8]:
     told = answers.values <= FALSE
     labels[answers.chats[told], answers.raters[told]] = 1 - answers.values[told]
     return labels
+
+
+def _missing(labels: NDArray[np.int8]) -> str:
+    """What the plan asks for before a judge replaces a rater, less the chats that three raters answered."""
+    true, false = (labels == 1).sum(axis=1), (labels == 0).sum(axis=1)
+    three = true + false >= MINIMUM_RATERS
+    said_true, said_false = int((three & (true > false)).sum()), int((three & (false > true)).sum())
+    found = needs(LabelCounts(said_true, said_false, three=int(three.sum()), three_false=said_false))
+    need = next(one for one in found if one.decision == Decision.REPLACE)
+    return "" if need.met else need.sentence
 
 
 def _judged(judge: Codes) -> Ints:
