@@ -18,7 +18,7 @@ from alignment.core.estimates import Estimate, Interval
 from alignment.core.report.data import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.core.report.human_side import human_side
 from alignment.core.report.judge_side import NAMES, judge_rates, judge_statistics
-from alignment.core.report.pass_rates import corrected_pass_rate, human_pass_rate, judge_pass_rate
+from alignment.core.report.pass_rates import Method, corrected_pass_rate, human_pass_rate, judge_pass_rate
 from alignment.core.report.pooled import POOLED, pooled
 from alignment.core.report.tally import Tally, tally
 from alignment.core.report.weighted import weighted_statistics
@@ -31,6 +31,7 @@ SETS = 2000
 SETS_OF_MANY = 500
 # Chats of a run beyond the labelled ones; the labelled ones are in the judge's rate and in its errors.
 UNLABELLED = (1000, 5000)
+METHODS = (Method.ROGAN_GLADEN, Method.PPI)
 RATERS = 3
 CRITERIA = 3
 # How often a chat's other criteria repeat what happened on the first.
@@ -228,11 +229,15 @@ def _planted_pass_rates(cell: Cell) -> dict[str, float]:
     judge = cell.share * cell.tpr + (1 - cell.share) * (1 - cell.tnr)
     # With fixed counts people's share is the planted one in every set.
     people = {"pass rate, people": cell.share} if cell.drawn else {}
-    return people | {"pass rate, judge": judge} | {_corrected(more): cell.share for more in UNLABELLED}
+    # Nor are chats drawn at random where their counts are fixed.
+    methods = METHODS if cell.drawn else (Method.ROGAN_GLADEN,)
+    corrected = {_corrected(how, more): cell.share for how in methods for more in UNLABELLED}
+    return people | {"pass rate, judge": judge} | corrected
 
 
-def _corrected(more: int) -> str:
-    return f"pass rate, corrected, {more:,} more"
+def _corrected(method: Method, more: int) -> str:
+    how = ", at random" if method is Method.PPI else ""
+    return f"pass rate, corrected{how}, {more:,} more"
 
 
 def _pass_rates(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]:
@@ -241,7 +246,8 @@ def _pass_rates(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Fo
     for table, *true in zip(_drawn_tables(cell, draw, sets), *said, strict=True):
         runs = [_tally(table, *more) for more in zip(true, UNLABELLED, strict=True)]
         corrected = {
-            _corrected(more): corrected_pass_rate(run, passes_when=True)
+            _corrected(how, more): corrected_pass_rate(run, passes_when=True, method=how)
+            for how in METHODS
             for run, more in zip(runs, UNLABELLED, strict=True)
         }
         people = human_pass_rate(runs[0], passes_when=True)

@@ -1,6 +1,6 @@
 """Values with their intervals; an undefined value is None and carries its reason."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -71,6 +71,19 @@ class Estimate:
         value = None if self.value is None else 1 - self.value
         interval = self.interval.complement() if self.interval else None
         return Estimate(value, interval, self.reason, self.flag, self.dropped)
+
+    def clipped(self) -> "Estimate":
+        """A share whose formula may leave 0..1, and its interval, brought back.
+
+        >>> Estimate(0.98, Interval(0.94, 1.02)).clipped().interval
+        Interval(low=0.94, high=1.0)
+        """
+        if self.value is None or self.interval is None:
+            return self
+        value, low, high = (
+            min(1.0, max(0.0, one)) for one in (self.value, self.interval.low, self.interval.high)
+        )
+        return replace(self, value=value, interval=Interval(low, high))
 
 
 def undefined_reasons(estimates: dict[str, Estimate]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from alignment.core.report.questions import Questions
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
+from labeling.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater
@@ -105,6 +106,7 @@ def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportDat
     tables = _rater_tables(scope) if scope.each_rater and judge is not None else {}
     questions = _questions(scope, given)
     inverse = _inverse_probabilities(scope, chats) if judge is not None else {}
+    at_random = _drawn_at_random(scope) if judge is not None else {}
     criteria = tuple(
         CriterionData(
             spec=_spec(row, passes[row.pk]),
@@ -115,6 +117,7 @@ def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportDat
             rater_tables=tables.get(row.pk, {}),
             questions=questions[row.pk],
             inverse=inverse.get(row.pk),
+            at_random=_all_of(at_random.get(row.pk), human[row.pk], chats),
         )
         for row in scope.criteria
     )
@@ -253,7 +256,7 @@ def _inverse_probabilities(scope: Scope, chats: Chats) -> dict[int, NDArray[np.f
     queries.
     """
     kept_out: dict[int, NDArray[np.float64]] = {}
-    for criterion, chat, _, probability in _drawn_labels(scope):
+    for criterion, chat, _, probability in _drawn_labels(scope, _draws_by_verdict()):
         chances = kept_out.setdefault(criterion, np.ones(len(chats.ids)))
         chances[chats.places(np.array([chat]))] *= 1 - probability
     return {
@@ -264,12 +267,46 @@ def _inverse_probabilities(scope: Scope, chats: Chats) -> dict[int, NDArray[np.f
 
 def drawn_chats(scope: Scope) -> int:
     """How many chats have a label that a draw by verdict chose; at most two queries."""
-    return len({chat for _, chat, *_ in _drawn_labels(scope)})
+    return len({chat for _, chat, *_ in _drawn_labels(scope, _draws_by_verdict())})
 
 
-def _drawn_labels(scope: Scope) -> set[tuple[int, int, int, float]]:
-    """Ids of criterion, chat and set of each draw by verdict that had it labelled, its probability there."""
-    draws = dict(ChatSet.objects.filter(sampling__oversampled=True).values_list("pk", "sampling__criteria"))
+def _drawn_at_random(scope: Scope) -> dict[int, set[int]]:
+    """By criterion id: the chats whose labels a draw chose that gave all chats of the scope one chance.
+
+    At most three queries.
+    """
+    found: dict[int, set[int]] = {}
+    for criterion, chat, *_ in _drawn_labels(scope, _draws_at_random(scope)):
+        found.setdefault(criterion, set()).add(chat)
+    return found
+
+
+def _all_of(drawn: set[int] | None, human: Codes, chats: Chats) -> bool:
+    """Whether every labelled chat is one of these."""
+    return drawn is not None and set(chats.ids[human != HumanCode.UNLABELLED].tolist()) <= drawn
+
+
+def _draws_by_verdict() -> dict[int, list[str]]:
+    """Drawn sets that took more chats of one verdict, with the criteria they were drawn for."""
+    draws = ChatSet.objects.filter(sampling__oversampled=True)
+    return dict(draws.values_list("pk", "sampling__criteria"))
+
+
+def _draws_at_random(scope: Scope) -> dict[int, list[str]]:
+    """Drawn sets in which each chat of the scope's set and split had the same chance, likewise."""
+    draws = ChatSet.objects.filter(sampling__oversampled=False, sampling__rule=AllocationRule.PROPORTIONAL)
+    even = {
+        pk: how
+        for pk, how in draws.values_list("pk", "sampling")
+        if not how["minimum"] and not how["topics"] and how["run_split"] in ("", scope.split)
+    }
+    runs = Run.objects.filter(pk__in={how["run"] for how in even.values()}, chat_set=scope.chat_set)
+    here = set(runs.values_list("pk", flat=True)) if even else set()
+    return {pk: how["criteria"] for pk, how in even.items() if how["run"] in here}
+
+
+def _drawn_labels(scope: Scope, draws: Mapping[int, list[str]]) -> set[tuple[int, int, int, float]]:
+    """Ids of criterion, chat and set of each of these draws that had it labelled, its probability there."""
     if not draws:
         return set()
     member = "chat__memberships__"

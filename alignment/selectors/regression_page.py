@@ -236,7 +236,7 @@ def _points(before: float | None, after: float | None) -> float | None:
 
 
 def _flips(found: dict[str, Any]) -> dict[str, Any]:
-    """What changed beside what changes by itself; `within`: not shown to be more than the judge's own noise."""
+    """What changed beside what changes by itself; `within`: not shown to be more than that noise."""
     changed: Estimate = proportion(found["fixed"] + found["broken"], found["n"], reason="no chat")
     noise = found["noise"]
     within = None

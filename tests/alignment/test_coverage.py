@@ -21,7 +21,12 @@ def shares() -> list[dict[str, float]]:
 
 
 @pytest.mark.parametrize(
-    "name", [*NAMES, "pass rate, people", "pass rate, judge", "pass rate, corrected, 1,000 more"]
+    "name",
+    [
+        *NAMES,
+        *("pass rate, people", "pass rate, judge"),
+        *("pass rate, corrected, 1,000 more", "pass rate, corrected, at random, 1,000 more"),
+    ],
 )
 def test_nineteen_of_twenty_hold_what_was_planted(shares: list[dict[str, float]], name: str) -> None:
     found = [one[name] for one in shares]

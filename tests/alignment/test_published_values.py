@@ -3,8 +3,8 @@
 `published.json` holds each case with its source: `[[TP, FN], [FP, TN]]` are tables with people as rows, True
 first; in paired cases a, b, c, d are both, only the first, only the second, neither. `kind` says where the
 expected value comes from: published, published but quoted from memory and reproduced, derived, or what a
-library answers. Statistics that the product takes from a library, or does not show, are checked on the library
-or on a formula written out here.
+library answers. Statistics that the product takes from a library, or does not show, are checked on that
+library or on a formula written out here.
 """
 
 import json

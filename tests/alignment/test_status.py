@@ -107,7 +107,13 @@ def test_another_policy_decides_otherwise_and_carries_its_version() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("minimum_true", 0), ("minimum_false", -1), ("minimum_rate", 1.2), ("balanced_low_above", -0.1), ("largest_silent", 1.1)],
+    [
+        ("minimum_true", 0),
+        ("minimum_false", -1),
+        ("minimum_rate", 1.2),
+        ("balanced_low_above", -0.1),
+        ("largest_silent", 1.1),
+    ],
 )
 def test_a_limit_out_of_range_is_refused_by_name(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=name):

@@ -13,9 +13,11 @@ from alignment.core.report.pass_rates import (
     ALL_LABELLED,
     NEEDS_ONE_TRUTH,
     NO_ANSWER,
+    Method,
     corrected_pass_rate,
     human_pass_rate,
     judge_pass_rate,
+    method_of,
     passing,
 )
 from alignment.core.report.pooled import NO_RUN
@@ -74,6 +76,7 @@ def criterion_entry(
         "reasons": list(decision.reasons),
         "cautions": _cautions(parts, judged),
         "drawn_by_verdict": parts.drawn,
+        "corrected_by": _corrected_by(parts),
         "unjudged": _unjudged(parts),
         "prevalence": judged.get(PREVALENCE, _prevalence(parts)).value,
         "policy": policy.label,
@@ -177,7 +180,18 @@ def _pass_rates(parts: _Parts, judged: Mapping[str, Estimate]) -> dict[str, Esti
 def _corrected(parts: _Parts) -> Estimate:
     if parts.each_rater:
         return Estimate(None, reason=NEEDS_ONE_TRUTH)
-    return corrected_pass_rate(parts.tally, passes_when=parts.data.spec.passes_when)
+    good, method = parts.data.spec.passes_when, method_of(parts.tally, at_random=parts.data.at_random)
+    return corrected_pass_rate(parts.tally, passes_when=good, method=method)
+
+
+def _corrected_by(parts: _Parts) -> str | None:
+    """The method behind the corrected pass rate; null without one."""
+    if not parts.tally.has_run or parts.each_rater:
+        return None
+    if parts.drawn:
+        return Method.WEIGHTING.value
+    method = method_of(parts.tally, at_random=parts.data.at_random)
+    return method.value if method else None
 
 
 def _cautions(parts: _Parts, judged: dict[str, Estimate]) -> list[str]:

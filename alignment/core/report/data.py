@@ -70,6 +70,7 @@ class CriterionData:
     questions : which texts of the criterion labels and judge answer.
     inverse : 1 / probability of each chat whose labels were drawn by verdict, else 0, shape (chats,); None
         where no chat is.
+    at_random : whether every label is on a chat that was drawn at random among all of them.
 
     Raises
     ------
@@ -84,6 +85,7 @@ class CriterionData:
     rater_tables: Mapping[str, Confusion] = field(default_factory=dict)
     questions: Questions = field(default_factory=Questions)
     inverse: NDArray[np.float64] | None = None
+    at_random: bool = False
 
     def __post_init__(self) -> None:
         chats = len(self.human)
