@@ -298,7 +298,7 @@ def _draws_at_random(scope: Scope) -> dict[int, list[str]]:
     even = {
         pk: how
         for pk, how in draws.values_list("pk", "sampling")
-        if not how["minimum"] and not how["topics"] and how["run_split"] in ("", scope.split)
+        if how and not how["minimum"] and not how["topics"] and how["run_split"] in ("", scope.split)
     }
     runs = Run.objects.filter(pk__in={how["run"] for how in even.values()}, chat_set=scope.chat_set)
     here = set(runs.values_list("pk", flat=True)) if even else set()

@@ -29,7 +29,7 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import held_out, reads_holdout
 
-BODY_VERSION = 1
+BODY_VERSION = 2
 # Tries are of texts that nobody has saved; repeats ask the same judge again.
 MEASURING = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION)
 # What makes two judges comparable but for their prompts.
@@ -54,7 +54,8 @@ class Measured:
     """A version on one split of a set ('' where the run knew none): its newest finished run there.
 
     `ceiling` is the human balanced accuracy on the same chats; `silent` counts chats that people answered
-    True or False and the judge neither; `recipe` is equal for runs whose judges differ in prompts alone.
+    True or False and the judge neither, `refrained` those of people's True and False whose calls did not
+    fail; `recipe` is equal for runs whose judges differ in prompts alone.
     """
 
     run: Run
@@ -63,6 +64,7 @@ class Measured:
     table: Confusion
     ceiling: float | None
     silent: int
+    refrained: tuple[int, int]
     recipe: str
 
     @property
@@ -90,7 +92,16 @@ class Measured:
     @cached_property
     def decision(self) -> Decision:
         """Whether the judge may be called aligned here, and why."""
-        return decide_status(table=self.table, policy=POLICY, tier=self.criterion.tier, **self.rates)
+        return decide_status(
+            table=self.table,
+            tpr=self.rates["tpr"],
+            tnr=self.rates["tnr"],
+            balanced_accuracy=self.rates["balanced_accuracy"],
+            silent_true=self.refrained[0],
+            silent_false=self.refrained[1],
+            policy=POLICY,
+            tier=self.criterion.tier,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +154,9 @@ def measured(
 
 
 def _measured(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> Measured:
-    return Measured(run, criterion, split, Confusion(*body["table"]), body["ceiling"], body["silent"], recipe)
+    true, false = body["refrained"]
+    table, silent = Confusion(*body["table"]), body["silent"]
+    return Measured(run, criterion, split, table, body["ceiling"], silent, (true, false), recipe)
 
 
 def _newest_runs(asked: Iterable[tuple[int, int, str, int]]) -> dict[tuple[int, str, int, str], Run]:
@@ -256,14 +269,15 @@ def _counted(
     cells: dict[tuple[int, int], dict[str, list[tuple[Any, ...]]]] = {
         (run, criterion): {} for criterion, runs in wanted.items() for run in runs
     }
-    for run, criterion, split, people, value, n in _patterns(wanted, less):
+    for run, criterion, split, people, value, state, n in _patterns(wanted, less):
         if people is not None:
-            cells[run, criterion].setdefault(split, []).append((people, value, n))
+            cells[run, criterion].setdefault(split, []).append((people, value, state, n))
     return {pair: {split: _body(rows) for split, rows in splits.items()} for pair, splits in cells.items()}
 
 
 def _patterns(wanted: Mapping[int, list[int]], less: Q | None) -> Any:
-    """How many chats there are of each kind: run, criterion, split, consensus or None, verdict, n.
+    """How many chats there are of each kind: run, criterion, split, consensus or None, verdict, its
+    state, n.
 
     NB: a finished run has a verdict on most chats, and a page shows many runs: what people said is looked up
     once for each of them, whatever the number of columns.
@@ -276,22 +290,26 @@ def _patterns(wanted: Mapping[int, list[int]], less: Q | None) -> Any:
     people = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     said = people.values(said=JSONObject(state="state", true="n_true", false="n_false", na="n_na"))
     rows = Verdict.objects.filter(chosen, run__run_chats__chat=F("chat")).annotate(people=Subquery(said))
-    kinds = ("run_id", "criterion_id", "run__run_chats__split", "people", "value")
+    kinds = ("run_id", "criterion_id", "run__run_chats__split", "people", "value", "state")
     return rows.values_list(*kinds).annotate(n=Count("pk")).order_by()
 
 
 def _body(rows: Iterable[tuple[Any, ...]]) -> Counts:
-    """What is kept of one run, criterion and split; rows of consensus, verdict and number of chats."""
+    """What is kept of one run, criterion and split; rows of consensus, verdict, state, chats."""
     table = {(people, judge): 0 for people in (True, False) for judge in (True, False, None)}
-    given = []
-    for people, value, n in rows:
+    given, refrained = [], {True: 0, False: 0}
+    for people, value, state, n in rows:
         given.append((people["true"], people["false"], people["na"], n))
         if people["state"] in (Consensus.State.TRUE, Consensus.State.FALSE):
-            table[people["state"] == Consensus.State.TRUE, value] += n
+            said = people["state"] == Consensus.State.TRUE
+            table[said, value] += n
+            if value is None and state != Verdict.State.FAILED:
+                refrained[said] += n
     counts = np.array(given, dtype=np.int64)
     pairs = ((True, True), (True, False), (False, True), (False, False))
     return {
         "table": [table[pair] for pair in pairs],
         "silent": table[True, None] + table[False, None],
+        "refrained": [refrained[True], refrained[False]],
         "ceiling": leave_one_rater_out(counts[:, :3], weights=counts[:, 3]).balanced_accuracy,
     }

@@ -22,7 +22,7 @@ from labeling.models.labels import Label, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.services.consensus import consensus_refresh
-from tests.alignment.compared import SPLITS, Compared, add_chats
+from tests.alignment.compared import Compared, add_chats
 from tests.alignment.prompted import a_test, a_version, promote, run_of
 from tests.alignment.quality import polite
 from tests.alignment.test_regression_pages import words_of
@@ -99,21 +99,6 @@ def test_a_test_of_a_whole_judge_is_one_of_the_prompts_it_changes(compared: Comp
 
 
 # ---------- alignment by version ----------
-
-
-def test_a_version_is_measured_by_its_newest_finished_run_on_each_split(compared: Compared) -> None:
-    version = a_version(polite())
-    run_of(version, compared.chat_set, wrong=2)
-    newest = run_of(version, compared.chat_set, wrong=10)
-    run_of(version, compared.chat_set, wrong=3, purpose="try")
-    run_of(version, compared.chat_set, wrong=3, state="cancelled")
-    run_of(version, compared.chat_set, wrong=3, options={"limit": 5})
-    found = figures()
-    assert {one.run for one in found} == {newest}
-    assert [(one.split, one.table.n) for one in found] == [("dev", 20), ("train", 10), ("holdout", 10)]
-    dev = found[0]
-    wrong = sum(SPLITS[n % 4] == "dev" and n % 10 == 0 for n in range(1, 41))
-    assert (dev.table.fn + dev.table.fp, dev.silent, dev.ceiling is not None) == (wrong, 0, True)
 
 
 def test_versions_of_one_content_are_measured_together(compared: Compared) -> None:

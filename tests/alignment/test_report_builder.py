@@ -171,9 +171,10 @@ def test_status_and_reasons_are_the_policys() -> None:
 
 def test_answers_of_people_that_the_judge_leaves_open_are_counted_by_what_people_said() -> None:
     human, judge = pairs(95, 5, 5, 95)
-    silent = [JudgeCode.UNPARSED] * 4 + [JudgeCode.NA] * 6 + [JudgeCode.REFUSED] * 7 + [JudgeCode.FAILED]
-    human, judge = human + [T] * 4 + [F] * 14, [*judge, *silent]
-    entry = report(criterion(human, judge))["criteria"][0]
+    on_true = [JudgeCode.UNPARSED] * 4
+    on_false = [JudgeCode.NA] * 6 + [JudgeCode.REFUSED] * 7 + [JudgeCode.FAILED]
+    said = [*judge, *on_true, *on_false]
+    entry = report(criterion(human + [T] * 4 + [F] * 14, said))["criteria"][0]
     assert entry["unjudged"] == {"true": 4, "false": 14}
     # Failed calls say nothing of the judge: 13, not 14.
     assert (entry["status"], entry["reasons"]) == (
