@@ -2,11 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 
 from alignment.models.reports import Report
@@ -14,6 +17,10 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 if TYPE_CHECKING:
     from alignment.selectors.scope import Scope  # which keeps documents itself
+
+# By pin, of what threads of this process are computing.
+_COMPUTING: WeakValueDictionary[str, Lock] = WeakValueDictionary()
+_LOOKING_UP = Lock()
 
 
 def pin_of(scope: "Scope", *more: Any) -> str:
@@ -54,8 +61,39 @@ def kept(
     part without chats nothing is stored.
     `policy` is the version of the policy that the body follows, 0 where it follows none.
     """
-    if (stored := Report.objects.filter(pin=pin).first()) is not None:
+    if (stored := _stored(pin)) is not None:
         return stored
+    with _one_at_a_time(pin):
+        return _stored(pin) or _computed(scope, kind, pin, body, policy, options)
+
+
+def _stored(pin: str) -> Report | None:
+    return Report.objects.filter(pin=pin).first()
+
+
+@contextmanager
+def _one_at_a_time(pin: str) -> Iterator[None]:
+    """Who asks for what another thread is computing waits for it: readers come at once, after a new label.
+
+    NB: nobody waits inside a transaction, who may hold what the other one needs to store its document.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    with _LOOKING_UP:
+        lock = _COMPUTING.setdefault(pin, Lock())
+    with lock:
+        yield
+
+
+def _computed(
+    scope: "Scope",
+    kind: Report.Kind,
+    pin: str,
+    body: Callable[[], dict[str, Any]],
+    policy: int,
+    options: Sequence[Any],
+) -> Report:
     about = {"run": scope.run, "chat_set": scope.chat_set, "against": scope.against, "split": scope.split}
     made = {"kind": kind, "policy": policy}
     row = Report(pin=pin, subject=_subject(scope, kind, options), **about, **made)

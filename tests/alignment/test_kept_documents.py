@@ -1,9 +1,13 @@
 """Of what is computed once and kept, one document of each subject stays; reports stay for good."""
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from threading import Semaphore
+from time import sleep
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -160,3 +164,25 @@ def test_words_learned_for_one_run_stay_beside_those_of_a_run_over_other_chats(
         lead.get(url)
     assert len(ids) == 2
     assert set(learned.values_list("pk", flat=True)) == ids
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_readers_at_once_one_computes_and_the_others_wait(compared: Compared) -> None:
+    computed, scope = Semaphore(0), Scope(compared.chat_set, compared.run)
+    pin = pin_of(scope, "at once")
+
+    def body() -> dict[str, Any]:
+        computed.release()
+        sleep(0.2)
+        return {"made": "once"}
+
+    def read(_: int) -> dict[str, Any]:
+        try:
+            return dict(kept(scope, kind=Kind.CELLS, pin=pin, body=body).body)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(read, range(4)))
+    assert found == [{"made": "once"}] * 4
+    assert computed.acquire(blocking=False) and not computed.acquire(blocking=False)
