@@ -27,7 +27,7 @@ from labeling.models.people import User
 from labeling.models.rubric import CriterionVersion
 from labeling.selectors.blind import chats_shown, sees_every_chat
 
-BODY_VERSION = 2
+BODY_VERSION = 3
 FEWEST, MOST = 2, 6  # runs in a league
 OFFERED = 50  # the newest; the address takes any finished run of the set
 WRONG_NUMBER = f"Choose {FEWEST} to {MOST} runs: a league compares each with each."
@@ -190,7 +190,7 @@ def _priced(group: Group, prices: Mapping[int, float | None]) -> dict[str, Any]:
     body = group.as_json()
     for row in body["judges"]:
         row["cost_per_answer"] = prices[row["run"]]
-    return body | {"worth": worth(group, prices=prices).as_json()}
+    return body | {"worth": None if group.untested else worth(group, prices=prices).as_json()}
 
 
 def _answers(

@@ -1,6 +1,6 @@
 """A league as its page and its table file show it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from django.http import QueryDict
@@ -44,7 +44,7 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
     if document is None:
         return context
     judges = {run.pk: _judge(run) for run in choice.runs}
-    groups = [_group(group, judges) for group in document["groups"]]
+    groups = [_group(group, judges) | _without(group, document, choice) for group in document["groups"]]
     prices = {row["run"]: row["cost_per_answer"] for group in groups[:1] for row in group["rows"]}
     return context | {
         "league": document,
@@ -59,10 +59,10 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
     }
 
 
-def league_query(choice: LeagueChoice) -> str:
-    """What the address of just this comparison holds."""
+def league_query(choice: LeagueChoice, *, without: Collection[int] = ()) -> str:
+    """What the address of just this comparison holds; or of one `without` some of its runs."""
     held = QueryDict(mutable=True)
-    held.setlist("run", [str(run.pk) for run in choice.runs])
+    held.setlist("run", [str(run.pk) for run in choice.runs if run.pk not in without])
     if choice.scope.split:
         held["split"] = choice.scope.split
     return f"?{held.urlencode()}"
@@ -123,8 +123,18 @@ def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) ->
         ],
         "leads": _leads(group, judges, better=True),
         "one_sided": _leads(group, judges, better=False),
-        "worth": _worth(group, judges),
+        "untested": group["untested"],
+        "worth": group["worth"] and _worth(group["worth"], group, judges),
     }
+
+
+def _without(group: Mapping[str, Any], document: Mapping[str, Any], choice: LeagueChoice) -> dict[str, Any]:
+    """Who makes the part small and the way to leave them out; once where it is the same as overall."""
+    found, overall = group["without"], document["groups"][0]
+    if not found or (group is not overall and found["runs"] == (overall["without"] or {}).get("runs")):
+        return {"without": None}
+    left = [_judge(run) for run in choice.runs if run.pk in found["runs"]]
+    return {"without": {"judges": left, "n": found["n"], "url": league_query(choice, without=found["runs"])}}
 
 
 def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
@@ -176,8 +186,9 @@ def _leads(
     return [{"judge": judges[run], "over": [judges[one] for one in losers]} for run, losers in ranked]
 
 
-def _worth(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-    found = group["worth"]
+def _worth(
+    found: Mapping[str, Any], group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]
+) -> dict[str, Any]:
     prices = {row["run"]: row["cost_per_answer"] for row in group["judges"]}
     return {
         "cheapest": judges.get(found["cheapest"]),
@@ -213,6 +224,7 @@ def _rate_lines(
     about = {"part": group["key"], "n": group["n"]} | _who(runs[row["run"]])
     for name in RATES:
         yield about | _figure(name, row[name])
+    yield about | {"statistic": "answered", "estimate": row["answered"], "n": group["answered"]}
     yield about | {"statistic": "cost_per_answer_usd", "estimate": row["cost_per_answer"]}
 
 

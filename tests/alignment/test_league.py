@@ -17,7 +17,7 @@ from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 from tests.alignment.compared import HUMAN, JUDGE, SPLITS, Compared, add_chats, text_of
-from tests.alignment.leagued import called, contrary, judged, league_url, perfect
+from tests.alignment.leagued import Says, called, contrary, judged, league_url, perfect
 
 pytestmark = pytest.mark.django_db
 
@@ -159,6 +159,58 @@ def test_a_judge_that_always_says_the_frequent_answer_is_not_recommended(
 def mostly_right(key: str, n: int) -> bool:
     """Of every five chats wrong on one, of those that people call False on none."""
     return n > 14 and n % 5 != 0
+
+
+# ---------- few chats, and who makes them few ----------
+
+
+def on_first(chats: int) -> Says:
+    """Right on the first chats, refused on the others."""
+    return lambda key, n: HUMAN[key](n) if n <= chats else None
+
+
+def test_on_fewer_than_ten_chats_no_judge_is_called_better_and_no_pair_is_tested(
+    compared: Compared, lead: Client
+) -> None:
+    few = judged(compared, "hardly begun", on_first(9), engine="direct")
+    wrong = judged(compared, "always wrong", contrary, engine="debate")
+    called(compared, wrong, price=Decimal("0.001"))
+    overall = document(lead, compared, few, wrong)["groups"][0]
+    (pair,) = overall["pairs"]
+    assert (overall["chats"], overall["untested"], overall["worth"]) == (9, "fewer than 10 chats", None)
+    assert (pair["only_first"], pair["p"], pair["more_right"], pair["better"]) == (27, None, None, None)
+    page = text_of(lead.get(league_url(compared, few, wrong)))
+    assert "Only 9 chats have answers of people and of all these judges: too few" in page
+    assert "On fewer than 10 chats no pair is tested and no judge is called better." in page
+    assert 'class="grid duels"' not in page and "the cheapest" not in page
+
+
+def test_the_run_that_makes_the_comparison_small_is_named_with_a_way_to_leave_it_out(
+    compared: Compared, lead: Client
+) -> None:
+    few = judged(compared, "hardly begun", on_first(12), engine="direct")
+    most = judged(compared, "nearly all", on_first(38), engine="debate")
+    runs = (compared.run, few, most)
+    overall = document(lead, compared, *runs)["groups"][0]
+    assert {row["run"]: row["answered"] for row in overall["judges"]} == {
+        compared.run.pk: 120,
+        few.pk: 36,
+        most.pk: 114,
+    }
+    assert (overall["n"], overall["without"]) == (36, {"runs": [few.pk], "n": 114})
+    url = f"?run={most.pk}&amp;run={compared.run.pk}"
+    page = text_of(lead.get(league_url(compared, *runs)))
+    assert page.count(f'<a href="{url}">Leave it out</a>') == 1  # the tiers do not say it again
+    assert f"(run {few.pk}), 114 answers would be compared instead of 36." in page
+    assert "answered 36 of 120" in page and "answered 120 of 120" not in page
+    assert "Leave it out" not in text_of(lead.get(league_url(compared, compared.run, most)))
+
+
+def test_runs_with_nothing_in_common_say_what_each_answered(compared: Compared, lead: Client) -> None:
+    none = judged(compared, "failed", on_first(0), engine="direct")
+    page = text_of(lead.get(league_url(compared, none, compared.run)))
+    assert "None of 120 answers of people was given by every judge, too" in page
+    assert f"(run {none.pk}) answered 0" in page and f"(run {compared.run.pk}) answered 120" in page
 
 
 # ---------- what it took ----------
