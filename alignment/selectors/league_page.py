@@ -1,6 +1,6 @@
 """A league as its page and its table file show it."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.http import QueryDict
@@ -10,7 +10,7 @@ from django.utils.dateparse import parse_datetime
 from alignment.core.league import OVERALL
 from alignment.core.report import JudgeCode
 from alignment.selectors.filters import select_filter
-from alignment.selectors.league import MOST, LeagueChoice
+from alignment.selectors.league_choice import MOST, LeagueChoice
 from alignment.selectors.report_page import is_demo, notices
 from evaluation.models.runs import Run
 from evaluation.selectors.runs import OUTSIDE, run_notices
@@ -28,7 +28,7 @@ TOOK = ("calls", "reused", "prompt_tokens", "completion_tokens", "cost_usd")
 
 def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dict[str, Any]:
     """The template context; `document` is the league's JSON, None where the choice has a problem."""
-    query = league_query(choice)
+    query = league_query(choice, choice.runs)
     context = {
         "set": choice.chat_set,
         "set_url": reverse("alignment:report_set", args=[choice.chat_set.pk]),
@@ -48,6 +48,11 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
     prices = {row["run"]: row["cost_per_answer"] for group in groups[:1] for row in group["rows"]}
     return context | {
         "league": document,
+        "left_out": [
+            {"judge": _judge(left.run), "answered": left.answered, "most": left.most}
+            | {"url": league_query(choice, [*choice.runs, left.run])}
+            for left in choice.runs_left_out
+        ],
         "computed": parse_datetime(document["generated_at"]),
         "groups": groups,
         "judges": [
@@ -59,10 +64,10 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
     }
 
 
-def league_query(choice: LeagueChoice, *, without: Collection[int] = ()) -> str:
-    """What the address of just this comparison holds; or of one `without` some of its runs."""
+def league_query(choice: LeagueChoice, runs: Iterable[Run]) -> str:
+    """What the address of a comparison of these runs holds, on the same split."""
     held = QueryDict(mutable=True)
-    held.setlist("run", [str(run.pk) for run in choice.runs if run.pk not in without])
+    held.setlist("run", [str(run.pk) for run in runs])
     if choice.scope.split:
         held["split"] = choice.scope.split
     return f"?{held.urlencode()}"
@@ -92,7 +97,7 @@ def _notices(choice: LeagueChoice, document: Mapping[str, Any] | None) -> list[s
     """What has to be said of these labels, verdicts and chats."""
     found = notices(choice.scope) if choice.runs else []
     said = [notice for run in choice.runs for notice in run_notices(run)]
-    if left := choice.left_out:
+    if left := choice.chats_left_out:
         found.append(
             f"{left} chat{'' if left == 1 else 's'} of the holdout, or still yours to label, "
             f"{'is' if left == 1 else 'are'} not counted"
@@ -134,7 +139,8 @@ def _without(group: Mapping[str, Any], document: Mapping[str, Any], choice: Leag
     if not found or (group is not overall and found["runs"] == (overall["without"] or {}).get("runs")):
         return {"without": None}
     left = [_judge(run) for run in choice.runs if run.pk in found["runs"]]
-    return {"without": {"judges": left, "n": found["n"], "url": league_query(choice, without=found["runs"])}}
+    stay = [run for run in choice.runs if run.pk not in found["runs"]]
+    return {"without": {"judges": left, "n": found["n"], "url": league_query(choice, stay)}}
 
 
 def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:

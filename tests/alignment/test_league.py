@@ -213,6 +213,39 @@ def test_runs_with_nothing_in_common_say_what_each_answered(compared: Compared, 
     assert f"(run {none.pk}) answered 0" in page and f"(run {compared.run.pk}) answered 120" in page
 
 
+def test_without_a_choice_a_run_that_answered_less_than_half_of_the_best_is_left_out(
+    compared: Compared, lead: Client
+) -> None:
+    few = judged(compared, "hardly begun", on_first(19), engine="direct")
+    half = judged(compared, "half", on_first(20), engine="debate")
+    found = document(lead, compared)
+    assert [row["run"] for row in found["runs"]] == [half.pk, compared.run.pk]
+    (left,) = found["runs_left_out"]
+    assert (left["run"], left["judge"], left["answered"], left["most"]) == (few.pk, "hardly begun", 57, 120)
+    page = text_of(lead.get(league_url(compared)))
+    assert (
+        f"(run {few.pk}) is left out: of the answers that people gave it answered 57, another run 120" in page
+    )
+    url = f"?run={half.pk}&amp;run={compared.run.pk}&amp;run={few.pk}"
+    assert f'<a href="{url}">Put it in</a>' in page
+    chosen = document(lead, compared, few, half, compared.run)
+    assert (len(chosen["runs"]), chosen["runs_left_out"]) == (3, [])
+
+
+def test_two_runs_always_stay(compared: Compared, lead: Client) -> None:
+    fewer, few = (judged(compared, f"on {n}", on_first(n), engine=e) for n, e in ((2, "direct"), (5, "auto")))
+    assert [row["run"] for row in document(lead, compared)["runs"]] == [few.pk, compared.run.pk]
+    Run.objects.filter(pk=fewer.pk).update(state="cancelled")
+    assert [row["run"] for row in document(lead, compared)["runs"]] == [few.pk, compared.run.pk]
+
+
+def test_before_people_answered_no_run_is_left_out(compared: Compared, lead: Client) -> None:
+    Consensus.objects.all().delete()
+    for engine in ("direct", "debate"):
+        judged(compared, engine, on_first(40 if engine == "direct" else 0), engine=engine)
+    assert len(document(lead, compared)["runs"]) == 3
+
+
 # ---------- what it took ----------
 
 
@@ -273,9 +306,10 @@ def test_a_judge_that_was_asked_another_text_is_told_of(compared: Compared, lead
 
 
 def test_the_same_labels_and_runs_are_computed_once(compared: Compared, lead: Client) -> None:
-    judged(compared, "other", perfect)
+    for name in ("other", "third"):
+        judged(compared, name, perfect)
     assert document(lead, compared) == document(lead, compared)
-    assert Report.objects.count() == 1
+    assert Report.objects.count() == 2  # the league, and how much each run answered
     with CaptureQueriesContext(connection) as queries:
         lead.get(league_url(compared))
     assert not any('FROM "evaluation_verdict"' in query["sql"] for query in queries.captured_queries)
@@ -293,6 +327,7 @@ def test_a_changed_answer_of_people_makes_it_anew(compared: Compared, lead: Clie
 def test_queries_do_not_grow_with_the_chats(compared: Compared, lead: Client) -> None:
     other = judged(compared, "other", perfect, engine="direct")
     called(compared, other, price=Decimal("0.001"))
+    judged(compared, "third", perfect, engine="debate")
 
     def queries() -> tuple[int, int]:
         Report.objects.all().delete()
@@ -315,11 +350,13 @@ def test_queries_do_not_grow_with_the_chats(compared: Compared, lead: Client) ->
 
 def test_authors_get_no_figure_of_a_held_out_chat(compared: Compared, author: Client, lead: Client) -> None:
     judged(compared, "other", perfect)
+    judged(compared, "hardly begun", on_first(5))
     held = sum(split == "holdout" for split in SPLITS) * 10
     told, whole = document(author, compared), document(lead, compared)
     assert (told["chats"], told["chats_left_out"]) == (40 - held, held)
     assert (whole["chats"], whole["chats_left_out"]) == (40, 0)
     assert told["groups"][0]["n"] == 3 * (40 - held)
+    assert [(left["answered"], left["most"]) for left in told["runs_left_out"]] == [(12, 90)]
     assert document(author, compared, split="holdout")["groups"][0]["n"] == 0
     assert sum(row["verdicts"]["true"] + row["verdicts"]["false"] for row in told["runs"]) == 2 * 3 * 30
     assert "10 chats of the holdout" in text_of(author.get(league_url(compared)))
