@@ -23,6 +23,19 @@ HEAD = (
     *("part", "run", "judge", "engine", "model", "against_run", "against_judge"),
     *("statistic", "estimate", "low", "high", "n", "only_this", "only_other", "p_holm"),
 )
+EVEN = "0.0"
+MORE_RIGHT = {
+    "": "no difference shown",
+    "better": "better",
+    "right": "right more often",
+    "at_odds": "right more often; the other is ahead in balanced accuracy",
+}
+LESS_RIGHT = {
+    "": "no difference shown",
+    "better": "worse",
+    "right": "right less often",
+    "at_odds": "right less often; ahead in balanced accuracy",
+}
 TOOK = ("calls", "reused", "prompt_tokens", "completion_tokens", "cost_usd")
 
 
@@ -126,8 +139,9 @@ def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) ->
         "matrix": [
             {"judge": judges[run], "cells": [cells.get((run, other)) for other in judges]} for run in judges
         ],
-        "leads": _leads(group, judges, better=True),
-        "one_sided": _leads(group, judges, better=False),
+        "leads": _leads(group, judges, "better"),
+        "one_sided": _leads(group, judges, "right"),
+        "at_odds": _leads(group, judges, "at_odds"),
         "untested": group["untested"],
         "worth": group["worth"] and _worth(group["worth"], group, judges),
     }
@@ -152,9 +166,6 @@ def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
         value, low, high = (None if end is None else -end for end in (ends[0], ends[2], ends[1]))
     else:
         value, low, high = ends
-    words = {None: "no difference shown", pair[own]: "right more often", pair[other]: "right less often"}
-    if pair["better"] is not None:
-        words |= {pair[own]: "better", pair[other]: "worse"}
     return {
         "won": pair[f"only_{own}"],
         "lost": pair[f"only_{other}"],
@@ -163,8 +174,20 @@ def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
         "high": _points(high),
         "p_holm": pair["p_holm"],
         "balanced": _points(_turned(pair["balanced_difference"]["value"], turned=turned)),
-        "words": words[pair["more_right"]],
+        "words": MORE_RIGHT[_shown(pair)] if pair["more_right"] == pair[own] else LESS_RIGHT[_shown(pair)],
     }
+
+
+def _shown(pair: Mapping[str, Any]) -> str:
+    """What is shown of a pair: the key of its words."""
+    if pair["more_right"] is None:
+        return ""
+    if pair["better"] is not None:
+        return "better"
+    balanced = pair["balanced_difference"]["value"]
+    ahead = pair["first"] if balanced > 0 else pair["second"]
+    even = _points(balanced) == EVEN
+    return "right" if even or ahead == pair["more_right"] else "at_odds"
 
 
 def _turned(share: float | None, *, turned: bool) -> float | None:
@@ -176,16 +199,16 @@ def _points(share: float | None) -> str:
     if share is None:
         return ""
     text = f"{100 * share:+z.1f}".replace("-", "−")
-    return "0.0" if text in ("+0.0", "−0.0") else text
+    return EVEN if text in ("+0.0", "−0.0") else text
 
 
 def _leads(
-    group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]], *, better: bool
+    group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]], shown: str
 ) -> list[dict[str, Any]]:
-    """Which judges are shown to be better, each with those it beats; or right more often and no better."""
+    """The judges that are right more often, each with those of whom just this is `shown`."""
     beaten: dict[int, list[int]] = {}
     for pair in group["pairs"]:
-        if pair["more_right"] is not None and (pair["better"] is not None) is better:
+        if _shown(pair) == shown:
             loser = pair["second"] if pair["more_right"] == pair["first"] else pair["first"]
             beaten.setdefault(pair["more_right"], []).append(loser)
     ranked = sorted(beaten.items(), key=lambda item: -len(item[1]))

@@ -141,24 +141,49 @@ def test_the_better_judge_is_named_on_the_page_and_equals_are_not(compared: Comp
     assert "Better" not in page
 
 
-def test_a_judge_that_always_says_the_frequent_answer_is_not_recommended(
-    compared: Compared, lead: Client
-) -> None:
+@pytest.fixture
+def rarely_false(compared: Compared) -> Compared:
+    """People answered `welcome` alone, on 200 chats: False on the first 14, else True."""
     add_chats(compared, to=200)
-    constant = judged(compared, "always True", lambda key, n: True, engine="direct")
-    sensible = judged(compared, "sensible", mostly_right, engine="debate")
-    keys = [row.pk for row in compared.criteria if row.key == "welcome"]
-    everyone = Consensus.objects.filter(criterion__in=keys)
-    everyone.filter(chat__external_id__in=[f"chat-{n}" for n in range(1, 15)]).update(state="false")
-    Consensus.objects.exclude(criterion__in=keys).update(state="unresolved")
-    page = text_of(lead.get(league_url(compared, constant, sensible)))
+    Consensus.objects.exclude(criterion__key="welcome").update(state="unresolved")
+    first = [f"chat-{n}" for n in range(1, 15)]
+    answers = Consensus.objects.filter(criterion__key="welcome", chat__external_id__in=first)
+    answers.update(state="false")
+    return compared
+
+
+def always_true(key: str, n: int) -> bool:
+    return True
+
+
+def finds_false(first: int) -> Says:
+    """False on the `first` chats and on each fifth of those that people call True."""
+    return lambda key, n: n > first if n < 15 else n % 5 != 0
+
+
+def test_who_always_says_the_frequent_answer_is_told_that_the_other_is_ahead_in_balanced_accuracy(
+    rarely_false: Compared, lead: Client
+) -> None:
+    constant = judged(rarely_false, "always True", always_true, engine="direct")
+    sensible = judged(rarely_false, "sensible", finds_false(14), engine="debate")
+    page = text_of(lead.get(league_url(rarely_false, constant, sensible)))
+    assert f"(run {sensible.pk}), which is ahead in balanced accuracy" in page
+    assert "is better than" not in page and "not shown to be better" not in page
+    one, other = context(lead, rarely_false, constant, sensible)["groups"][0]["matrix"]
+    assert one["cells"][1]["words"] == "right more often; the other is ahead in balanced accuracy"
+    assert other["cells"][0]["words"] == "right less often; ahead in balanced accuracy"
+
+
+def test_who_is_right_more_often_and_as_good_in_balanced_accuracy_is_not_called_better(
+    rarely_false: Compared, lead: Client
+) -> None:
+    constant = judged(rarely_false, "always True", always_true, engine="direct")
+    poor = judged(rarely_false, "finds two", finds_false(2), engine="debate")
+    page = text_of(lead.get(league_url(rarely_false, constant, poor)))
     assert "is right more often than" in page and "but not shown to be better" in page
-    assert "is better than" not in page
-
-
-def mostly_right(key: str, n: int) -> bool:
-    """Of every five chats wrong on one, of those that people call False on none."""
-    return n > 14 and n % 5 != 0
+    assert "is better than" not in page and "ahead in balanced accuracy" not in page
+    one, other = context(lead, rarely_false, constant, poor)["groups"][0]["matrix"]
+    assert (one["cells"][1]["words"], other["cells"][0]["words"]) == ("right more often", "right less often")
 
 
 # ---------- few chats, and who makes them few ----------
