@@ -125,8 +125,9 @@ def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) ->
     rows = [dict(row) | human | {"judge": judges[row["run"]]} for row in group["judges"]]
     cells = {}
     for pair in group["pairs"]:
-        cells[pair["first"], pair["second"]] = _cell(pair, turned=False)
-        cells[pair["second"], pair["first"]] = _cell(pair, turned=True)
+        for turned in (False, True):
+            own, other = (pair[one] for one in _sides(turned))
+            cells[own, other] = _cell(pair, turned=turned) | {"against": judges[other]}
     return {
         "key": group["key"],
         "judge": True,  # the legend's: judges against people
@@ -159,7 +160,7 @@ def _without(group: Mapping[str, Any], document: Mapping[str, Any], choice: Leag
 
 def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
     """A pair as seen from its first judge's row, or `turned` from the second's."""
-    own, other = ("second", "first") if turned else ("first", "second")
+    own, other = _sides(turned)
     difference = pair["difference"]
     ends = [difference[name] for name in ("value", "low", "high")]
     if turned:
@@ -167,6 +168,7 @@ def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
     else:
         value, low, high = ends
     return {
+        "turned": turned,
         "won": pair[f"only_{own}"],
         "lost": pair[f"only_{other}"],
         "points": _points(value),
@@ -176,6 +178,11 @@ def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
         "balanced": _points(_turned(pair["balanced_difference"]["value"], turned=turned)),
         "words": MORE_RIGHT[_shown(pair)] if pair["more_right"] == pair[own] else LESS_RIGHT[_shown(pair)],
     }
+
+
+def _sides(turned: bool) -> tuple[str, str]:
+    """Whose row it is, and who stands in the column."""
+    return ("second", "first") if turned else ("first", "second")
 
 
 def _shown(pair: Mapping[str, Any]) -> str:
