@@ -136,6 +136,7 @@ def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) ->
         "chats": group["chats"],
         "answered": group["answered"],
         "ceiling": group["ceiling"],
+        "no_ceiling": group["undefined"].get("ceiling"),
         "rows": rows,
         "matrix": [
             {"judge": judges[run], "cells": [cells.get((run, other)) for other in judges]} for run in judges

@@ -271,6 +271,29 @@ def test_before_people_answered_no_run_is_left_out(compared: Compared, lead: Cli
     assert len(document(lead, compared)["runs"]) == 3
 
 
+# ---------- beside a report ----------
+
+
+def test_the_page_says_how_its_intervals_and_its_ceiling_differ_from_a_reports(
+    compared: Compared, lead: Client
+) -> None:
+    judged(compared, "other", perfect)
+    page = text_of(lead.get(league_url(compared)))
+    assert "a rater against the others on the compared answers; a report’s is on all that it covers." in page
+    assert "on the same answers the ends of two intervals may differ a little" in page
+    assert "leaves labels drawn by verdict out" in page
+
+
+def test_a_ceiling_that_is_missing_says_why(compared: Compared, lead: Client) -> None:
+    Criterion.objects.filter(key="welcome").update(tier="subjective")  # people never say False
+    judged(compared, "other", perfect)
+    subjective = document(lead, compared)["groups"][-1]
+    assert (subjective["ceiling"], "False majority" in subjective["undefined"]["ceiling"]) == (None, True)
+    assert f"Human ceiling: none, {subjective['undefined']['ceiling']}." in text_of(
+        lead.get(league_url(compared))
+    )
+
+
 # ---------- what it took ----------
 
 

@@ -97,8 +97,15 @@ def test_below_ten_chats_a_chat_counts_as_one_answer() -> None:
 def test_the_ceiling_is_that_of_the_compared_answers() -> None:
     human, judge = [T, F, T], [T, F, NA]
     overall = compare([answers(human, judge, judge, counts=3)], runs=[1, 2])[0]
-    assert overall.ceiling == 1.0
-    assert compare([answers(human, judge, judge)], runs=[1, 2])[0].ceiling is None
+    assert overall.ceiling.value == 1.0
+
+
+def test_a_ceiling_that_nobody_can_say_has_its_reason() -> None:
+    alone = compare([answers([T, F], [T, F], [T, F], counts=1)], runs=[1, 2])[0]
+    assert (alone.ceiling.value, alone.ceiling.reason) == (None, "no chat with two raters")
+    one_answer = compare([answers([T, T], [T, T], [T, T], counts=3)], runs=[1, 2])[0]
+    assert one_answer.ceiling.value is None and "a True and a False majority" in one_answer.ceiling.reason
+    assert one_answer.as_json()["undefined"] == {"ceiling": one_answer.ceiling.reason}
 
 
 def test_tiers_are_apart_and_overall_is_their_sum() -> None:

@@ -14,6 +14,7 @@ from alignment.core.intervals import MINIMUM_CHATS, mover_mean, normal_quantile,
 from alignment.core.league.coverage import Without, answered_by, without
 from alignment.core.league.tallies import CriterionAnswers, Ints, Tallies, tallied
 from alignment.core.paired import PairedTable, holm, tango_bounds, tango_z
+from alignment.core.report.human_side import NO_MAJORITY, NO_OVERLAP
 from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 
 OVERALL = "overall"
@@ -109,15 +110,15 @@ class Group:
     """A tier, or all criteria: its judges in the order given, and every pair of them.
 
     `n` answers on `chats` chats are compared, of the `answered` ones that people gave. `ceiling` is a rater's
-    balanced accuracy against the others on the same answers; None where nobody can say. `untested`: why no
-    pair is tested, else ''; `without`: who makes the comparison clearly smaller.
+    balanced accuracy against the others on the same answers, without interval. `untested`: why no pair is
+    tested, else ''; `without`: who makes the comparison clearly smaller.
     """
 
     key: str
     n: int
     chats: int
     answered: int
-    ceiling: float | None
+    ceiling: Estimate
     untested: str
     without: Without | None
     standings: tuple[Standing, ...]
@@ -130,11 +131,12 @@ class Group:
             "n": self.n,
             "chats": self.chats,
             "answered": self.answered,
-            "ceiling": self.ceiling,
+            "ceiling": self.ceiling.value,
             "untested": self.untested or None,
             "without": self.without and self.without.as_json(),
             "judges": [one.as_json() for one in self.standings],
             "pairs": [one.as_json() for one in self.duels],
+            "undefined": {"ceiling": self.ceiling.reason} if self.ceiling.value is None else {},
         }
 
 
@@ -204,7 +206,9 @@ def _group(key: str, tallies: Tallies, runs: Sequence[int]) -> Group:
         n=tallies.n,
         chats=tallies.chats,
         answered=tallies.answered,
-        ceiling=tallies.ceiling.balanced_accuracy,
+        ceiling=Estimate(
+            tallies.ceiling.balanced_accuracy, reason=NO_MAJORITY if tallies.ceiling.n else NO_OVERLAP
+        ),
         untested=_untested(tallies),
         without=without(tallies.answerers, runs=tuple(runs)),
         standings=tuple(_standing(tallies, place, runs[place]) for place in places),
