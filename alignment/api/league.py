@@ -11,7 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.selectors.league import league_choice, league_document
+from alignment.selectors.league import league_document
+from alignment.selectors.league_choice import league_choice
 from alignment.selectors.league_page import HEAD, league_lines
 from evaluation.api import SeesJudge
 from labeling.api.base import FORBIDDEN, NOT_FOUND, WRONG
@@ -23,7 +24,8 @@ PARAMETERS = [
         "run",
         OpenApiTypes.INT,
         many=True,
-        description="a finished run of the set, two to six times; else the newest of each engine and model",
+        description="a finished run of the set, two to six times; else the newest of each engine and model "
+        "that answered enough",
     ),
     OpenApiParameter("split", OpenApiTypes.STR, enum=["train", "dev", "holdout"]),
 ]

@@ -1,124 +1,23 @@
 """The engine league: several runs over one chat set, compared on what people and all of them answered."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.contrib.auth.models import AnonymousUser
-from django.db.models import QuerySet
-from django.http import QueryDict
 from django.utils import timezone
 
 from alignment.core.league import OVERALL, CriterionAnswers, Group, compare, worth
 from alignment.core.report import CONSENSUS, JudgeCode
 from alignment.core.report.data import Codes, ReportData
 from alignment.models.reports import Report
-from alignment.selectors.answers import covered_chats, report_data, run_codes
-from alignment.selectors.kept import kept, pin_of
+from alignment.selectors.kept import kept
+from alignment.selectors.league_choice import LeagueChoice
 from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
-from evaluation.models.judges import Engine, JudgePrompt
-from evaluation.models.runs import FINISHED, Run
-from evaluation.selectors.runs import id_of, run_list, runs_open_to
+from evaluation.models.judges import JudgePrompt
+from evaluation.models.runs import Run
 from evaluation.selectors.spending import Spending, runs_spending
-from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
-from labeling.models.people import User
 from labeling.models.rubric import CriterionVersion
-from labeling.selectors.blind import chats_shown, sees_every_chat
-
-BODY_VERSION = 2
-FEWEST, MOST = 2, 6  # runs in a league
-OFFERED = 50  # the newest; the address takes any finished run of the set
-WRONG_NUMBER = f"Choose {FEWEST} to {MOST} runs: a league compares each with each."
-BY_ITSELF = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
-
-
-@dataclass(frozen=True)
-class ShownScope(Scope):
-    """A set's chats, of them only those that may be `shown` to who looks; None = all.
-
-    NB: figures over the others would tell of single chats: runs can be chosen anew, and the figures of two
-    choices differ by the chats that one run more has not answered.
-    """
-
-    shown: QuerySet[Chat] | None = None
-
-    @property
-    def members(self) -> QuerySet[Any]:
-        """The rows that say which chats are covered, in the set's order."""
-        rows = super().members
-        return rows if self.shown is None else rows.filter(chat__in=self.shown.values("pk"))
-
-
-@dataclass(frozen=True)
-class LeagueChoice:
-    """What a page's address asks for: the compared `runs`, by engine, of those `offered`.
-
-    Either two runs or more, or a `problem` in words and no comparison.
-    """
-
-    scope: ShownScope
-    chat_set: ChatSet
-    runs: list[Run]
-    offered: list[Run]
-    problem: str = ""
-
-    @property
-    def left_out(self) -> int:
-        """Chats of the split that are not counted because who looks may not be shown them; one query."""
-        if self.scope.shown is None:
-            return 0
-        asked = {"split": self.scope.split} if self.scope.split else {}
-        members = ChatSetMember.objects.filter(chat_set=self.chat_set, **asked)
-        return members.exclude(chat__in=self.scope.shown.values("pk")).count()
-
-
-def league_choice(chat_set: ChatSet, *, query: QueryDict, user: User | AnonymousUser) -> LeagueChoice | None:
-    """
-    The runs and the split of a query string: `run` (several times) and `split`.
-
-    Without `run`: the newest finished evaluation or imported run of each engine and model. None where a run
-    is not a finished one of this set, or the split does not exist.
-    """
-    split, asked = query.get("split", ""), list(dict.fromkeys(query.getlist("run")))
-    if split and split not in Split.values:
-        return None
-    runs = _comparable(chat_set, user=user)
-    offered = list(runs[:OFFERED])
-    chosen = _named(runs, asked) if asked else _newest(offered)
-    if chosen is None:
-        return None
-    shown = None if sees_every_chat(user=user) else chats_shown(user=user)
-    problem = "" if FEWEST <= len(chosen) <= MOST else WRONG_NUMBER
-    scope = ShownScope(chat_set, None, split, shown=shown)
-    return LeagueChoice(scope, chat_set, sorted(chosen, key=_place), offered, problem)
-
-
-def _comparable(chat_set: ChatSet, *, user: User | AnonymousUser) -> QuerySet[Run]:
-    finished = runs_open_to(user).filter(chat_set=chat_set, state__in=FINISHED)
-    return run_list(among=finished)
-
-
-def _named(runs: QuerySet[Run], asked: Sequence[str]) -> list[Run] | None:
-    found = list(runs.filter(pk__in=[pk for one in asked if (pk := id_of(one)) is not None]))
-    return found if len(found) == len(set(asked)) else None
-
-
-def _newest(offered: Sequence[Run]) -> list[Run]:
-    """Of each engine and model; outside judges are told apart by their names."""
-    newest: dict[tuple[str, str, str], Run] = {}
-    for run in offered:
-        if run.purpose in BY_ITSELF:
-            judge = run.judge
-            newest.setdefault((judge.engine, judge.model, "" if judge.engine else judge.name), run)
-    return list(newest.values())[:MOST]
-
-
-def _place(run: Run) -> tuple[int, int]:
-    """The plain engines first, outside judges last."""
-    order = [*Engine.values, ""]
-    return order.index(run.judge.engine), run.pk
 
 
 def league_document(choice: LeagueChoice) -> dict[str, Any]:
@@ -128,12 +27,10 @@ def league_document(choice: LeagueChoice) -> dict[str, Any]:
     Computed once for the same labels and runs, then read back; the number of queries does not depend on
     chats or criteria.
     """
-    runs = [[run.pk, run.finished_at] for run in choice.runs]
-    pin = pin_of(choice.scope, Report.Kind.LEAGUE.value, BODY_VERSION, runs)
     stored = kept(
         choice.scope,
         kind=Report.Kind.LEAGUE,
-        pin=pin,
+        pin=choice.answers.pin("league", choice.runs),
         policy=POLICY.version,
         body=lambda: _body(choice),
         options=[[run.pk for run in choice.runs], choice.scope.shown is None],
@@ -144,7 +41,11 @@ def league_document(choice: LeagueChoice) -> dict[str, Any]:
         "set": choice.chat_set.name,
         "split": choice.scope.split or None,
         "against": CONSENSUS,
-        "chats_left_out": choice.left_out,
+        "chats_left_out": choice.chats_left_out,
+        "runs_left_out": [
+            _named_run(left.run) | {"answered": left.answered, "most": left.most}
+            for left in choice.runs_left_out
+        ],
         **body,
         "runs": [_named_run(run) | figures[run.pk] for run in choice.runs],
     }
@@ -157,9 +58,8 @@ def _named_run(run: Run) -> dict[str, Any]:
 
 
 def _body(choice: LeagueChoice) -> dict[str, Any]:
-    scope, runs = choice.scope, choice.runs
-    people, chats = report_data(scope), covered_chats(scope)
-    codes = {run.pk: run_codes(run, scope, chats) for run in runs}
+    scope, runs, people = choice.scope, choice.runs, choice.answers.people
+    codes = {run.pk: choice.answers.codes(run) for run in runs}
     spent = runs_spending([run.pk for run in runs], chats=scope.chat_ids)
     prices = _prices(choice, codes, spent)
     groups = compare(_answers(scope, people, codes), runs=[run.pk for run in runs])
@@ -190,7 +90,7 @@ def _priced(group: Group, prices: Mapping[int, float | None]) -> dict[str, Any]:
     body = group.as_json()
     for row in body["judges"]:
         row["cost_per_answer"] = prices[row["run"]]
-    return body | {"worth": worth(group, prices=prices).as_json()}
+    return body | {"worth": None if group.untested else worth(group, prices=prices).as_json()}
 
 
 def _answers(

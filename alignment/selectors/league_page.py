@@ -1,6 +1,6 @@
 """A league as its page and its table file show it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.http import QueryDict
@@ -10,7 +10,7 @@ from django.utils.dateparse import parse_datetime
 from alignment.core.league import OVERALL
 from alignment.core.report import JudgeCode
 from alignment.selectors.filters import select_filter
-from alignment.selectors.league import MOST, LeagueChoice
+from alignment.selectors.league_choice import MOST, LeagueChoice
 from alignment.selectors.report_page import is_demo, notices
 from evaluation.models.runs import Run
 from evaluation.selectors.runs import OUTSIDE, run_notices
@@ -23,12 +23,25 @@ HEAD = (
     *("part", "run", "judge", "engine", "model", "against_run", "against_judge"),
     *("statistic", "estimate", "low", "high", "n", "only_this", "only_other", "p_holm"),
 )
+EVEN = "0.0"
+MORE_RIGHT = {
+    "": "no difference shown",
+    "better": "better",
+    "right": "right more often",
+    "at_odds": "right more often; the other is ahead in balanced accuracy",
+}
+LESS_RIGHT = {
+    "": "no difference shown",
+    "better": "worse",
+    "right": "right less often",
+    "at_odds": "right less often; ahead in balanced accuracy",
+}
 TOOK = ("calls", "reused", "prompt_tokens", "completion_tokens", "cost_usd")
 
 
 def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dict[str, Any]:
     """The template context; `document` is the league's JSON, None where the choice has a problem."""
-    query = league_query(choice)
+    query = league_query(choice, choice.runs)
     context = {
         "set": choice.chat_set,
         "set_url": reverse("alignment:report_set", args=[choice.chat_set.pk]),
@@ -44,10 +57,15 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
     if document is None:
         return context
     judges = {run.pk: _judge(run) for run in choice.runs}
-    groups = [_group(group, judges) for group in document["groups"]]
+    groups = [_group(group, judges) | _without(group, document, choice) for group in document["groups"]]
     prices = {row["run"]: row["cost_per_answer"] for group in groups[:1] for row in group["rows"]}
     return context | {
         "league": document,
+        "left_out": [
+            {"judge": _judge(left.run), "answered": left.answered, "most": left.most}
+            | {"url": league_query(choice, [*choice.runs, left.run])}
+            for left in choice.runs_left_out
+        ],
         "computed": parse_datetime(document["generated_at"]),
         "groups": groups,
         "judges": [
@@ -59,10 +77,10 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
     }
 
 
-def league_query(choice: LeagueChoice) -> str:
-    """What the address of just this comparison holds."""
+def league_query(choice: LeagueChoice, runs: Iterable[Run]) -> str:
+    """What the address of a comparison of these runs holds, on the same split."""
     held = QueryDict(mutable=True)
-    held.setlist("run", [str(run.pk) for run in choice.runs])
+    held.setlist("run", [str(run.pk) for run in runs])
     if choice.scope.split:
         held["split"] = choice.scope.split
     return f"?{held.urlencode()}"
@@ -92,7 +110,7 @@ def _notices(choice: LeagueChoice, document: Mapping[str, Any] | None) -> list[s
     """What has to be said of these labels, verdicts and chats."""
     found = notices(choice.scope) if choice.runs else []
     said = [notice for run in choice.runs for notice in run_notices(run)]
-    if left := choice.left_out:
+    if left := choice.chats_left_out:
         found.append(
             f"{left} chat{'' if left == 1 else 's'} of the holdout, or still yours to label, "
             f"{'is' if left == 1 else 'are'} not counted"
@@ -107,8 +125,9 @@ def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) ->
     rows = [dict(row) | human | {"judge": judges[row["run"]]} for row in group["judges"]]
     cells = {}
     for pair in group["pairs"]:
-        cells[pair["first"], pair["second"]] = _cell(pair, turned=False)
-        cells[pair["second"], pair["first"]] = _cell(pair, turned=True)
+        for turned in (False, True):
+            own, other = (pair[one] for one in _sides(turned))
+            cells[own, other] = _cell(pair, turned=turned) | {"against": judges[other]}
     return {
         "key": group["key"],
         "judge": True,  # the legend's: judges against people
@@ -117,29 +136,40 @@ def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) ->
         "chats": group["chats"],
         "answered": group["answered"],
         "ceiling": group["ceiling"],
+        "no_ceiling": group["undefined"].get("ceiling"),
         "rows": rows,
         "matrix": [
             {"judge": judges[run], "cells": [cells.get((run, other)) for other in judges]} for run in judges
         ],
-        "leads": _leads(group, judges, better=True),
-        "one_sided": _leads(group, judges, better=False),
-        "worth": _worth(group, judges),
+        "leads": _leads(group, judges, "better"),
+        "one_sided": _leads(group, judges, "right"),
+        "at_odds": _leads(group, judges, "at_odds"),
+        "untested": group["untested"],
+        "worth": group["worth"] and _worth(group["worth"], group, judges),
     }
+
+
+def _without(group: Mapping[str, Any], document: Mapping[str, Any], choice: LeagueChoice) -> dict[str, Any]:
+    """Who makes the part small and the way to leave them out; once where it is the same as overall."""
+    found, overall = group["without"], document["groups"][0]
+    if not found or (group is not overall and found["runs"] == (overall["without"] or {}).get("runs")):
+        return {"without": None}
+    left = [_judge(run) for run in choice.runs if run.pk in found["runs"]]
+    stay = [run for run in choice.runs if run.pk not in found["runs"]]
+    return {"without": {"judges": left, "n": found["n"], "url": league_query(choice, stay)}}
 
 
 def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
     """A pair as seen from its first judge's row, or `turned` from the second's."""
-    own, other = ("second", "first") if turned else ("first", "second")
+    own, other = _sides(turned)
     difference = pair["difference"]
     ends = [difference[name] for name in ("value", "low", "high")]
     if turned:
         value, low, high = (None if end is None else -end for end in (ends[0], ends[2], ends[1]))
     else:
         value, low, high = ends
-    words = {None: "no difference shown", pair[own]: "right more often", pair[other]: "right less often"}
-    if pair["better"] is not None:
-        words |= {pair[own]: "better", pair[other]: "worse"}
     return {
+        "turned": turned,
         "won": pair[f"only_{own}"],
         "lost": pair[f"only_{other}"],
         "points": _points(value),
@@ -147,8 +177,25 @@ def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
         "high": _points(high),
         "p_holm": pair["p_holm"],
         "balanced": _points(_turned(pair["balanced_difference"]["value"], turned=turned)),
-        "words": words[pair["more_right"]],
+        "words": MORE_RIGHT[_shown(pair)] if pair["more_right"] == pair[own] else LESS_RIGHT[_shown(pair)],
     }
+
+
+def _sides(turned: bool) -> tuple[str, str]:
+    """Whose row it is, and who stands in the column."""
+    return ("second", "first") if turned else ("first", "second")
+
+
+def _shown(pair: Mapping[str, Any]) -> str:
+    """What is shown of a pair: the key of its words."""
+    if pair["more_right"] is None:
+        return ""
+    if pair["better"] is not None:
+        return "better"
+    balanced = pair["balanced_difference"]["value"]
+    ahead = pair["first"] if balanced > 0 else pair["second"]
+    even = _points(balanced) == EVEN
+    return "right" if even or ahead == pair["more_right"] else "at_odds"
 
 
 def _turned(share: float | None, *, turned: bool) -> float | None:
@@ -160,24 +207,25 @@ def _points(share: float | None) -> str:
     if share is None:
         return ""
     text = f"{100 * share:+z.1f}".replace("-", "−")
-    return "0.0" if text in ("+0.0", "−0.0") else text
+    return EVEN if text in ("+0.0", "−0.0") else text
 
 
 def _leads(
-    group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]], *, better: bool
+    group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]], shown: str
 ) -> list[dict[str, Any]]:
-    """Which judges are shown to be better, each with those it beats; or right more often and no better."""
+    """The judges that are right more often, each with those of whom just this is `shown`."""
     beaten: dict[int, list[int]] = {}
     for pair in group["pairs"]:
-        if pair["more_right"] is not None and (pair["better"] is not None) is better:
+        if _shown(pair) == shown:
             loser = pair["second"] if pair["more_right"] == pair["first"] else pair["first"]
             beaten.setdefault(pair["more_right"], []).append(loser)
     ranked = sorted(beaten.items(), key=lambda item: -len(item[1]))
     return [{"judge": judges[run], "over": [judges[one] for one in losers]} for run, losers in ranked]
 
 
-def _worth(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-    found = group["worth"]
+def _worth(
+    found: Mapping[str, Any], group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]
+) -> dict[str, Any]:
     prices = {row["run"]: row["cost_per_answer"] for row in group["judges"]}
     return {
         "cheapest": judges.get(found["cheapest"]),
@@ -213,6 +261,7 @@ def _rate_lines(
     about = {"part": group["key"], "n": group["n"]} | _who(runs[row["run"]])
     for name in RATES:
         yield about | _figure(name, row[name])
+    yield about | {"statistic": "answered", "estimate": row["answered"], "n": group["answered"]}
     yield about | {"statistic": "cost_per_answer_usd", "estimate": row["cost_per_answer"]}
 
 

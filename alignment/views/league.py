@@ -3,7 +3,8 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from alignment.selectors.league import league_choice, league_document
+from alignment.selectors.league import league_document
+from alignment.selectors.league_choice import league_choice
 from alignment.selectors.league_page import league_page
 from labeling.access import permission_or_404
 from labeling.models.chats import ChatSet

@@ -17,7 +17,7 @@ from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 from tests.alignment.compared import HUMAN, JUDGE, SPLITS, Compared, add_chats, text_of
-from tests.alignment.leagued import called, contrary, judged, league_url, perfect
+from tests.alignment.leagued import Says, called, contrary, judged, league_url, perfect
 
 pytestmark = pytest.mark.django_db
 
@@ -141,24 +141,157 @@ def test_the_better_judge_is_named_on_the_page_and_equals_are_not(compared: Comp
     assert "Better" not in page
 
 
-def test_a_judge_that_always_says_the_frequent_answer_is_not_recommended(
+@pytest.fixture
+def rarely_false(compared: Compared) -> Compared:
+    """People answered `welcome` alone, on 200 chats: False on the first 14, else True."""
+    add_chats(compared, to=200)
+    Consensus.objects.exclude(criterion__key="welcome").update(state="unresolved")
+    first = [f"chat-{n}" for n in range(1, 15)]
+    answers = Consensus.objects.filter(criterion__key="welcome", chat__external_id__in=first)
+    answers.update(state="false")
+    return compared
+
+
+def always_true(key: str, n: int) -> bool:
+    return True
+
+
+def finds_false(first: int) -> Says:
+    """False on the `first` chats and on each fifth of those that people call True."""
+    return lambda key, n: n > first if n < 15 else n % 5 != 0
+
+
+def test_who_always_says_the_frequent_answer_is_told_that_the_other_is_ahead_in_balanced_accuracy(
+    rarely_false: Compared, lead: Client
+) -> None:
+    constant = judged(rarely_false, "always True", always_true, engine="direct")
+    sensible = judged(rarely_false, "sensible", finds_false(14), engine="debate")
+    page = text_of(lead.get(league_url(rarely_false, constant, sensible)))
+    assert f"(run {sensible.pk}), which is ahead in balanced accuracy" in page
+    assert "is better than" not in page and "not shown to be better" not in page
+    one, other = context(lead, rarely_false, constant, sensible)["groups"][0]["matrix"]
+    assert one["cells"][1]["words"] == "right more often; the other is ahead in balanced accuracy"
+    assert other["cells"][0]["words"] == "right less often; ahead in balanced accuracy"
+
+
+def test_who_is_right_more_often_and_as_good_in_balanced_accuracy_is_not_called_better(
+    rarely_false: Compared, lead: Client
+) -> None:
+    constant = judged(rarely_false, "always True", always_true, engine="direct")
+    poor = judged(rarely_false, "finds two", finds_false(2), engine="debate")
+    page = text_of(lead.get(league_url(rarely_false, constant, poor)))
+    assert "is right more often than" in page and "but not shown to be better" in page
+    assert "is better than" not in page and "ahead in balanced accuracy" not in page
+    one, other = context(lead, rarely_false, constant, poor)["groups"][0]["matrix"]
+    assert (one["cells"][1]["words"], other["cells"][0]["words"]) == ("right more often", "right less often")
+
+
+# ---------- few chats, and who makes them few ----------
+
+
+def on_first(chats: int) -> Says:
+    """Right on the first chats, refused on the others."""
+    return lambda key, n: HUMAN[key](n) if n <= chats else None
+
+
+def test_on_fewer_than_ten_chats_no_judge_is_called_better_and_no_pair_is_tested(
     compared: Compared, lead: Client
 ) -> None:
-    add_chats(compared, to=200)
-    constant = judged(compared, "always True", lambda key, n: True, engine="direct")
-    sensible = judged(compared, "sensible", mostly_right, engine="debate")
-    keys = [row.pk for row in compared.criteria if row.key == "welcome"]
-    everyone = Consensus.objects.filter(criterion__in=keys)
-    everyone.filter(chat__external_id__in=[f"chat-{n}" for n in range(1, 15)]).update(state="false")
-    Consensus.objects.exclude(criterion__in=keys).update(state="unresolved")
-    page = text_of(lead.get(league_url(compared, constant, sensible)))
-    assert "is right more often than" in page and "but not shown to be better" in page
-    assert "is better than" not in page
+    few = judged(compared, "hardly begun", on_first(9), engine="direct")
+    wrong = judged(compared, "always wrong", contrary, engine="debate")
+    called(compared, wrong, price=Decimal("0.001"))
+    overall = document(lead, compared, few, wrong)["groups"][0]
+    (pair,) = overall["pairs"]
+    assert (overall["chats"], overall["untested"], overall["worth"]) == (9, "fewer than 10 chats", None)
+    assert (pair["only_first"], pair["p"], pair["more_right"], pair["better"]) == (27, None, None, None)
+    page = text_of(lead.get(league_url(compared, few, wrong)))
+    assert "Only 9 chats have answers of people and of all these judges: too few" in page
+    assert "On fewer than 10 chats no pair is tested and no judge is called better." in page
+    assert 'class="grid duels"' not in page and "the cheapest" not in page
 
 
-def mostly_right(key: str, n: int) -> bool:
-    """Of every five chats wrong on one, of those that people call False on none."""
-    return n > 14 and n % 5 != 0
+def test_the_run_that_makes_the_comparison_small_is_named_with_a_way_to_leave_it_out(
+    compared: Compared, lead: Client
+) -> None:
+    few = judged(compared, "hardly begun", on_first(12), engine="direct")
+    most = judged(compared, "nearly all", on_first(38), engine="debate")
+    runs = (compared.run, few, most)
+    overall = document(lead, compared, *runs)["groups"][0]
+    assert {row["run"]: row["answered"] for row in overall["judges"]} == {
+        compared.run.pk: 120,
+        few.pk: 36,
+        most.pk: 114,
+    }
+    assert (overall["n"], overall["without"]) == (36, {"runs": [few.pk], "n": 114})
+    url = f"?run={most.pk}&amp;run={compared.run.pk}"
+    page = text_of(lead.get(league_url(compared, *runs)))
+    assert page.count(f'<a href="{url}">Leave it out</a>') == 1  # the tiers do not say it again
+    assert f"(run {few.pk}), 114 answers would be compared instead of 36." in page
+    assert "answered 36 of 120" in page and "answered 120 of 120" not in page
+    assert "Leave it out" not in text_of(lead.get(league_url(compared, compared.run, most)))
+
+
+def test_runs_with_nothing_in_common_say_what_each_answered(compared: Compared, lead: Client) -> None:
+    none = judged(compared, "failed", on_first(0), engine="direct")
+    page = text_of(lead.get(league_url(compared, none, compared.run)))
+    assert "None of 120 answers of people was given by every judge, too" in page
+    assert f"(run {none.pk}) answered 0" in page and f"(run {compared.run.pk}) answered 120" in page
+
+
+def test_without_a_choice_a_run_that_answered_less_than_half_of_the_best_is_left_out(
+    compared: Compared, lead: Client
+) -> None:
+    few = judged(compared, "hardly begun", on_first(19), engine="direct")
+    half = judged(compared, "half", on_first(20), engine="debate")
+    found = document(lead, compared)
+    assert [row["run"] for row in found["runs"]] == [half.pk, compared.run.pk]
+    (left,) = found["runs_left_out"]
+    assert (left["run"], left["judge"], left["answered"], left["most"]) == (few.pk, "hardly begun", 57, 120)
+    page = text_of(lead.get(league_url(compared)))
+    assert (
+        f"(run {few.pk}) is left out: of the answers that people gave it answered 57, another run 120" in page
+    )
+    url = f"?run={half.pk}&amp;run={compared.run.pk}&amp;run={few.pk}"
+    assert f'<a href="{url}">Put it in</a>' in page
+    chosen = document(lead, compared, few, half, compared.run)
+    assert (len(chosen["runs"]), chosen["runs_left_out"]) == (3, [])
+
+
+def test_two_runs_always_stay(compared: Compared, lead: Client) -> None:
+    fewer, few = (judged(compared, f"on {n}", on_first(n), engine=e) for n, e in ((2, "direct"), (5, "auto")))
+    assert [row["run"] for row in document(lead, compared)["runs"]] == [few.pk, compared.run.pk]
+    Run.objects.filter(pk=fewer.pk).update(state="cancelled")
+    assert [row["run"] for row in document(lead, compared)["runs"]] == [few.pk, compared.run.pk]
+
+
+def test_before_people_answered_no_run_is_left_out(compared: Compared, lead: Client) -> None:
+    Consensus.objects.all().delete()
+    for engine in ("direct", "debate"):
+        judged(compared, engine, on_first(40 if engine == "direct" else 0), engine=engine)
+    assert len(document(lead, compared)["runs"]) == 3
+
+
+# ---------- beside a report ----------
+
+
+def test_the_page_says_how_its_intervals_and_its_ceiling_differ_from_a_reports(
+    compared: Compared, lead: Client
+) -> None:
+    judged(compared, "other", perfect)
+    page = text_of(lead.get(league_url(compared)))
+    assert "a rater against the others on the compared answers; a report’s is on all that it covers." in page
+    assert "on the same answers the ends of two intervals may differ a little" in page
+    assert "leaves labels drawn by verdict out" in page
+
+
+def test_a_ceiling_that_is_missing_says_why(compared: Compared, lead: Client) -> None:
+    Criterion.objects.filter(key="welcome").update(tier="subjective")  # people never say False
+    judged(compared, "other", perfect)
+    subjective = document(lead, compared)["groups"][-1]
+    assert (subjective["ceiling"], "False majority" in subjective["undefined"]["ceiling"]) == (None, True)
+    assert f"Human ceiling: none, {subjective['undefined']['ceiling']}." in text_of(
+        lead.get(league_url(compared))
+    )
 
 
 # ---------- what it took ----------
@@ -221,9 +354,10 @@ def test_a_judge_that_was_asked_another_text_is_told_of(compared: Compared, lead
 
 
 def test_the_same_labels_and_runs_are_computed_once(compared: Compared, lead: Client) -> None:
-    judged(compared, "other", perfect)
+    for name in ("other", "third"):
+        judged(compared, name, perfect)
     assert document(lead, compared) == document(lead, compared)
-    assert Report.objects.count() == 1
+    assert Report.objects.count() == 2  # the league, and how much each run answered
     with CaptureQueriesContext(connection) as queries:
         lead.get(league_url(compared))
     assert not any('FROM "evaluation_verdict"' in query["sql"] for query in queries.captured_queries)
@@ -241,6 +375,7 @@ def test_a_changed_answer_of_people_makes_it_anew(compared: Compared, lead: Clie
 def test_queries_do_not_grow_with_the_chats(compared: Compared, lead: Client) -> None:
     other = judged(compared, "other", perfect, engine="direct")
     called(compared, other, price=Decimal("0.001"))
+    judged(compared, "third", perfect, engine="debate")
 
     def queries() -> tuple[int, int]:
         Report.objects.all().delete()
@@ -263,11 +398,13 @@ def test_queries_do_not_grow_with_the_chats(compared: Compared, lead: Client) ->
 
 def test_authors_get_no_figure_of_a_held_out_chat(compared: Compared, author: Client, lead: Client) -> None:
     judged(compared, "other", perfect)
+    judged(compared, "hardly begun", on_first(5))
     held = sum(split == "holdout" for split in SPLITS) * 10
     told, whole = document(author, compared), document(lead, compared)
     assert (told["chats"], told["chats_left_out"]) == (40 - held, held)
     assert (whole["chats"], whole["chats_left_out"]) == (40, 0)
     assert told["groups"][0]["n"] == 3 * (40 - held)
+    assert [(left["answered"], left["most"]) for left in told["runs_left_out"]] == [(12, 90)]
     assert document(author, compared, split="holdout")["groups"][0]["n"] == 0
     assert sum(row["verdicts"]["true"] + row["verdicts"]["false"] for row in told["runs"]) == 2 * 3 * 30
     assert "10 chats of the holdout" in text_of(author.get(league_url(compared)))

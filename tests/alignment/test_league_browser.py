@@ -51,3 +51,23 @@ def test_its_runs_are_chosen_by_keyboard(lead: Page, live_server: LiveServer, le
     lead.get_by_role("checkbox", name="outside judge").press("Space")
     lead.get_by_role("button", name="Compare").press("Enter")
     expect(lead.locator(".league").first.locator("tbody tr")).to_have_count(2)
+
+
+def test_on_a_phone_each_pair_stands_once_and_names_both_judges_without_scrolling_sideways(
+    lead: Page, live_server: LiveServer, leagued: Compared
+) -> None:
+    lead.set_viewport_size({"width": 390, "height": 900})
+    lead.goto(f"{live_server.url}/reports/sets/{leagued.chat_set.pk}/league/")
+    overall = lead.get_by_role("group", name="Overall: pairs of judges")
+    assert overall.evaluate("box => box.scrollWidth - box.clientWidth") == 0
+    assert [row.inner_text().split("\n")[0] for row in overall.locator("tbody tr:visible").all()] == [
+        "another",
+        "a judge",
+    ]
+    pairs = overall.locator("tbody td:visible")
+    expect(pairs).to_have_count(3)
+    expect(pairs.nth(0)).to_contain_text("against a judge (run")
+    expect(pairs.nth(1)).to_contain_text("against outside judge (run")
+    lead.set_viewport_size({"width": 1440, "height": 900})
+    expect(pairs).to_have_count(9)
+    expect(pairs.nth(1)).not_to_contain_text("against", use_inner_text=True)

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from alignment.core.intervals import wilson
-from alignment.core.league import CriterionAnswers, Group, compare, worth
+from alignment.core.league import CriterionAnswers, Group, Without, compare, worth
 from alignment.core.league.compare import design_effect
 from alignment.core.paired import PairedTable, tango_interval
 from alignment.core.report import HumanCode, JudgeCode
@@ -97,8 +97,15 @@ def test_below_ten_chats_a_chat_counts_as_one_answer() -> None:
 def test_the_ceiling_is_that_of_the_compared_answers() -> None:
     human, judge = [T, F, T], [T, F, NA]
     overall = compare([answers(human, judge, judge, counts=3)], runs=[1, 2])[0]
-    assert overall.ceiling == 1.0
-    assert compare([answers(human, judge, judge)], runs=[1, 2])[0].ceiling is None
+    assert overall.ceiling.value == 1.0
+
+
+def test_a_ceiling_that_nobody_can_say_has_its_reason() -> None:
+    alone = compare([answers([T, F], [T, F], [T, F], counts=1)], runs=[1, 2])[0]
+    assert (alone.ceiling.value, alone.ceiling.reason) == (None, "no chat with two raters")
+    one_answer = compare([answers([T, T], [T, T], [T, T], counts=3)], runs=[1, 2])[0]
+    assert one_answer.ceiling.value is None and "a True and a False majority" in one_answer.ceiling.reason
+    assert one_answer.as_json()["undefined"] == {"ceiling": one_answer.ceiling.reason}
 
 
 def test_tiers_are_apart_and_overall_is_their_sum() -> None:
@@ -113,15 +120,69 @@ def test_tiers_are_apart_and_overall_is_their_sum() -> None:
 
 
 def test_nothing_in_common_is_undefined_and_shows_no_winner() -> None:
-    (duel,) = compare([answers([T, F], [T, F], [NA, NA])], runs=[1, 2])[0].duels
-    assert (duel.difference.value, duel.difference.interval, duel.better, duel.p_holm) == (
-        None,
-        None,
-        None,
-        1,
-    )
-    assert "every judge" in duel.difference.reason
+    overall = compare([answers([T, F], [T, F], [NA, NA])], runs=[1, 2])[0]
+    (duel,) = overall.duels
+    assert (duel.difference.value, duel.difference.interval) == (None, None)
+    assert (duel.better, duel.p, duel.p_holm) == (None, None, None)
+    assert "every judge" in duel.difference.reason and "every judge" in overall.untested
     assert compare([], runs=[1, 2]) == []
+
+
+def test_on_nine_chats_no_pair_is_tested_and_on_ten_it_is() -> None:
+    nine, ten = (
+        compare([answers([T] * n, [T] * n, [F] * n, key=str(key)) for key in range(5)], runs=[1, 2])[0]
+        for n in (9, 10)
+    )
+    (untested,), (tested,) = nine.duels, ten.duels
+    assert (nine.untested, ten.untested) == ("fewer than 10 chats", "")
+    assert untested.table == PairedTable(both=0, first=45, second=0, neither=0)
+    assert (untested.difference.value, untested.difference.interval) == (1.0, None)
+    assert (untested.p, untested.p_holm, untested.more_right, untested.better) == (None, None, None, None)
+    assert untested.as_json()["undefined"]["difference.interval"] == "fewer than 10 chats"
+    assert worth(nine, prices={1: 0.003, 2: 0.001}).better == ()
+    assert tested.better == 1 and worth(ten, prices={1: 0.003, 2: 0.001}).better != ()
+
+
+def test_holm_goes_over_the_tested_pairs_alone() -> None:
+    many, few = [T, F] * 10, [T, F] * 2
+    alone = compare([answers(many, many, [T] * 20)], runs=[1, 2])[0].duels[0]
+    both = compare(
+        [
+            answers(many, many, [T] * 20),
+            answers([*few, *[HumanCode.UNLABELLED] * 16], many, many, key="b", tier="context"),
+        ],
+        runs=[1, 2],
+    )
+    assert both[2].untested and both[2].duels[0].p_holm is None
+    assert alone.p is not None and alone.p_holm == pytest.approx(2 * alone.p)
+    assert both[1].duels[0].p_holm == pytest.approx(2 * alone.p)
+
+
+# ---------- what makes a comparison small ----------
+
+
+def test_each_judge_says_how_many_of_peoples_answers_it_answered() -> None:
+    human, one, other = [T, F, T, HumanCode.NA], [T, T, NA, T], [T, REFUSED, REFUSED, T]
+    overall = compare([answers(human, one, other)], runs=[4, 9])[0]
+    assert [row.answered for row in overall.standings] == [2, 1]
+
+
+def test_a_judge_without_which_a_fifth_more_is_compared_is_named() -> None:
+    human, most, few = [T] * 12, [T] * 12, [T] * 10 + [NA] * 2
+    overall = compare([answers(human, most, few, most)], runs=[4, 9, 11])[0]
+    assert (overall.n, overall.without) == (10, Without((9,), 12))
+    nearly = compare([answers(human, most, [T] * 11 + [NA], most)], runs=[4, 9, 11])[0]
+    assert nearly.without is None
+
+
+def test_judges_that_make_it_small_only_together_are_named_together() -> None:
+    human, full, none = [T] * 12, [T] * 12, [NA] * 12
+    overall = compare([answers(human, none, full, none, full)], runs=[4, 9, 11, 12])[0]
+    assert overall.without == Without((4, 11), 12)
+
+
+def test_of_two_judges_none_is_left_out() -> None:
+    assert compare([answers([T] * 12, [T] * 12, [NA] * 12)], runs=[4, 9])[0].without is None
 
 
 def test_arrays_of_another_length_are_refused_by_name() -> None:

@@ -11,14 +11,17 @@ from scipy.special import ndtr
 from alignment.core.agreement import Confusion, formulas
 from alignment.core.estimates import Estimate, Interval, undefined_reasons
 from alignment.core.intervals import MINIMUM_CHATS, mover_mean, normal_quantile, wilson
+from alignment.core.league.coverage import Without, answered_by, without
 from alignment.core.league.tallies import CriterionAnswers, Ints, Tallies, tallied
 from alignment.core.paired import PairedTable, holm, tango_bounds, tango_z
+from alignment.core.report.human_side import NO_MAJORITY, NO_OVERLAP
 from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 
 OVERALL = "overall"
 TIERS = ("simple", "context", "subjective")
 ALPHA = 0.05
-FEW_CHATS = f"fewer than {MINIMUM_CHATS} chats"
+FEWEST_CHATS = MINIMUM_CHATS  # on fewer no pair is tested
+FEW_CHATS = f"fewer than {FEWEST_CHATS} chats"
 NOTHING = "no chat and criterion that people and every judge answered"
 
 
@@ -26,10 +29,12 @@ NOTHING = "no chat and criterion that people and every judge answered"
 class Standing:
     """One judge of a group: people against it, and its rates with intervals.
 
-    `rates` has accuracy, balanced_accuracy, tpr and tnr.
+    `rates` has accuracy, balanced_accuracy, tpr and tnr. `answered` counts those of people's answers that it
+    answered, too, whether the others did or not.
     """
 
     run: int
+    answered: int
     table: Confusion
     rates: dict[str, Estimate]
 
@@ -37,7 +42,8 @@ class Standing:
         """Counts, rates, and why one of them is missing."""
         cells = {"tp": self.table.tp, "fn": self.table.fn, "fp": self.table.fp, "tn": self.table.tn}
         rates = {name: rate.as_json() for name, rate in self.rates.items()}
-        return {"run": self.run, "confusion": cells, **rates, "undefined": undefined_reasons(self.rates)}
+        counts = {"run": self.run, "answered": self.answered, "confusion": cells}
+        return {**counts, **rates, "undefined": undefined_reasons(self.rates)}
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Duel:
 
     `table` counts by who is right, the judge of run `first` first. `difference` is its share of right answers
     minus the other's, `balanced` the same of balanced accuracy. `p` is two-sided, `p_holm` the same adjusted
-    over all duels of the league; both of the share of right answers.
+    over all tested duels of the league; both of the share of right answers, and None on too few chats.
     """
 
     first: int
@@ -54,8 +60,8 @@ class Duel:
     table: PairedTable
     difference: Estimate
     balanced: Estimate
-    p: float
-    p_holm: float = 1.0
+    p: float | None
+    p_holm: float | None = None
 
     @property
     def more_right(self) -> int | None:
@@ -63,7 +69,7 @@ class Duel:
 
         NB: the interval then excludes 0, since it is made of the same score test, unadjusted.
         """
-        if self.p_holm >= ALPHA or not self.difference.value:
+        if self.p_holm is None or self.p_holm >= ALPHA or not self.difference.value:
             return None
         return self.first if self.difference.value > 0 else self.second
 
@@ -82,6 +88,7 @@ class Duel:
 
     def as_json(self) -> dict[str, Any]:
         """`first` and `second` name runs, `only_first` and `only_second` count answers."""
+        differences = {"difference": self.difference, "balanced_difference": self.balanced}
         return {
             "first": self.first,
             "second": self.second,
@@ -89,12 +96,12 @@ class Duel:
             "only_first": self.table.first,
             "only_second": self.table.second,
             "neither": self.table.neither,
-            "difference": self.difference.as_json(),
-            "balanced_difference": self.balanced.as_json(),
+            **{name: estimate.as_json() for name, estimate in differences.items()},
             "p": self.p,
             "p_holm": self.p_holm,
             "more_right": self.more_right,
             "better": self.better,
+            "undefined": undefined_reasons(differences),
         }
 
 
@@ -103,14 +110,17 @@ class Group:
     """A tier, or all criteria: its judges in the order given, and every pair of them.
 
     `n` answers on `chats` chats are compared, of the `answered` ones that people gave. `ceiling` is a rater's
-    balanced accuracy against the others on the same answers; None where nobody can say.
+    balanced accuracy against the others on the same answers, without interval. `untested`: why no pair is
+    tested, else ''; `without`: who makes the comparison clearly smaller.
     """
 
     key: str
     n: int
     chats: int
     answered: int
-    ceiling: float | None
+    ceiling: Estimate
+    untested: str
+    without: Without | None
     standings: tuple[Standing, ...]
     duels: tuple[Duel, ...]
 
@@ -121,9 +131,12 @@ class Group:
             "n": self.n,
             "chats": self.chats,
             "answered": self.answered,
-            "ceiling": self.ceiling,
+            "ceiling": self.ceiling.value,
+            "untested": self.untested or None,
+            "without": self.without and self.without.as_json(),
             "judges": [one.as_json() for one in self.standings],
             "pairs": [one.as_json() for one in self.duels],
+            "undefined": {"ceiling": self.ceiling.reason} if self.ceiling.value is None else {},
         }
 
 
@@ -148,7 +161,8 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
     accuracy, Tango's score interval and test for a difference. Where each chat counts once these are the
     plain ones. Simulated, nominal .95, 30 to 300 chats of 1 to 10 criteria: .94 to .96 for differences, .93
     to .96 for balanced accuracy; percentiles of 1,000 chat resamples .92 to .97. Holm's adjustment goes over
-    every pair of every group: they are all looked at together.
+    every pair of every group: they are all looked at together. A group of fewer than 10 compared chats tests
+    none.
 
     Examples
     --------
@@ -173,9 +187,14 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
 
 
 def _adjusted(groups: Sequence[Group]) -> list[Group]:
-    adjusted = iter(holm([duel.p for group in groups for duel in group.duels]))
+    adjusted = iter(holm([duel.p for group in groups for duel in group.duels if duel.p is not None]))
     return [
-        replace(group, duels=tuple(replace(duel, p_holm=next(adjusted)) for duel in group.duels))
+        replace(
+            group,
+            duels=tuple(
+                duel if duel.p is None else replace(duel, p_holm=next(adjusted)) for duel in group.duels
+            ),
+        )
         for group in groups
     ]
 
@@ -187,12 +206,22 @@ def _group(key: str, tallies: Tallies, runs: Sequence[int]) -> Group:
         n=tallies.n,
         chats=tallies.chats,
         answered=tallies.answered,
-        ceiling=tallies.ceiling.balanced_accuracy,
+        ceiling=Estimate(
+            tallies.ceiling.balanced_accuracy, reason=NO_MAJORITY if tallies.ceiling.n else NO_OVERLAP
+        ),
+        untested=_untested(tallies),
+        without=without(tallies.answerers, runs=tuple(runs)),
         standings=tuple(_standing(tallies, place, runs[place]) for place in places),
         duels=tuple(
             _duel(tallies, (one, other), (runs[one], runs[other])) for one, other in combinations(places, 2)
         ),
     )
+
+
+def _untested(tallies: Tallies) -> str:
+    if not tallies.n:
+        return NOTHING
+    return FEW_CHATS if tallies.chats < FEWEST_CHATS else ""
 
 
 def _standing(tallies: Tallies, place: int, run: int) -> Standing:
@@ -204,7 +233,8 @@ def _standing(tallies: Tallies, place: int, run: int) -> Standing:
     true, false = int(tallies.true.sum()), int(tallies.false.sum())
     hits, rejections = int(tp.sum()), int(tn.sum())
     table = Confusion(hits, true - hits, false - rejections, rejections)
-    return Standing(run, table, {"balanced_accuracy": balanced, "tpr": tpr, "tnr": tnr, "accuracy": accuracy})
+    rates = {"balanced_accuracy": balanced, "tpr": tpr, "tnr": tnr, "accuracy": accuracy}
+    return Standing(run, answered_by(tallies.answerers, place), table, rates)
 
 
 def _share(hits: Ints, n: Ints, *, reason: str) -> tuple[Estimate, formulas.Floats]:
@@ -258,20 +288,22 @@ def _duel(tallies: Tallies, places: tuple[int, int], runs: tuple[int, int]) -> D
     both = int(tallies.both[one, other])
     first, second = (int(tallies.both[place, place]) - both for place in places)
     table = PairedTable(both, first, second, tallies.n - both - first - second)
-    if table.difference is None:
-        return Duel(*runs, table, Estimate(None, reason=NOTHING), Estimate(None, reason=NOTHING), p=1.0)
+    balanced = _balanced_difference(tallies, one, other)
+    if (untested := _untested(tallies)) or table.difference is None:
+        return Duel(*runs, table, Estimate(table.difference, reason=untested), balanced, p=None)
     ahead = tallies.right[one] - tallies.right[other] - table.difference * tallies.by_chat
     independent = (first + second) / table.n - table.difference**2
     effect = design_effect(ahead, tallies.by_chat, independent=independent)
     effective = first / effect, second / effect, table.n / effect
     score = float(tango_z(*effective, at=0.0))
     difference = Estimate(table.difference, tango_bounds(*effective))
-    balanced = _balanced_difference(tallies, one, other)
     return Duel(*runs, table, difference, balanced, p=float(2 * ndtr(-abs(score))))
 
 
 def _balanced_difference(tallies: Tallies, one: int, other: int) -> Estimate:
     """Half the sum of the differences of TPR and TNR; normal interval from what each chat adds to it."""
+    if not tallies.n:
+        return Estimate(None, reason=NOTHING)
     value, rest = 0.0, np.zeros(len(tallies.true))
     for ahead, n, reason in (
         (tallies.tp[one] - tallies.tp[other], tallies.true, NO_HUMAN_TRUE),
@@ -281,7 +313,7 @@ def _balanced_difference(tallies: Tallies, one: int, other: int) -> Estimate:
             return Estimate(None, reason=reason)
         share = float(ahead.sum() / total)
         value, rest = value + share / 2, rest + (ahead - share * n) / (2 * total)
-    if tallies.chats < MINIMUM_CHATS:
+    if tallies.chats < FEWEST_CHATS:
         return Estimate(value, reason=FEW_CHATS)
     spread = tallies.chats / (tallies.chats - 1) * float((rest**2).sum())
     margin = normal_quantile(0.95) * spread**0.5

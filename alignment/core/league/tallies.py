@@ -49,7 +49,8 @@ class Tallies:
     true, false : by chat, shape (chats,): compared answers that people called True, and False.
     tp, tn : by judge and chat, shape (judges, chats): right answers among them.
     both : shape (judges, judges): answers on which both judges are right.
-    answered : chats × criteria that people answered True or False, compared or not.
+    answerers : what people answered True or False, compared or not, by the set of judges that did so, too;
+        shape (2**judges,), bit 0 stands for the first.
     ceiling : each rater against the others, on the compared answers.
     """
 
@@ -58,7 +59,7 @@ class Tallies:
     tp: Ints
     tn: Ints
     both: Ints
-    answered: int
+    answerers: Ints
     ceiling: Confusion
 
     @property
@@ -70,6 +71,11 @@ class Tallies:
     def n(self) -> int:
         """Compared answers."""
         return int(self.by_chat.sum())
+
+    @property
+    def answered(self) -> int:
+        """Chats × criteria that people answered True or False, compared or not."""
+        return int(self.answerers.sum())
 
     @property
     def chats(self) -> int:
@@ -111,8 +117,8 @@ def tallied(criteria: Sequence[CriterionAnswers]) -> Tallies:
 
 def _of_one(one: CriterionAnswers) -> Tallies:
     # True and False have the same codes on both sides.
-    answered = one.human <= HumanCode.FALSE
-    compared = answered & (one.judges <= JudgeCode.FALSE).all(axis=0)
+    answered, by_judge = one.human <= HumanCode.FALSE, one.judges <= JudgeCode.FALSE
+    compared = answered & by_judge.all(axis=0)
     true, false = compared & (one.human == HumanCode.TRUE), compared & (one.human == HumanCode.FALSE)
     right = compared & (one.judges == one.human)
     exact = right.astype(np.float64)  # NB: a product of floats is much faster, and exact up to 2**53
@@ -122,6 +128,12 @@ def _of_one(one: CriterionAnswers) -> Tallies:
         tp=(right & true).astype(np.int64),
         tn=(right & false).astype(np.int64),
         both=(exact @ exact.T).astype(np.int64),
-        answered=int(answered.sum()),
+        answerers=_answerers(by_judge[:, answered]),
         ceiling=leave_one_rater_out(one.counts[compared]),
     )
+
+
+def _answerers(by_judge: NDArray[np.bool_]) -> Ints:
+    judges = len(by_judge)
+    sets = (by_judge << np.arange(judges)[:, np.newaxis]).sum(axis=0)
+    return np.bincount(sets, minlength=1 << judges)
