@@ -1,6 +1,6 @@
 """How a corrected pass rate came about, in words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import template
@@ -13,6 +13,12 @@ METHODS = {
     "weighting": "labels drawn by verdict, weighted",
 }
 SIDES = {"human": "people", "judge_corrected": "corrected"}
+
+
+@register.filter
+def any_corrected(criteria: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a rate of these criteria is corrected, by a method that is told."""
+    return any(row.get("corrected_by") for row in criteria)
 
 
 @register.filter
