@@ -5,6 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -22,6 +23,11 @@ def perfect(key: str, n: int) -> bool:
 
 def contrary(key: str, n: int) -> bool:
     return not HUMAN[key](n)
+
+
+def on_first(chats: int) -> Says:
+    """Right on the first chats, refused on the others."""
+    return lambda key, n: HUMAN[key](n) if n <= chats else None
 
 
 def judged(
@@ -93,3 +99,16 @@ def league_url(compared: Compared, *runs: Run, split: str = "", name: str = "ali
     if split:
         query["split"] = split
     return reverse(name, args=[compared.chat_set.pk], query=query)
+
+
+def document(client: Client, compared: Compared, *runs: Run, split: str = "") -> dict[str, Any]:
+    response = client.get(league_url(compared, *runs, split=split, name="api_set_league"))
+    assert response.status_code == 200, response.content
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def context(client: Client, compared: Compared, *runs: Run, split: str = "") -> Any:
+    response = client.get(league_url(compared, *runs, split=split))
+    assert response.status_code == 200
+    return response.context
