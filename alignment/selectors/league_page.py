@@ -24,6 +24,8 @@ HEAD = (
     *("statistic", "estimate", "low", "high", "n", "only_this", "only_other", "p_holm"),
 )
 EVEN = "0.0"
+# Who leaves the hard ones open is right on the others: told beside "better" from this share on.
+LEFT_OPEN = 0.05
 MORE_RIGHT = {
     "": "no difference shown",
     "better": "better",
@@ -213,14 +215,25 @@ def _points(share: float | None) -> str:
 def _leads(
     group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]], shown: str
 ) -> list[dict[str, Any]]:
-    """The judges that are right more often, each with those of whom just this is `shown`."""
+    """The judges that are right more often, each with those of whom just this is `shown`.
+
+    `open`: how many of people's answers they left open, where it is more than a twentieth.
+    """
     beaten: dict[int, list[int]] = {}
     for pair in group["pairs"]:
         if _shown(pair) == shown:
             loser = pair["second"] if pair["more_right"] == pair["first"] else pair["first"]
             beaten.setdefault(pair["more_right"], []).append(loser)
     ranked = sorted(beaten.items(), key=lambda item: -len(item[1]))
-    return [{"judge": judges[run], "over": [judges[one] for one in losers]} for run, losers in ranked]
+    left_open = {row["run"]: group["answered"] - row["answered"] for row in group["judges"]}
+    return [
+        {
+            "judge": judges[run],
+            "over": [judges[one] for one in losers],
+            "open": left_open[run] if left_open[run] > LEFT_OPEN * group["answered"] else 0,
+        }
+        for run, losers in ranked
+    ]
 
 
 def _worth(

@@ -110,6 +110,15 @@ def test_the_run_that_makes_the_comparison_small_is_named_with_a_way_to_leave_it
     assert "Leave it out" not in text_of(lead.get(league_url(compared, compared.run, most)))
 
 
+def test_a_better_judge_that_left_answers_open_is_said_to(compared: Compared, lead: Client) -> None:
+    shy = judged(compared, "shy", on_first(30), engine="direct")
+    contrarian = judged(compared, "contrarian", contrary, engine="debate")
+    page = text_of(lead.get(league_url(compared, shy, contrarian)))
+    assert "where both answer; it left 30 of 120 answers of people open" in page
+    open_to_all = judged(compared, "open", perfect, engine="auto")
+    assert "answers of people open" not in text_of(lead.get(league_url(compared, open_to_all, contrarian)))
+
+
 def test_runs_with_nothing_in_common_say_what_each_answered(compared: Compared, lead: Client) -> None:
     none = judged(compared, "failed", on_first(0), engine="direct")
     page = text_of(lead.get(league_url(compared, none, compared.run)))
