@@ -1,4 +1,4 @@
-"""Lists of chats with both answers: those of a cell of a matrix, and all disagreements."""
+"""Lists of chats: those of a cell of a matrix, all disagreements, and what the judge left open."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from alignment.models.reports import Report
 from alignment.selectors.answers import report_data
 from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.scope import Own, Scope, own_chats
-from evaluation.models.runs import RunChat
+from evaluation.models.runs import RunChat, Verdict
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.selectors.blind import chats_shown, sees_every_chat
@@ -25,9 +25,11 @@ CELL_CODES = {
     "fp": (HumanCode.FALSE, JudgeCode.TRUE),
     "tn": (HumanCode.FALSE, JudgeCode.FALSE),
 }
-NAMES = list(CELL_CODES)
+# By people's answer: the judge gave neither True nor False, whatever the reason.
+OPEN_CODES = {"open_true": HumanCode.TRUE, "open_false": HumanCode.FALSE}
+NAMES = [*CELL_CODES, *OPEN_CODES]
 DIFFER, AGREE = ("fn", "fp"), ("tp", "tn")
-BODY_VERSION = 1
+BODY_VERSION = 2
 EXCERPT = 160
 
 Cell = tuple[str, str]  # a chat's external id, a criterion's key
@@ -37,7 +39,7 @@ Cells = Mapping[str, Mapping[str, list[int]]]
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """One chat and criterion as a list shows it."""
+    """One chat and criterion as a list shows it; `state` is the verdict's, "none" without one."""
 
     chat_id: str
     title: str
@@ -46,7 +48,8 @@ class PairRow:
     excerpt: str
     criterion: str
     human: bool
-    judge: bool
+    judge: bool | None
+    state: str
     url: str
 
 
@@ -118,25 +121,28 @@ def _kept_cells(scope: Scope, name: str = "", among: Callable[[], Container[Cell
 
 
 def _cells(scope: Scope, data: ReportData, among: Container[Cell] | None) -> dict[str, Any]:
-    """The disagreements. Of one criterion the other cells, too, where there is one answer of people."""
+    """The disagreements. Of one criterion the others, too, where there is one answer of people."""
     places = disagreeing(data)
     if among is not None:
         keys = [one.spec.key for one in data.criteria]
         inside = [(data.chat_ids[chat], keys[criterion]) in among for chat, criterion in places.tolist()]
         places = places[np.array(inside, dtype=np.bool_)]
-    agreeing = AGREE if scope.only and not data.each_rater and among is None else ()
+    others = (*AGREE, *OPEN_CODES) if scope.only and not data.each_rater and among is None else ()
     members = np.fromiter(scope.members.values_list("pk", flat=True).iterator(), dtype=np.int64)
     found: dict[str, Any] = {}
     for number, one in enumerate(data.criteria):
         if one.judge is not None:
             differ = places[places[:, 1] == number, 0]
             chats = {cell: differ[one.judge[differ] == CELL_CODES[cell][1]] for cell in DIFFER}
-            chats |= {cell: _in_cell(one, cell) for cell in agreeing}
+            chats |= {cell: _in_cell(one, cell) for cell in others}
             found[one.spec.key] = {cell: members[some].tolist() for cell, some in chats.items()}
     return found
 
 
 def _in_cell(one: CriterionData, cell: str) -> NDArray[np.intp]:
+    assert one.judge is not None  # noqa: S101  a run's report
+    if cell in OPEN_CODES:
+        return np.flatnonzero((one.human == OPEN_CODES[cell]) & (one.judge > JudgeCode.FALSE))
     people, judge = CELL_CODES[cell]
     return np.flatnonzero((one.human == people) & (one.judge == judge))
 
@@ -167,8 +173,10 @@ def _in_order(cells: Cells, keys: Sequence[str], names: Iterable[str]) -> NDArra
     return rows[np.lexsort((rows[:, 1], rows[:, 0]))]
 
 
-def _said(cell: str) -> tuple[bool, bool]:
+def _said(cell: str) -> tuple[bool, bool | None]:
     """By people and by the judge."""
+    if cell in OPEN_CODES:
+        return OPEN_CODES[cell] == HumanCode.TRUE, None
     people, judge = CELL_CODES[cell]
     return people == HumanCode.TRUE, judge == JudgeCode.TRUE
 
@@ -193,6 +201,7 @@ def pair_rows(scope: Scope, pairs: Sequence[Pair], query: str) -> list[PairRow]:
     chats = Chat.objects.select_related("topic").in_bulk(chat_ids, field_name="external_id")
     splits = dict(scope.members.filter(chat__external_id__in=chat_ids).values_list("chat_id", "split"))
     names = {row.key: row.name for row in scope.criteria}
+    states = _states(scope, [pair for pair in pairs if pair.judge is None])
     return [
         PairRow(
             chat_id=pair.chat_id,
@@ -203,12 +212,23 @@ def pair_rows(scope: Scope, pairs: Sequence[Pair], query: str) -> list[PairRow]:
             criterion=names[pair.criterion],
             human=pair.human,
             judge=pair.judge,
+            state="read" if pair.judge is not None else states.get((pair.chat_id, pair.criterion), "none"),
             url=f"{reverse('alignment:chat', args=[scope.run.pk, row.pk])}?criterion={pair.criterion}{query}"
             if scope.run
             else "",
         )
         for pair, row in ((pair, chats[pair.chat_id]) for pair in pairs)
     ]
+
+
+def _states(scope: Scope, pairs: Sequence[Pair]) -> dict[Cell, str]:
+    """Of verdicts that are neither True nor False: what they are instead; one query where there are any."""
+    if not pairs:
+        return {}
+    rows = Verdict.objects.filter(run=scope.run, chat__external_id__in={pair.chat_id for pair in pairs})
+    rows = rows.filter(criterion__key__in={pair.criterion for pair in pairs})
+    found = rows.values_list("chat__external_id", "criterion__key", "state")
+    return {(chat, key): state for chat, key, state in found}
 
 
 def excerpt(messages: list[dict[str, Any]]) -> str:

@@ -29,6 +29,8 @@ CELLS = {
     "fn": "people say True, the judge False",
     "fp": "people say False, the judge True",
     "tn": "both say False",
+    "open_true": "people say True, the judge neither",
+    "open_false": "people say False, the judge neither",
 }
 KEPT_WHOLE = "the whole report is shown: while chats of it are yours to label, parts are not"
 # A list of hundreds of raters is no choice; the address still takes any of them.

@@ -29,6 +29,8 @@ from tests.alignment.compared import (
 )
 from tests.factories import analyze, make_chat, make_set, make_user
 
+OPEN = ("open_true", "open_false")
+
 pytestmark = pytest.mark.django_db
 
 DIFFERING = [n for n in range(1, 41) if HUMAN["polite"](n) != JUDGE["polite"](n)]  # 5, 10, …, 40
@@ -130,6 +132,32 @@ def test_each_number_of_a_matrix_leads_to_its_chats(compared: Compared, lead: Cl
             assert len(items) == count
             for item in items:
                 assert (item.human, item.judge) == (name in ("tp", "fn"), name in ("tp", "fp"))
+
+
+def test_what_the_judge_left_open_is_listed_by_peoples_answer_with_the_reason(
+    compared: Compared, lead: Client, author: Client
+) -> None:
+    verdicts = Verdict.objects.filter(run=compared.run, criterion__key="polite")
+    places = {1: "unparsed", 2: "refused", 3: "failed", 5: "read"}  # 5: not applicable
+    for n, state in places.items():
+        verdicts.filter(chat=compared.chat(n)).update(state=state, value=None)
+    verdicts.filter(chat=compared.chat(6)).delete()
+    people = {name: [n for n in (*places, 6) if HUMAN["polite"](n) is (name == "open_true")] for name in OPEN}
+    (row,) = [
+        row
+        for row in lead.get(urls(compared)["report"]).context["report"]["criteria"]
+        if row["key"] == "polite"
+    ]
+    assert row["unjudged"] == {"true": len(people["open_true"]), "false": len(people["open_false"])}
+    page = text_of(lead.get(f"{urls(compared)['report']}criteria/polite/"))
+    for name in OPEN:
+        listed = lead.get(row["cells"][name]).context["items"]
+        assert [(item.chat_id, item.state) for item in listed] == [
+            (f"chat-{n}", places.get(n, "none")) for n in sorted(people[name])
+        ]
+        assert f'href="{row["cells"][name]}"' in page
+        seen = [item.split for item in author.get(row["cells"][name]).context["items"]]
+        assert "holdout" not in seen
 
 
 def test_split_and_ground_truth_stay_on_the_way(compared: Compared, lead: Client) -> None:

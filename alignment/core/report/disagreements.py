@@ -13,12 +13,12 @@ LISTED = 1000
 
 @dataclass(frozen=True)
 class Pair:
-    """What people and the judge answered on a chat and a criterion."""
+    """What people and the judge answered on a chat and a criterion; `judge` None: neither True nor False."""
 
     chat_id: str
     criterion: str
     human: bool
-    judge: bool
+    judge: bool | None
 
 
 def disagreeing(data: ReportData) -> NDArray[np.intp]:
