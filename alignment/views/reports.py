@@ -55,7 +55,7 @@ def report_list(request: HttpRequest) -> HttpResponse:
     choice = RunChoice.read(request.GET)
     if "run" in request.GET:
         return _opened(request, choice)
-    return render(request, "alignment/report_list.html", all_reports(choice))
+    return render(request, "alignment/report_list.html", all_reports(choice, user=request.user))
 
 
 @permission_or_404("labeling.see_judge")
