@@ -1,6 +1,5 @@
 """How many criteria of each run stand where, read from the reports that are kept; nothing is computed."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from django.db.models import Max
 
 from alignment.models.reports import Report
+from alignment.selectors.headlines import counted
 from alignment.selectors.kept import subject_of, version_numbers
 from alignment.selectors.reports import report_pin
 from alignment.selectors.scope import Scope
@@ -65,7 +65,7 @@ def _pins_now(scopes: Mapping[int, Scope], keys: Mapping[int, Collection[str]]) 
 
 
 def _standing(entries: Iterable[Mapping[str, Any]], *, changed: bool) -> Standing:
-    number = Counter("directional" if entry["tier"] == "subjective" else entry["status"] for entry in entries)
+    number = counted(entries)
     parts = tuple((css, f"{number[name]} {words}") for name, css, words in PARTS if number[name])
     return Standing(parts, changed, why="" if parts else NO_CRITERION)
 

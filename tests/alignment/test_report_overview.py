@@ -258,7 +258,7 @@ def test_from_a_sets_report_to_any_run_to_any_set_and_back(
     page = lead.get(urls(compared)["set"] + "?split=dev&engine=debate")
     assert chosen(page) == {
         **{"set": str(compared.chat_set.pk), "engine": "debate", "version": "", "run": "none"},
-        **{"split": "dev", "against": "consensus", "topic": ""},
+        **{"split": "dev", "topic": ""},  # and no ground truth, for there is no judge to compare
     }
     offered = next(row["options"] for row in page.context["filters"] if row["name"] == "run")
     assert [one["value"] for one in offered] == ["none", str(run.pk)]
