@@ -11,6 +11,7 @@ from django.utils.dateparse import parse_date
 from alignment.core.report.lines import report_lines
 from alignment.models.reports import Report
 from alignment.selectors.cells import listed
+from alignment.selectors.certificates import certificate_whole, certificates_shown
 from alignment.selectors.engine_page import engine_parts
 from alignment.selectors.headlines import stored_headline
 from alignment.selectors.report_page import scope_query
@@ -61,8 +62,12 @@ def stored_lines(row: Report) -> Iterator[dict[str, Any]]:
     return report_lines(row.body, pin=row.pin)
 
 
-def stored_page(row: Report) -> dict[str, Any]:
-    """The template context: the body with the names that it was stored with, and whether it is of today."""
+def stored_page(row: Report, *, user: User | AnonymousUser) -> dict[str, Any]:
+    """The template context: the body with the names that it was stored with, and whether it is of today.
+
+    `certificates` were made from it, the oldest first, as far as the user may be told of them.
+    """
+    made = list(certificate_whole().filter(report=row).order_by("id"))
     body, scope = row.body, scope_of(row)
     names = {one["key"]: one for one in body["pinned"]["criteria"]}
     criteria = [entry | {"pinned": names[entry["key"]]} for entry in body["criteria"]]
@@ -72,6 +77,7 @@ def stored_page(row: Report) -> dict[str, Any]:
         "pinned": body["pinned"],
         "groups": _groups(body, criteria),
         "pooled": _pooled(body),
+        "certificates": certificates_shown(made, user=user),
         "headline": stored_headline(criteria) if body["judge"] else "",
         "engine_parts": engine_parts(body["engine"]),
         "ground_truth": scope.ground_truth,
