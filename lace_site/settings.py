@@ -235,6 +235,12 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "labeling.api.authentication.document_refusal",
     ],
+    # Fields of one name and different choices; without names of ours theirs change as fields are added.
+    "ENUM_NAME_OVERRIDES": {
+        "SplitEnum": "labeling.models.chats.Split",
+        "MisalignmentStateEnum": "alignment.models.misalignments.Misalignment.State",
+        "CertificateStateEnum": ["valid", "expired", "revoked"],
+    },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }

@@ -91,7 +91,7 @@ class MisalignmentOutput(serializers.Serializer[MisalignmentRow]):
     changed_at = serializers.DateTimeField(source="item.changed_at", allow_null=True)
 
 
-class ChangeOutput(serializers.Serializer[TriageChange]):
+class TriageChangeOutput(serializers.Serializer[TriageChange]):
     """What one act of triage changed: `was` and `now` hold what changed alone."""
 
     by = serializers.CharField(source="by.username")
@@ -105,7 +105,7 @@ class MisalignmentWhole(MisalignmentOutput):
     """A misalignment with all that was done to it, newest first."""
 
     suggested = serializers.SerializerMethodField(help_text="injection where the chat may be hostile.")
-    history = ChangeOutput(many=True, source="item.history")
+    history = TriageChangeOutput(many=True, source="item.history")
 
     def get_suggested(self, row: MisalignmentRow) -> str:
         """The cause that the chat's flags point to; '' where none does."""

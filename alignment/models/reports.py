@@ -34,7 +34,7 @@ class Report(models.Model):
     # each criterion, against, split, policy. It moves with every change of the human answers. A finished
     # run's own chats stay as they are and are not looked at.
     pin = models.CharField(max_length=64)
-    # sha256 of what the body is about, whatever was answered; '' for those that stay.
+    # sha256 of what the body is about, whatever was answered; '' in reports of earlier versions.
     subject = models.CharField(max_length=64, blank=True, default="")
     policy = models.PositiveIntegerField()
     body = models.JSONField()

@@ -1,14 +1,16 @@
 """Certificates as their list and page show them."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
-from alignment.core.certificate import Use
+from alignment.core.certificate import Use, use_of
 from alignment.core.signatures import key_id
 from alignment.models.certificates import Certificate
+from alignment.models.reports import Report
 from alignment.selectors.certificates import (
     CertificateState,
     certificate_state,
@@ -16,31 +18,35 @@ from alignment.selectors.certificates import (
     certificate_whole,
     certificates_shown,
 )
-from alignment.selectors.stored_report import stored_found
+from alignment.selectors.next_steps import Step, next_steps
+from alignment.selectors.stored_report import scope_of, stored_found
 from labeling.models.people import User
 
 SHOWN = 100
+MANY_TOPICS = 12
 USES = {
     Use.PRODUCTION: ("aligned", "May score production"),
     Use.DIRECTIONAL: ("dir", "Directional only"),
     Use.NONE: ("not", "May not be used"),
 }
 STATES = {"valid": ("aligned", "Valid"), "expired": ("not", "Expired"), "revoked": ("not", "Revoked")}
+ONLY_DIRECTIONAL = ("dir", "Valid, directional only")
+NO_USE = ("not", "Valid, allows no use")
 FEW = ("few", "Not enough labels")
 RATES = (("tpr", "TPR"), ("tnr", "TNR"), ("balanced_accuracy", "Balanced accuracy"))
 
 
 def certificate_list(*, user: User | AnonymousUser) -> dict[str, Any]:
     """The template context of the list: the newest ones that the user may be told of; constant queries."""
-    rows = certificates_shown(list(certificate_whole()[:SHOWN]), user=user)
+    rows = certificates_shown(list(certificate_whole().defer("report__body")[:SHOWN]), user=user)
     states = certificate_states(rows)
     return {
         "items": [
             {
                 "row": row,
                 "state": states[row.pk],
-                "chip": STATES[states[row.pk].word],
-                "production": _number(row.body, Use.PRODUCTION),
+                "chip": _chip(states[row.pk], row.body),
+                "production": uses_in(row.body)[Use.PRODUCTION],
                 "criteria": len(row.body["criteria"]),
             }
             for row in rows
@@ -60,15 +66,18 @@ def certificate_page(row: Certificate, *, user: User | AnonymousUser) -> dict[st
     `stored` is the report that it was made from, where the user may open it.
     """
     body, state = row.body, certificate_state(row)
+    stored = stored_found(row.report_id, user=user)
+    steps = _next_steps(stored, user) if stored and state.holds else {}
     return {
         "certificate": row,
         "body": body,
         "state": state,
-        "chip": STATES[state.word],
-        "criteria": [_criterion(entry) for entry in body["criteria"]],
-        "headline": headline(body),
+        "chip": _chip(state, body),
+        "criteria": [_criterion(entry, steps.get(entry["key"], [])) for entry in body["criteria"]],
+        "headline": f"{headline(uses_in(body))}.",
+        "many_topics": len(body["topics"]) > MANY_TOPICS,
         "key": key_id(row.public_key),
-        "stored": stored_found(row.report_id, user=user),
+        "stored": stored,
         "report_url": _report_url(body),
     }
 
@@ -87,26 +96,52 @@ def certificate_json(row: Certificate, state: CertificateState | None = None) ->
     }
 
 
-def headline(body: Mapping[str, Any]) -> str:
-    """What it may be used for, in a sentence."""
-    total, may = len(body["criteria"]), _number(body, Use.PRODUCTION)
-    directional = _number(body, Use.DIRECTIONAL)
-    said = f"May score production on {may} of {total} criteri{'on' if total == 1 else 'a'}"
+def uses_of(report: Mapping[str, Any]) -> Counter[Use]:
+    """On how many criteria a certificate on this report would allow each use."""
+    return Counter(use_of(entry)[0] for entry in report["criteria"])
+
+
+def uses_in(body: Mapping[str, Any]) -> Counter[Use]:
+    """On how many criteria a certificate allows each use."""
+    return Counter(Use(entry["use"]) for entry in body["criteria"])
+
+
+def allows_nothing(uses: Counter[Use]) -> bool:
+    """Whether no criterion has any use."""
+    return not uses[Use.PRODUCTION] and not uses[Use.DIRECTIONAL]
+
+
+def headline(uses: Counter[Use]) -> str:
+    """What it may be used for, in a sentence without its full stop."""
+    total, directional = uses.total(), uses[Use.DIRECTIONAL]
+    said = f"May score production on {uses[Use.PRODUCTION]} of {total} criteri{'on' if total == 1 else 'a'}"
     more = f"; {directional} {'is' if directional == 1 else 'are'} directional only" if directional else ""
-    return f"{said}{more}."
+    return f"{said}{more}"
 
 
-def _number(body: Mapping[str, Any], use: Use) -> int:
-    return sum(entry["use"] == use for entry in body["criteria"])
+def _chip(state: CertificateState, body: Mapping[str, Any]) -> tuple[str, str]:
+    """How it stands; of one that holds also where that is worth little."""
+    uses = uses_in(body)
+    if not state.holds or uses[Use.PRODUCTION]:
+        return STATES[state.word]
+    return NO_USE if allows_nothing(uses) else ONLY_DIRECTIONAL
 
 
-def _criterion(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _next_steps(stored: Report, user: User | AnonymousUser) -> dict[str, list[Step]]:
+    """As the report that it was made from names them, of each criterion that may not be used."""
+    scope = scope_of(stored)
+    entries = [entry for entry in stored.body["criteria"] if use_of(entry)[0] == Use.NONE]
+    return {entry["key"]: next_steps(entry, scope, user=user) for entry in entries}
+
+
+def _criterion(entry: Mapping[str, Any], steps: list[Step]) -> dict[str, Any]:
     few = entry["use"] == Use.NONE and entry["status"] == "not_enough_labels"
     figures = [{"name": name, **_figure(entry[key])} for key, name in RATES]
     return dict(entry) | {
         "name": entry["key"].replace("_", " ").capitalize(),
         "chip": FEW if few else USES[Use(entry["use"])],
         "figures": figures,
+        "next_steps": steps,
         "ceiling": _figure(entry["ceiling"]),
         "without": ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in entry["no_verdict"].items()),
     }

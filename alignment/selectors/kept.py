@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -23,15 +23,22 @@ _COMPUTING: WeakValueDictionary[str, Lock] = WeakValueDictionary()
 _LOOKING_UP = Lock()
 
 
-def pin_of(scope: "Scope", *more: Any) -> str:
+def pin_of(
+    scope: "Scope",
+    *more: Any,
+    criteria: Sequence[Criterion] | None = None,
+    numbers: Mapping[int, int] | None = None,
+) -> str:
     """A hash over the people's answers, runs and chats that a scope covers, and over what else is named.
 
     Parameters
     ----------
     scope : what the document is about.
     more : what else its body depends on: its kind, the version of its form, settings.
+    criteria, numbers : the scope's, and the number of each one's newest text, where they are known already.
     """
-    criteria = scope.criteria
+    criteria = scope.criteria if criteria is None else criteria
+    numbers = version_numbers(criteria) if numbers is None else numbers
     parts = [
         *more,
         scope.run and [scope.run.pk, scope.run.finished_at],
@@ -39,7 +46,7 @@ def pin_of(scope: "Scope", *more: Any) -> str:
         [scope.split, scope.topic, scope.since, scope.until],
         scope.against,
         [[row.pk, row.labels_seq, row.tier, row.dimension.key, row.dimension.name] for row in criteria],
-        _version_numbers(criteria),
+        sorted((row.pk, numbers[row.pk]) for row in criteria),
         None if scope.is_fixed else digest(scope.members.values_list("chat_id", flat=True)),
     ]
     return hash_of(parts)
@@ -96,12 +103,14 @@ def _computed(
 ) -> Report:
     about = {"run": scope.run, "chat_set": scope.chat_set, "against": scope.against, "split": scope.split}
     made = {"kind": kind, "policy": policy}
-    row = Report(pin=pin, subject=_subject(scope, kind, options), **about, **made)
+    subject = subject_of(scope, kind, options)
+    row = Report(pin=pin, subject=subject, **about, **made)
     if scope.is_part and not scope.members.exists():
         row.body = body()  # not stored: there is no end of topics and days without a chat
         return row
     if kind == Report.Kind.REPORT:
-        return Report.objects.get_or_create(pin=pin, defaults={**about, **made, "body": body()})[0]
+        new = {**about, **made, "subject": subject, "body": body()}
+        return Report.objects.get_or_create(pin=pin, defaults=new)[0]
     older = older_than([row])
     row.body = body()
     replace_kept([row], older=older)
@@ -130,7 +139,7 @@ def hash_of(parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 
 
-def _subject(scope: "Scope", kind: Report.Kind, options: Sequence[Any]) -> str:
+def subject_of(scope: "Scope", kind: Report.Kind, options: Sequence[Any] = ()) -> str:
     """A hash over what a document is about, without the state that answers, texts and chats are in."""
     whose = [scope.run and scope.run.pk, scope.chat_set and scope.chat_set.pk, scope.against, scope.only]
     part = [scope.split, scope.topic, scope.since, scope.until, sorted(scope.without_holdout)]
@@ -142,8 +151,8 @@ def digest(ids: QuerySet[Any, int]) -> str:
     return hashlib.sha256(np.fromiter(ids.iterator(), dtype=np.int64).tobytes()).hexdigest()
 
 
-def _version_numbers(criteria: Iterable[Criterion]) -> list[tuple[int, int]]:
-    """Criterion id and the number of its newest text: a new question makes other labels count."""
+def version_numbers(criteria: Iterable[Criterion]) -> dict[int, int]:
+    """The number of each criterion's newest text, by id: a new question makes other labels count."""
     versions = CriterionVersion.objects.filter(criterion__in=criteria).values("criterion")
     rows = versions.annotate(Max("number")).order_by()
-    return sorted((row["criterion"], row["number__max"]) for row in rows)
+    return {row["criterion"]: row["number__max"] for row in rows}

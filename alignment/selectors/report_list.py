@@ -3,24 +3,32 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from alignment.selectors.filters import select_filter
 from alignment.selectors.run_choice import ENGINES, RunChoice, Version, versions_of
+from alignment.selectors.run_standing import run_standings
 from evaluation.models.runs import FINISHED, Run
 from evaluation.selectors.runs import RunFilter, run_list, run_rows
 from labeling.models.chats import ChatSet
+from labeling.models.people import User
+from labeling.selectors.blind import reads_holdout
 
 SHOWN = 100
 
 
-def report_list(choice: RunChoice) -> dict[str, Any]:
-    """The template context of the reports page; the number of queries does not grow with the data."""
+def report_list(choice: RunChoice, *, user: User | AnonymousUser) -> dict[str, Any]:
+    """The template context of the reports page; the number of queries does not grow with the data.
+
+    Where the criteria of a run stand is for those who read the holdout: others find it in each report.
+    """
     newest = list(run_list(RunFilter(set=choice.set, engine=choice.engine))[:SHOWN])
     versions = versions_of(newest)
     words = {run.pk: versions[run.judge_id].words for run in newest}
-    runs = run_rows([run for run in newest if choice.fits(run, versions)])
+    fitting = [run for run in newest if choice.fits(run, versions)]
+    standings = run_standings(fitting) if reads_holdout(user=user) else {}
     sets = (
         ChatSet.objects.select_related("rubric")
         .annotate(
@@ -32,9 +40,15 @@ def report_list(choice: RunChoice) -> dict[str, Any]:
     )
     return {
         "runs": [
-            {"row": row, "version": words[row.id], "url": reverse("alignment:report_run", args=[row.id])}
-            for row in runs
+            {
+                "row": row,
+                "version": words[row.id],
+                "standing": standings.get(row.id),
+                "url": reverse("alignment:report_run", args=[row.id]),
+            }
+            for row in run_rows(fitting)
         ],
+        "shows_standing": bool(standings),
         "filters": _filters(choice, sets, versions.values()),
         "narrowed": choice.narrows,
         "chosen_set": choice.set_id,

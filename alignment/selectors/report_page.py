@@ -10,9 +10,11 @@ from django.db.models import Exists, OuterRef
 from django.urls import reverse
 from django.utils.text import capfirst
 
+from alignment.core.report import CONSENSUS, EACH_RATER
 from alignment.selectors.covered import covered
 from alignment.selectors.engine_page import engine_parts
 from alignment.selectors.filters import select_filter
+from alignment.selectors.headlines import headline
 from alignment.selectors.knowledge_gaps import knowledge_mode
 from alignment.selectors.next_steps import next_steps, plan_url
 from alignment.selectors.notices import scope_notices
@@ -91,30 +93,6 @@ def question_notices(criteria: list[dict[str, Any]]) -> list[str]:
 def is_demo(scope: Scope) -> bool:
     """Whether chats written for the demo are covered."""
     return covered(scope).demo
-
-
-def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str:
-    """The answer in a sentence or two."""
-    if not chats:
-        return "There is no chat here to compare."
-    total = len(criteria)
-    if not judged:
-        overlap = sum(1 for row in criteria if row["human"]["overlap"])
-        told = f"{overlap} of {total} criteria have chats with two raters or more."
-        return f"People's labels alone, without a judge: {told}"
-    aligned = sum(row["status"] == "aligned" for row in criteria)
-    parts_from = sum(row["status"] == "not_aligned" for row in criteria)
-    few = total - aligned - parts_from
-    if few == total and chats < 2 * POLICY.minimum_true:
-        needed = f"{POLICY.minimum_true} human True and {POLICY.minimum_false} human False answers"
-        why = f"each criterion needs {needed}, and there are {chats} chats."
-        return f"Nothing can be called aligned yet: {why}"
-    sentences = [f"The judge is aligned with people on {aligned} of {total} criteria."]
-    if parts_from:
-        sentences.append(f"{parts_from} {'is' if parts_from == 1 else 'are'} not aligned.")
-    if few:
-        sentences.append(f"{few} {'has' if few == 1 else 'have'} too few labels to tell.")
-    return " ".join(sentences)
 
 
 def policy_note() -> str:
@@ -196,18 +174,21 @@ def _groups(report: Mapping[str, Any], criteria: list[dict[str, Any]]) -> list[d
 
 
 def scope_filters(scope: Scope) -> list[dict[str, Any]]:
-    """What narrows the chats and names the ground truth."""
-    people = [("consensus", "Consensus")]
-    if scope.run is not None:
-        people.append(("each-rater", "Each rater, averaged"))
-        people += [(f"rater:{rater.name}", rater.name) for rater in covered(scope).people[:RATERS_OFFERED]]
+    """What narrows the chats, and with a judge names the ground truth."""
     return [
         select_filter("split", "Split", [("", "all"), *_splits(scope)], scope.split),
-        select_filter("against", "Ground truth", people, scope.against),
+        *([] if scope.run is None else [_people(scope)]),
         select_filter("topic", "Topic", [("", "all"), *_topics(scope)], scope.topic),
         {"name": "since", "label": "Chats since", "day": scope.since},
-        {"name": "until", "label": "until", "day": scope.until},
+        {"name": "until", "label": "Chats until", "day": scope.until},
     ]
+
+
+def _people(scope: Scope) -> dict[str, Any]:
+    """Whom the judge may be compared with."""
+    raters = [(f"rater:{rater.name}", rater.name) for rater in covered(scope).people[:RATERS_OFFERED]]
+    known = [(CONSENSUS, "Consensus"), (EACH_RATER, "Each rater, averaged"), *raters]
+    return select_filter("against", "Ground truth", known, scope.against)
 
 
 def _splits(scope: Scope) -> list[tuple[str, str]]:

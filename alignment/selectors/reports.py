@@ -1,5 +1,6 @@
 """The alignment report: one selector behind page, command and JSON."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.utils import timezone
@@ -12,6 +13,7 @@ from alignment.selectors.engine import engine_rows, engine_section
 from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.report_pins import report_pins
 from alignment.selectors.scope import Scope
+from labeling.models.rubric import Criterion
 
 SEED = 20_260_101
 BODY_VERSION = 9
@@ -35,9 +37,11 @@ def stored_report(scope: Scope) -> Report | None:
     return kept(scope, kind=Report.Kind.REPORT, pin=pin, policy=policy, body=lambda: _body(scope))
 
 
-def report_pin(scope: Scope) -> str:
-    """The pin under which a report of this scope would be stored now."""
-    return pin_of(scope, BODY_VERSION, POLICY.version, SEED)
+def report_pin(
+    scope: Scope, *, criteria: Sequence[Criterion] | None = None, numbers: Mapping[int, int] | None = None
+) -> str:
+    """The pin under which a report of this scope would be stored now; `criteria`, `numbers`: see `pin_of`."""
+    return pin_of(scope, BODY_VERSION, POLICY.version, SEED, criteria=criteria, numbers=numbers)
 
 
 def _body(scope: Scope) -> dict[str, Any]:

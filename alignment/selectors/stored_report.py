@@ -11,7 +11,9 @@ from django.utils.dateparse import parse_date
 from alignment.core.report.lines import report_lines
 from alignment.models.reports import Report
 from alignment.selectors.cells import listed
+from alignment.selectors.certificates import certificate_whole, certificates_shown
 from alignment.selectors.engine_page import engine_parts
+from alignment.selectors.headlines import stored_headline
 from alignment.selectors.report_page import scope_query
 from alignment.selectors.report_pins import covered_hash
 from alignment.selectors.reports import report_pin
@@ -60,8 +62,12 @@ def stored_lines(row: Report) -> Iterator[dict[str, Any]]:
     return report_lines(row.body, pin=row.pin)
 
 
-def stored_page(row: Report) -> dict[str, Any]:
-    """The template context: the body with the names that it was stored with, and whether it is of today."""
+def stored_page(row: Report, *, user: User | AnonymousUser) -> dict[str, Any]:
+    """The template context: the body with the names that it was stored with, and whether it is of today.
+
+    `certificates` were made from it, the oldest first, as far as the user may be told of them.
+    """
+    made = list(certificate_whole().filter(report=row).order_by("id"))
     body, scope = row.body, scope_of(row)
     names = {one["key"]: one for one in body["pinned"]["criteria"]}
     criteria = [entry | {"pinned": names[entry["key"]]} for entry in body["criteria"]]
@@ -71,7 +77,8 @@ def stored_page(row: Report) -> dict[str, Any]:
         "pinned": body["pinned"],
         "groups": _groups(body, criteria),
         "pooled": _pooled(body),
-        "headline": _headline(criteria) if body["judge"] else "",
+        "certificates": certificates_shown(made, user=user),
+        "headline": stored_headline(criteria) if body["judge"] else "",
         "engine_parts": engine_parts(body["engine"]),
         "ground_truth": scope.ground_truth,
         "changed": report_pin(scope) != row.pin,
@@ -125,18 +132,6 @@ def _pooled(body: Mapping[str, Any]) -> list[dict[str, Any]]:
         *body["dimensions"],
         *({"name": f"Tier {row['key']}", **row} for row in body["tiers"]),
     ]
-
-
-def _headline(criteria: list[dict[str, Any]]) -> str:
-    """How many criteria stand where, in a sentence."""
-    total = len(criteria)
-    number = {name: sum(entry["status"] == name for entry in criteria) for name in ("aligned", "not_aligned")}
-    few = total - sum(number.values())
-    return (
-        f"The judge was aligned with people on {number['aligned']} of {total} criteri"
-        f"{'on' if total == 1 else 'a'}, not aligned on {number['not_aligned']}; "
-        f"{few} had too few labels to tell."
-    )
 
 
 def _live_url(row: Report, scope: Scope) -> str:

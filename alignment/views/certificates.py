@@ -10,12 +10,16 @@ from django.views.decorators.http import require_POST, require_safe
 
 from alignment.forms.certificates import IssueForm, RevokeForm
 from alignment.models.certificates import Certificate
-from alignment.selectors.certificate_page import certificate_found, certificate_page
+from alignment.selectors.certificate_page import allows_nothing, certificate_found, certificate_page, uses_of
 from alignment.selectors.certificate_page import certificate_list as listed
-from alignment.services.certificates import certificate_issue, certificate_revoke
+from alignment.selectors.reports import alignment_report
+from alignment.selectors.scope import Scope
+from alignment.services.certificates import certifiable, certificate_issue, certificate_revoke
+from evaluation.models.runs import Run
 from evaluation.selectors.runs import runs_open_to
 from labeling.access import found_or_404, permission_or_404
 from labeling.core.problems import InputProblem
+from labeling.models.chats import Split
 from labeling.models.people import User
 
 
@@ -38,11 +42,12 @@ def certificate_detail(request: HttpRequest, certificate_id: int) -> HttpRespons
 @require_POST
 def certificate_new(request: HttpRequest, run_id: int) -> HttpResponse:
     """Issue a certificate on a run's report; what stands against it is said on the report's page."""
-    run = get_object_or_404(runs_open_to(request.user), pk=run_id)
-    form = IssueForm(request.POST)
+    run: Run = get_object_or_404(runs_open_to(request.user), pk=run_id)
+    form = IssueForm(request.POST, allows_nothing=_allows_nothing(run, request.POST.get("split", "")))
     if not form.is_valid():
-        named = "; ".join(f"{name}: {problems[0]}" for name, problems in form.errors.items())
-        return _refused(request, run_id, f"No certificate was issued: {named}")
+        said = "; ".join(str(problems[0]) for problems in form.errors.values())
+        split = form.cleaned_data.get("split", "")
+        return _refused(request, run_id, f"No certificate was issued: {said}", split)
     split = form.cleaned_data["split"]
     try:
         row = certificate_issue(
@@ -76,6 +81,13 @@ def certificate_revoked(request: HttpRequest, certificate_id: int) -> HttpRespon
 def _page(request: HttpRequest, row: Certificate, form: RevokeForm) -> HttpResponse:
     context = certificate_page(row, user=request.user) | {"form": form}
     return render(request, "alignment/certificate_detail.html", context)
+
+
+def _allows_nothing(run: Run, split: str) -> bool:
+    """Whether a certificate on this report would allow no use; False where there can be none at all."""
+    if split not in ("", *Split.values) or certifiable(run):
+        return False
+    return allows_nothing(uses_of(alignment_report(Scope(run.chat_set, run, split))))
 
 
 def _refused(request: HttpRequest, run_id: int, words: str, split: str = "") -> HttpResponse:

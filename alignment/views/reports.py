@@ -16,6 +16,7 @@ from alignment.forms.certificates import IssueForm
 from alignment.selectors import cells
 from alignment.selectors.answers import UnknownRater, knows_rater
 from alignment.selectors.baselines_page import baselines_page
+from alignment.selectors.certificate_page import allows_nothing, headline, uses_of
 from alignment.selectors.chat_page import chat_page
 from alignment.selectors.knowledge_gaps import knowledge_gaps
 from alignment.selectors.prompt_parts import hides_examples
@@ -55,7 +56,7 @@ def report_list(request: HttpRequest) -> HttpResponse:
     choice = RunChoice.read(request.GET)
     if "run" in request.GET:
         return _opened(request, choice)
-    return render(request, "alignment/report_list.html", all_reports(choice))
+    return render(request, "alignment/report_list.html", all_reports(choice, user=request.user))
 
 
 @permission_or_404("labeling.see_judge")
@@ -64,18 +65,19 @@ def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
     """The alignment report of a run."""
     run, scope = run_and_scope(request, run_id)
     leads = request.user.has_perm("labeling.release_prompts") and scope.against == CONSENSUS
-    issued = leads and not certifiable(run)
-    shown = baselines_page(scope, baselines_get(scope, wait=False))
-    return _report(
-        request, scope, certify=IssueForm(initial={"split": scope.split}) if issued else None, **shown
-    )
+    report = alignment_report(scope)
+    more = baselines_page(scope, baselines_get(scope, wait=False))
+    if leads and not certifiable(run):
+        more |= _certify(report, scope)
+    return _report(request, scope, report, **more)
 
 
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def report_set(request: HttpRequest, set_id: int) -> HttpResponse:
     """People's agreement on a set, without a judge."""
-    return _report(request, scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None))
+    scope = scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None)
+    return _report(request, scope, alignment_report(scope))
 
 
 @permission_or_404("labeling.see_judge")
@@ -202,9 +204,16 @@ def _given(held: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in held.items() if value and (name, value) != ("against", CONSENSUS)}
 
 
-def _report(request: HttpRequest, scope: Scope, **more: Any) -> HttpResponse:
-    context = report_page(alignment_report(scope), scope, user=request.user)
+def _report(request: HttpRequest, scope: Scope, report: dict[str, Any], **more: Any) -> HttpResponse:
+    context = report_page(report, scope, user=request.user)
     return render(request, "alignment/report.html", context | more)
+
+
+def _certify(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
+    """The form that issues a certificate on this report, and what it would say."""
+    uses = uses_of(report)
+    form = IssueForm(initial={"split": scope.split}, allows_nothing=allows_nothing(uses))
+    return {"certify": form, "certify_says": headline(uses)}
 
 
 def _listed(request: HttpRequest, scope: Scope, run: Run, found: cells.Places) -> dict[str, Any]:

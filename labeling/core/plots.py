@@ -81,6 +81,17 @@ def plot(lanes: Sequence[Lane], *, goal: bool = False, padding: int = PADDING) -
     return Plot(height=padding * (len(lanes) + 1), marks=marks, goal=goal, label=label)
 
 
+def figure(value: float) -> str:
+    """Two decimals with a true minus sign, none before 0.00.
+
+    Examples
+    --------
+    >>> figure(-0.123), figure(-0.001)
+    ('−0.12', '0.00')
+    """
+    return f"{value:z.2f}".replace("-", "−")
+
+
 @dataclass(frozen=True)
 class Step:
     """One part of a course: x in percent of the width, y, low and high in px from the top."""
@@ -164,5 +175,5 @@ def _named(name: str, estimate: Estimate) -> str:
     if estimate.value is None:
         return f"{name} undefined"
     if estimate.low is None or estimate.high is None:
-        return f"{name} {estimate.value:.2f}"
-    return f"{name} {estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+        return f"{name} {figure(estimate.value)}"
+    return f"{name} {figure(estimate.value)} ({figure(estimate.low)} to {figure(estimate.high)})"

@@ -103,16 +103,17 @@ def number(value: float | str | None, reason: str = "") -> SafeString:
     """Two decimals with a true minus sign, none before 0.00; an undefined value is a dash that says why."""
     if value is None or isinstance(value, str):  # NB: a template hands "" for a name it cannot find
         return format_html('<span class="dim" title="{}">–</span>', reason or "Undefined")
-    return mark_safe(f"{value:z.2f}".replace("-", "−"))  # noqa: S308 - digits only
+    return mark_safe(plots.figure(value))  # noqa: S308 - digits only
 
 
 @register.filter
 def interval(statistic: Any) -> str:
-    """The 95% interval in figures; empty where there is none."""
+    """The 95% interval in figures; empty where there is none. Beside a minus the ends have a word between."""
     given = estimate(statistic or None)
     if given.low is None or given.high is None:
         return ""
-    return f"{number(given.low)}–{number(given.high)}"
+    low, high = number(given.low), number(given.high)
+    return f"{low} to {high}" if "−" in low else f"{low}–{high}"
 
 
 @register.filter

@@ -16,8 +16,12 @@ def test_a_lead_issues_prints_and_revokes_one(
     signed_in.goto(f"{live_server.url}/reports/runs/{compared.run.pk}/?split=dev")
     assert faults(signed_in) == []
     signed_in.get_by_label("Valid for so many days").fill("30")
-    signed_in.get_by_role("button", name="Issue a certificate on dev").click()
-    expect(signed_in.get_by_role("heading", level=1)).to_contain_text("Valid")
+    issue = signed_in.get_by_role("button", name="Issue a certificate on dev")
+    issue.click()  # the browser itself asks for the confirmation
+    assert signed_in.url.endswith("?split=dev")
+    signed_in.get_by_label("It allows no use on any criterion").check()
+    issue.click()
+    expect(signed_in.get_by_role("heading", level=1)).to_contain_text("Valid, allows no use")
     assert faults(signed_in) == []
 
     signed_in.emulate_media(media="print")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 def test_a_lead_issues_one_on_the_reports_page_and_revokes_it(compared: Compared, lead: Client) -> None:
     report = f"/reports/runs/{compared.run.pk}/"
     assert "Issue a certificate on dev" in text_of(lead.get(report + "?split=dev"))
-    answer = lead.post(report + "certificate/", {"split": "dev", "days": "30"}, follow=True)
+    answer = lead.post(report + "certificate/", {"split": "dev", "days": "30", "although": "on"}, follow=True)
     row = Certificate.objects.get()
     shown = text_of(answer)
     for words in (f"Certificate {row.pk}", "calibration, dev", "Valid", row.signature, "0 of 3 criteria"):
@@ -33,16 +33,6 @@ def test_a_lead_issues_one_on_the_reports_page_and_revokes_it(compared: Compared
     answer = lead.post(f"/certificates/{row.pk}/revoke/", {"reason": "Wrong labels"}, follow=True)
     assert "Wrong labels" in text_of(answer)
     assert "Revoked" in text_of(lead.get("/certificates/"))
-
-
-@pytest.mark.parametrize(("days", "words"), [("0", "greater than or equal to 1"), ("x", "whole number")])
-def test_what_stands_against_it_is_said_on_the_report(
-    compared: Compared, lead: Client, days: str, words: str
-) -> None:
-    answer = lead.post(f"/reports/runs/{compared.run.pk}/certificate/", {"days": days}, follow=True)
-    assert words in text_of(answer)
-    assert "No certificate was issued" in text_of(answer)
-    assert not Certificate.objects.exists()
 
 
 def test_revoking_without_a_reason_says_so(certificate: Certificate, lead: Client) -> None:

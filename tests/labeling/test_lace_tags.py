@@ -18,6 +18,20 @@ def test_a_number_has_two_decimals_and_a_true_minus(value, shown):
     assert render("{{ value|number }}", value=value) == shown
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [(0.5, 0.75, "0.50–0.75"), (-0.001, 0.2, "0.00–0.20"), (-0.15, -0.05, "−0.15 to −0.05")],
+)
+def test_an_interval_below_zero_is_read_without_counting_dashes(low, high, shown):
+    assert render("{{ one|interval }}", one={"value": 0.1, "low": low, "high": high}) == shown
+
+
+def test_a_plot_says_the_same_figures_to_a_screen_reader():
+    one = {"alpha": {"value": -0.1, "low": -0.15, "high": -0.001}}
+    html = render("{% interval_plot one 'alpha' %}", one=one)
+    assert 'aria-label="Alpha −0.10 (−0.15 to 0.00)"' in html
+
+
 def test_an_undefined_number_is_a_dash_that_says_why():
     html = render("{{ value|number:'no chat' }}", value=None)
     assert html == '<span class="dim" title="no chat">–</span>'
