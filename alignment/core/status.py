@@ -65,6 +65,23 @@ class StatusPolicy:
 
 
 @dataclass(frozen=True)
+class LeftOpen:
+    """Of the chats that people gave one answer: those without True or False from the judge.
+
+    chats : whatever the reason. silent : those on which the judge was asked and answered something else.
+    share : of these among the chats it was asked about; None: as counted, else weighted.
+    """
+
+    chats: int = 0
+    silent: int = 0
+    share: float | None = None
+
+
+NOTHING_OPEN = LeftOpen()
+Classes = tuple[tuple[str, int, LeftOpen], ...]  # answer of people, chats in the table, chats not in it
+
+
+@dataclass(frozen=True)
 class Decision:
     """A status and why, one sentence a reason. The status is None where the policy cannot be applied."""
 
@@ -78,8 +95,8 @@ def decide_status(
     tpr: Estimate,
     tnr: Estimate,
     balanced_accuracy: Estimate,
-    silent_true: int = 0,
-    silent_false: int = 0,
+    open_true: LeftOpen = NOTHING_OPEN,
+    open_false: LeftOpen = NOTHING_OPEN,
     policy: StatusPolicy,
     tier: str,
 ) -> Decision:
@@ -89,8 +106,7 @@ def decide_status(
     ----------
     table : people against the judge.
     tpr, tnr, balanced_accuracy : with intervals; of that table, or weighted.
-    silent_true, silent_false : chats that people answered so and on which the judge, asked, gave neither True
-        nor False; not in the table.
+    open_true, open_false : chats that people answered so and that are not in the table.
     policy : the limits.
     tier : "subjective" adds that the criterion is directional only; the status stays.
 
@@ -109,8 +125,9 @@ def decide_status(
     ('not enough human False labels: 12 of 30',)
     """
     unknown = dict.fromkeys(rate.reason for rate in (tpr, tnr) if rate.value is None)
-    missing = _missing_labels(table, policy) or list(unknown)
-    silent = _silent(table, silent_true, silent_false, policy)
+    classes = (("True", table.human_true, open_true), ("False", table.human_false, open_false))
+    missing = _missing_labels(classes, policy) or list(unknown)
+    silent = _silent(classes, policy)
     missed = [] if missing else _missed_limits(tpr, tnr, balanced_accuracy, policy)
     decided = Status.NOT_ALIGNED if missed or silent else Status.ALIGNED
     status = Status.NOT_ENOUGH_LABELS if missing else decided
@@ -118,25 +135,31 @@ def decide_status(
     return Decision(status, (*missing, *missed, *silent, *directional))
 
 
-def _missing_labels(table: Confusion, policy: StatusPolicy) -> list[str]:
-    needed = (
-        ("True", table.human_true, policy.minimum_true),
-        ("False", table.human_false, policy.minimum_false),
-    )
-    return [f"not enough human {word} labels: {n} of {least}" for word, n, least in needed if n < least]
-
-
-def _silent(table: Confusion, silent_true: int, silent_false: int, policy: StatusPolicy) -> list[str]:
-    """Who is right where it answers, and answers the easy ones alone, has not been shown to be right."""
-    asked = (
-        ("True", silent_true, table.human_true + silent_true),
-        ("False", silent_false, table.human_false + silent_false),
-    )
+def _missing_labels(classes: Classes, policy: StatusPolicy) -> list[str]:
+    """What is missing may be labels, or the judge's answers to those that are there."""
+    least = {"True": policy.minimum_true, "False": policy.minimum_false}
     return [
-        f"the judge gave neither True nor False on {silent} of {n} chats that people answered {word}"
-        for word, silent, n in asked
-        if silent > policy.largest_silent * n
+        f"verdicts on {n} of {n + left.chats} chats that people answered {word}: {least[word]} needed"
+        if n + left.chats >= least[word]
+        else f"not enough human {word} labels: {n} of {least[word]}"
+        for word, n, left in classes
+        if n < least[word]
     ]
+
+
+def _silent(classes: Classes, policy: StatusPolicy) -> list[str]:
+    """Who is right where it answers, and answers the easy ones alone, has not been shown to be right."""
+    found = []
+    for word, n, left in classes:
+        asked = n + left.silent
+        share = left.silent / asked if left.share is None and asked else left.share or 0.0
+        if share > policy.largest_silent:
+            weighted = "" if left.share is None else f", {share:.0%} when weighted"
+            found.append(
+                f"the judge gave neither True nor False on {left.silent} of {asked} chats"
+                f" that people answered {word}{weighted}"
+            )
+    return found
 
 
 def _missed_limits(tpr: Estimate, tnr: Estimate, balanced: Estimate, policy: StatusPolicy) -> list[str]:

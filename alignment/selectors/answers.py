@@ -16,11 +16,10 @@ from alignment.core.agreement import Confusion
 from alignment.core.report import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.core.report.data import Codes
 from alignment.core.report.questions import Questions
+from alignment.selectors.draw_chances import Chances, draw_chances
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
-from labeling.core.allocation import AllocationRule
-from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion
@@ -105,8 +104,7 @@ def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportDat
     passes, given = _passes_when(scope.criteria), _given(scope)
     tables = _rater_tables(scope) if scope.each_rater and judge is not None else {}
     questions = _questions(scope, given)
-    inverse = _inverse_probabilities(scope, chats) if judge is not None else {}
-    at_random = _drawn_at_random(scope) if judge is not None else {}
+    drawn = {} if judge is None else draw_chances(scope, chats=chats.ids, labels=labels_of(scope))
     criteria = tuple(
         CriterionData(
             spec=_spec(row, passes[row.pk]),
@@ -116,8 +114,9 @@ def report_data(scope: Scope, verdicts: NDArray[Any] | None = None) -> ReportDat
             raters=len({one.rater for one in given if one.criterion == row.pk}),
             rater_tables=tables.get(row.pk, {}),
             questions=questions[row.pk],
-            inverse=inverse.get(row.pk),
-            at_random=_all_of(at_random.get(row.pk), human[row.pk], chats),
+            inverse=_inverse(drawn.get(row.pk)),
+            chance=drawn[row.pk].probability if row.pk in drawn else None,
+            at_random=_at_random(drawn.get(row.pk), human[row.pk]),
         )
         for row in scope.criteria
     )
@@ -248,76 +247,19 @@ def _question(asked: CriterionVersion | None, answered: tuple[str, int] | None) 
     return Questions(asked.number if asked else None, answered[1] if answered else None, same)
 
 
-def _inverse_probabilities(scope: Scope, chats: Chats) -> dict[int, NDArray[np.float64]]:
-    """By criterion id: 1 / probability of each chat that a draw by verdict had labelled, else 0.
-
-    A draw has its chats labelled on the criteria that it was for, which nobody had answered there, and on
-    what else its jobs ask. A chat of two draws was in one or the other with 1 - (1 - p)(1 - q). At most two
-    queries.
-    """
-    kept_out: dict[int, NDArray[np.float64]] = {}
-    for criterion, chat, _, probability in _drawn_labels(scope, _draws_by_verdict()):
-        chances = kept_out.setdefault(criterion, np.ones(len(chats.ids)))
-        chances[chats.places(np.array([chat]))] *= 1 - probability
-    return {
-        criterion: np.divide(1, 1 - chances, out=np.zeros_like(chances), where=chances < 1)
-        for criterion, chances in kept_out.items()
-    }
+def _at_random(chances: Chances | None, human: Codes) -> bool:
+    """Whether the labelled chats are a random sample of all."""
+    if chances is None or not chances.whole:
+        return False
+    return not (~chances.drawn & (human != HumanCode.UNLABELLED)).any()
 
 
-def drawn_chats(scope: Scope) -> int:
-    """How many chats have a label that a draw by verdict chose; at most two queries."""
-    return len({chat for _, chat, *_ in _drawn_labels(scope, _draws_by_verdict())})
-
-
-def _drawn_at_random(scope: Scope) -> dict[int, set[int]]:
-    """By criterion id: the chats whose labels a draw chose that gave all chats of the scope one chance.
-
-    At most three queries.
-    """
-    found: dict[int, set[int]] = {}
-    for criterion, chat, *_ in _drawn_labels(scope, _draws_at_random(scope)):
-        found.setdefault(criterion, set()).add(chat)
-    return found
-
-
-def _all_of(drawn: set[int] | None, human: Codes, chats: Chats) -> bool:
-    """Whether every labelled chat is one of these."""
-    return drawn is not None and set(chats.ids[human != HumanCode.UNLABELLED].tolist()) <= drawn
-
-
-def _draws_by_verdict() -> dict[int, list[str]]:
-    """Drawn sets that took more chats of one verdict, with the criteria they were drawn for."""
-    draws = ChatSet.objects.filter(sampling__oversampled=True)
-    return dict(draws.values_list("pk", "sampling__criteria"))
-
-
-def _draws_at_random(scope: Scope) -> dict[int, list[str]]:
-    """Drawn sets in which each chat of the scope's set and split had the same chance, likewise."""
-    draws = ChatSet.objects.filter(sampling__oversampled=False, sampling__rule=AllocationRule.PROPORTIONAL)
-    even = {
-        pk: how
-        for pk, how in draws.values_list("pk", "sampling")
-        if how and not how["minimum"] and not how["topics"] and how["run_split"] in ("", scope.split)
-    }
-    runs = Run.objects.filter(pk__in={how["run"] for how in even.values()}, chat_set=scope.chat_set)
-    here = set(runs.values_list("pk", flat=True)) if even else set()
-    return {pk: how["criteria"] for pk, how in even.items() if how["run"] in here}
-
-
-def _drawn_labels(scope: Scope, draws: Mapping[int, list[str]]) -> set[tuple[int, int, int, float]]:
-    """Ids of criterion, chat and set of each of these draws that had it labelled, its probability there."""
-    if not draws:
-        return set()
-    member = "chat__memberships__"
-    rows = labels_of(scope).filter(**{f"{member}chat_set__in": list(draws)}).order_by()
-    asked = ("criterion_id", "chat_id", f"{member}chat_set", f"{member}inclusion_probability")
-    about = ("criterion__key", "assignment__job__chat_set")
-    return {
-        (criterion, chat, draw, probability)
-        for criterion, chat, draw, probability, key, job_set in rows.values_list(*asked, *about)
-        if job_set == draw or key in draws[draw]
-    }
+def _inverse(chances: Chances | None) -> NDArray[np.float64] | None:
+    """1 / probability of each chat that draws with unequal chances had labelled, else 0."""
+    if chances is None or not chances.unequal:
+        return None
+    chosen = chances.drawn & (chances.probability > 0)
+    return np.divide(1, chances.probability, out=np.zeros(chosen.size), where=chosen)
 
 
 def _rater_tables(scope: Scope) -> dict[int, dict[str, Confusion]]:

@@ -7,13 +7,14 @@ from django.db.models import QuerySet
 
 from alignment.core.report import CONSENSUS
 from alignment.models.reports import Report
-from alignment.selectors.answers import drawn_chats, rater_ids
+from alignment.selectors.answers import labels_of, rater_ids
+from alignment.selectors.draw_chances import drawn_by_verdict
 from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.scope import Scope
 from labeling.models.chats import Chat
 from labeling.models.people import Rater
 
-BODY_VERSION = 2
+BODY_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +54,4 @@ def covered(scope: Scope) -> Covered:
 
 def _body(scope: Scope) -> dict[str, Any]:
     demo = Chat.objects.filter(pk__in=scope.chat_ids, origin=Chat.Origin.DEMO)
-    return {"demo": demo.exists(), "raters": rater_ids(scope), "drawn": drawn_chats(scope)}
+    return {"demo": demo.exists(), "raters": rater_ids(scope), "drawn": drawn_by_verdict(labels_of(scope))}

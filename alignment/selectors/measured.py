@@ -16,7 +16,7 @@ from alignment.core.estimates import Estimate
 from alignment.core.regression.topics import FEWEST
 from alignment.core.report import CONSENSUS
 from alignment.core.report.judge_side import judge_rates
-from alignment.core.status import Decision, decide_status
+from alignment.core.status import Decision, LeftOpen, decide_status
 from alignment.models.reports import Report
 from alignment.selectors.held_out import held_counts
 from alignment.selectors.kept import hash_of, older_than, replace_kept
@@ -97,8 +97,8 @@ class Measured:
             tpr=self.rates["tpr"],
             tnr=self.rates["tnr"],
             balanced_accuracy=self.rates["balanced_accuracy"],
-            silent_true=self.refrained[0],
-            silent_false=self.refrained[1],
+            open_true=LeftOpen(self.refrained[0], self.refrained[0]),
+            open_false=LeftOpen(self.refrained[1], self.refrained[1]),
             policy=POLICY,
             tier=self.criterion.tier,
         )

@@ -29,11 +29,11 @@ def correction(method: str | None) -> str:
 
 @register.filter
 def narrower(rates: Mapping[str, Any]) -> str:
-    """Whose interval is the narrower, people's own or the corrected one; '' where one is missing."""
+    """Whose interval is the narrower, people's own or the corrected one; '' where one is missing or flagged."""
     widths = {
         words: rate["high"] - rate["low"]
         for side, words in SIDES.items()
-        if (rate := rates[side]) and rate["low"] is not None
+        if (rate := rates[side]) and rate["low"] is not None and "flag" not in rate
     }
     if len(widths) < len(SIDES) or len(set(widths.values())) == 1:
         return ""

@@ -58,7 +58,7 @@ def test_the_matrix_holds_what_people_answered_and_a_caution_that_figures_do_not
     found = entry(liver_scans())
     assert found["confusion"] == {"tp": 231, "fn": 27, "fp": 32, "tn": 54}
     assert found["drawn_by_verdict"] == found["n"] == 344
-    assert "344 of the 344 labelled chats were drawn by verdict" in found["cautions"][0]
+    assert "344 of the 344 compared chats were drawn by verdict" in found["cautions"][0]
 
 
 def test_the_share_of_true_is_that_of_all_chats_judged_and_needs_no_further_correction() -> None:

@@ -9,16 +9,15 @@ from django.test import Client
 
 from alignment.core.agreement import Confusion
 from alignment.core.correction import corrected_share
-from alignment.core.ppi import FEW_FALSE_FLAG, ppi_share
-from alignment.core.report.data import CriterionData
+from alignment.core.ppi import ppi_share
+from alignment.core.report.data import CriterionData, JudgeCode
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
 from alignment.services.label_draws import DrawWish, label_draw
-from evaluation.models.runs import RunChat
 from labeling.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from tests.alignment.compared import JUDGE, Compared, add_chats, text_of, urls
+from tests.alignment.compared import JUDGE, SPLITS, Compared, add_chats, text_of, urls
 from tests.alignment.report_data import UNLABELLED, F, T, criterion, pairs, report, spec
 from tests.alignment.test_drawn_by_verdict import answer, polite_of
 from tests.alignment.test_label_draws import strip
@@ -60,10 +59,19 @@ def test_a_pass_that_is_the_answer_false_is_the_other_share() -> None:
     assert found == expected(table, **more).complement().as_json()
 
 
-def test_few_answers_of_false_are_flagged_and_the_share_stays_one() -> None:
-    found = rates_of(labelled(Confusion(99, 0, 1, 0), more_true=900, more_false=0))["judge_corrected"]
-    assert found["flag"] == FEW_FALSE_FLAG
-    assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1
+def test_what_the_judge_left_open_is_covered_as_well() -> None:
+    human, judge = pairs(76, 4, 6, 24)
+    silent = [JudgeCode.REFUSED] * 10 + [JudgeCode.UNPARSED] * 80
+    people, said = [*human, *([F] * 10), *([UNLABELLED] * 480)], [*judge, *silent, *([T] * 400)]
+    found = rates_of(replace(criterion(people, said), at_random=True))["judge_corrected"]
+    as_false = Confusion(76, 4, 6, 34)
+    assert found == expected(as_false, more_true=400, more_false=80).as_json()
+
+
+@pytest.mark.parametrize("table", [Confusion(99, 0, 1, 0), Confusion(15, 4, 0, 81), Confusion(80, 0, 0, 19)])
+def test_below_twenty_labels_of_either_answer_it_stays_rogan_gladen(table: Confusion) -> None:
+    found = report(labelled(table, more_true=900, more_false=10))["criteria"][0]
+    assert found["corrected_by"] in ("rogan_gladen", None)
 
 
 def test_below_sixty_labels_it_stays_rogan_gladen() -> None:
@@ -125,24 +133,46 @@ def test_one_label_that_somebody_chose_is_enough_to_be_no_random_sample(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("unlike", [{"minimum": 2}, {"rule": AllocationRule.EQUAL}, {"topics": ["billing"]}])
+@pytest.mark.parametrize(
+    ("unlike", "method"),
+    [
+        ({"minimum": 2}, "weighting"),
+        ({"rule": AllocationRule.EQUAL}, "weighting"),
+        ({"strata": []}, "rogan_gladen"),
+    ],
+)
 def test_a_draw_in_which_chats_had_different_chances_is_none(
-    bare: Compared, lead_user: User, unlike: dict[str, Any]
+    bare: Compared, lead_user: User, unlike: dict[str, Any], method: str
 ) -> None:
     chat_set = draw(bare, lead_user)
     chat_set.sampling = (chat_set.sampling or {}) | unlike
     chat_set.save()
+    assert polite_of(bare)["corrected_by"] == method
+
+
+@pytest.mark.django_db
+def test_a_draw_that_left_chats_out_beforehand_is_none(compared: Compared, lead_user: User) -> None:
+    add_chats(compared, to=CHATS)
+    strip(compared, range(2, CHATS + 1))  # chat 1 has its label, and so is not drawn
+    draw(compared, lead_user)
+    strip(compared, range(1, 2))
+    assert polite_of(compared)["corrected_by"] == "rogan_gladen"
+
+
+@pytest.mark.django_db
+def test_a_draw_from_a_run_over_fewer_chats_is_none(bare: Compared, lead_user: User) -> None:
+    draw(bare, lead_user)
+    add_chats(bare, to=CHATS + 100)
+    strip(bare, range(CHATS + 1, CHATS + 101))
     assert polite_of(bare)["corrected_by"] == "rogan_gladen"
 
 
 @pytest.mark.django_db
 def test_a_draw_from_one_split_is_random_for_that_split_alone(bare: Compared, lead_user: User) -> None:
-    chat_set = draw(bare, lead_user)
-    chat_set.sampling = (chat_set.sampling or {}) | {"run_split": "dev"}
-    chat_set.save()
-    RunChat.objects.filter(run=bare.run, chat__in=chat_set.members.values("chat")).update(split="dev")
-    whole, dev = (
-        alignment_report(Scope(bare.chat_set, bare.run, split))["criteria"] for split in ("", "dev")
-    )
-    methods = [next(row["corrected_by"] for row in rows if row["key"] == "polite") for rows in (whole, dev)]
+    scope = Scope(bare.chat_set, bare.run, "dev")
+    dev = [n for n in range(1, CHATS + 1) if SPLITS[n % 4] == "dev"]
+    suspect = round(80 * sum(not JUDGE["polite"](n) for n in dev) / len(dev))
+    draw(bare, lead_user, scope=scope, suspect=suspect)
+    reports = (alignment_report(Scope(bare.chat_set, bare.run, split))["criteria"] for split in ("", "dev"))
+    methods = [next(row["corrected_by"] for row in rows if row["key"] == "polite") for rows in reports]
     assert methods == ["rogan_gladen", "ppi"]

@@ -6,11 +6,11 @@ import pytest
 
 from alignment.core.agreement import Confusion
 from alignment.core.intervals import mover_mean, proportion
-from alignment.core.status import DIRECTIONAL, Decision, Status, StatusPolicy, decide_status
+from alignment.core.status import DIRECTIONAL, Decision, LeftOpen, Status, StatusPolicy, decide_status
 
 
 def decide(
-    table: Confusion, *, policy: StatusPolicy | None = None, tier: str = "simple", **silent: int
+    table: Confusion, *, policy: StatusPolicy | None = None, tier: str = "simple", **left: LeftOpen
 ) -> Decision:
     tpr = proportion(table.tp, table.human_true, reason="no True")
     tnr = proportion(table.tn, table.human_false, reason="no False")
@@ -21,7 +21,7 @@ def decide(
         balanced_accuracy=mover_mean(tpr, tnr),
         policy=policy or StatusPolicy(),
         tier=tier,
-        **silent,
+        **left,
     )
 
 
@@ -72,23 +72,33 @@ def test_a_rate_just_below_its_limit_is_shown_with_a_third_decimal() -> None:
 
 def test_who_is_right_only_where_they_answer_is_not_aligned() -> None:
     # 11 of 111 are a tenth; 12 of 112 are more.
-    assert decide(Confusion(95, 5, 5, 95), silent_false=11).status == Status.ALIGNED
-    found = decide(Confusion(95, 5, 5, 95), silent_true=3, silent_false=12)
+    assert decide(Confusion(95, 5, 5, 95), open_false=LeftOpen(11, 11)).status == Status.ALIGNED
+    found = decide(Confusion(95, 5, 5, 95), open_true=LeftOpen(3, 3), open_false=LeftOpen(12, 12))
     assert found == Decision(
         Status.NOT_ALIGNED,
         ("the judge gave neither True nor False on 12 of 112 chats that people answered False",),
     )
 
 
-def test_silence_is_named_where_it_is_what_leaves_too_few_labels() -> None:
-    found = decide(Confusion(60, 2, 1, 11), silent_false=28)
+def test_silence_that_is_rare_among_the_labels_is_weighed_by_how_they_were_drawn() -> None:
+    found = decide(Confusion(95, 5, 5, 95), open_false=LeftOpen(6, 6, share=0.34))
+    (reason,) = found.reasons
+    assert reason.endswith("on 6 of 106 chats that people answered False, 34% when weighted")
+
+
+def test_where_verdicts_are_missing_no_labels_are_said_to_be() -> None:
+    found = decide(Confusion(60, 2, 1, 11), open_false=LeftOpen(28, 28))
     assert found == Decision(
         Status.NOT_ENOUGH_LABELS,
         (
-            "not enough human False labels: 12 of 30",
+            "verdicts on 12 of 40 chats that people answered False: 30 needed",
             "the judge gave neither True nor False on 28 of 40 chats that people answered False",
         ),
     )
+    failed = decide(Confusion(60, 2, 1, 11), open_false=LeftOpen(28))
+    assert failed.reasons == ("verdicts on 12 of 40 chats that people answered False: 30 needed",)
+    both = decide(Confusion(60, 2, 1, 11), open_false=LeftOpen(17))
+    assert both.reasons == ("not enough human False labels: 12 of 30",)
 
 
 def test_a_subjective_criterion_keeps_its_status_and_is_directional() -> None:

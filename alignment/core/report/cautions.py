@@ -3,15 +3,20 @@
 from alignment.core.agreement import Confusion
 from alignment.core.estimates import Estimate
 from alignment.core.intervals import MINIMUM_CHATS
+from alignment.core.report.data import HumanCode, JudgeCode
+from alignment.core.report.tally import Tally
 
 HIGH_AGREEMENT = 0.80
 LOW_KAPPA = 0.40
 HIGH_AC1 = 0.60
 CHANCE = 0.50
+MANY = 0.10
 INVERTED = "is the answer inverted?"
 
 
-def cautions(table: Confusion, *, kappa: Estimate, balanced: Estimate, drawn: int = 0) -> tuple[str, ...]:
+def cautions(
+    table: Confusion, *, kappa: Estimate, balanced: Estimate, drawn: int = 0, set_aside: int = 0
+) -> tuple[str, ...]:
     """One sentence a trap; none on fewer than 10 chats, but for labels that were drawn by verdict.
 
     The judge gave one answer only. Kappa's paradox: agreement of .80 or more and AC1 of .60 or more beside a
@@ -24,6 +29,7 @@ def cautions(table: Confusion, *, kappa: Estimate, balanced: Estimate, drawn: in
     kappa, balanced : Cohen's kappa and balanced accuracy, with intervals.
     drawn : of the chats, those that were drawn for labelling by verdict; then the figures are not the table's
         own, and the paradox is not looked for.
+    set_aside : chats drawn by verdict that no figure counts.
 
     Notes
     -----
@@ -34,7 +40,7 @@ def cautions(table: Confusion, *, kappa: Estimate, balanced: Estimate, drawn: in
     >>> cautions(Confusion(19, 0, 1, 0), kappa=Estimate(0.0), balanced=Estimate(0.5))[0]
     'the judge answered True on all 20 chats'
     """
-    found = [_drawn(table, drawn)]
+    found = [_drawn(table, drawn), _set_aside(set_aside)]
     if table.n >= MINIMUM_CHATS:
         found += [_one_answer(table), "" if drawn else _paradox(table), _polarity(kappa, balanced)]
     return tuple(sentence for sentence in found if sentence)
@@ -44,9 +50,39 @@ def _drawn(table: Confusion, drawn: int) -> str:
     if not drawn:
         return ""
     return (
-        f"{drawn} of the {table.n} labelled chats were drawn by verdict: figures are weighted to all"
+        f"{drawn} of the {table.n} compared chats were drawn by verdict: figures are weighted to all"
         " chats that were judged and do not follow from the matrix"
     )
+
+
+def _set_aside(chats: int) -> str:
+    if not chats:
+        return ""
+    return (
+        f"{chats} labelled chats were drawn in a way that gave others of the same verdict no chance, by topic"
+        " or by another judge: no figure counts them"
+    )
+
+
+def pass_rate_cautions(counts: Tally, *, corrected: bool) -> tuple[str, ...]:
+    """What a corrected pass rate takes for granted, where it is more than a tenth of the chats."""
+    if not corrected:
+        return ()
+    labelled = counts.chats - counts.people(HumanCode.UNLABELLED)
+    apart = counts.people(HumanCode.NA) + counts.people(HumanCode.UNRESOLVED)
+    silent, asked = counts.silent_in_all, counts.judge(JudgeCode.TRUE) + counts.judge(JudgeCode.FALSE)
+    found = []
+    if apart > MANY * labelled:
+        found.append(
+            f"people gave neither True nor False on {apart} of {labelled} labelled chats:"
+            " the corrected pass rate is as if they would on all others"
+        )
+    if silent > MANY * (asked + silent):
+        found.append(
+            f"the judge left {silent} of {asked + silent} chats open:"
+            " the corrected pass rate is as if these passed as often as the others"
+        )
+    return tuple(found)
 
 
 def _one_answer(table: Confusion) -> str:

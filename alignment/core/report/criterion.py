@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from alignment.core.estimates import Estimate, undefined_reasons
-from alignment.core.report.cautions import cautions
+from alignment.core.report.cautions import cautions, pass_rate_cautions
 from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.core.report.human_side import human_side
 from alignment.core.report.judge_side import AVERAGED, NAMES, averaged_statistics, judge_statistics
@@ -22,8 +22,14 @@ from alignment.core.report.pass_rates import (
 )
 from alignment.core.report.pooled import NO_RUN
 from alignment.core.report.tally import Tally, tally
-from alignment.core.report.weighted import PREVALENCE, weighted_statistics
-from alignment.core.status import DIRECTIONAL, Decision, StatusPolicy, decide_status
+from alignment.core.report.weighted import (
+    PREVALENCE,
+    people_share,
+    represents,
+    silent_share,
+    weighted_statistics,
+)
+from alignment.core.status import DIRECTIONAL, Decision, LeftOpen, StatusPolicy, decide_status
 
 MANY_ANSWERS = "a chat has several human answers: no one table"
 NO_STATUS = "no status against each rater: the policy needs one table with intervals"
@@ -38,6 +44,8 @@ class _Parts:
     each_rater: bool
     policy: StatusPolicy
     seed: int
+    # Chats drawn by verdict whose labels no figure counts: they stand for no others.
+    set_aside: int = 0
 
     @property
     def drawn(self) -> int:
@@ -61,10 +69,14 @@ def criterion_entry(
     seed : of every bootstrap.
     """
     each = report.each_rater
-    parts = _Parts(data, tally(data, each_rater=each), each, policy, seed)
+    weighable = each or represents(data)
+    set_aside = 0 if weighable else _Parts(data, tally(data), each, policy, seed).drawn
+    data = data if weighable else data.without_drawn
+    parts = _Parts(data, tally(data, each_rater=each), each, policy, seed, set_aside)
     judged = _judge_statistics(parts)
     people = human_side(data.counts, raters=data.raters, seed=seed)
     rates = _pass_rates(parts, judged)
+    corrected_by = _corrected_by(parts, rates["judge_corrected"])
     decision = _decision(parts, judged)
     return {
         **_identity(data),
@@ -74,9 +86,9 @@ def criterion_entry(
         "pass_rate": {name: _rate_json(rate) for name, rate in rates.items()},
         "status": decision.status.value if decision.status else None,
         "reasons": list(decision.reasons),
-        "cautions": _cautions(parts, judged),
+        "cautions": _cautions(parts, judged, corrected=corrected_by is not None),
         "drawn_by_verdict": parts.drawn,
-        "corrected_by": _corrected_by(parts),
+        "corrected_by": corrected_by,
         "unjudged": _unjudged(parts),
         "prevalence": judged.get(PREVALENCE, _prevalence(parts)).value,
         "policy": policy.label,
@@ -171,8 +183,9 @@ def _pass_rates(parts: _Parts, judged: Mapping[str, Estimate]) -> dict[str, Esti
     if not parts.tally.has_run:
         return {"human": people, "judge": None, "judge_corrected": None}
     judge = judge_pass_rate(parts.tally, passes_when=good)
-    if parts.drawn:  # weighted to all chats, people's own rate is the corrected one
-        people = passing(judged[PREVALENCE], passes_when=good)
+    if parts.drawn and method_of(parts.tally, at_random=False):
+        # Weighted to all chats, people's own rate is the corrected one.
+        people = passing(people_share(parts.data, seed=parts.seed), passes_when=good)
         return {"human": people, "judge": judge, "judge_corrected": people}
     return {"human": people, "judge": judge, "judge_corrected": _corrected(parts)}
 
@@ -184,27 +197,34 @@ def _corrected(parts: _Parts) -> Estimate:
     return corrected_pass_rate(parts.tally, passes_when=good, method=method)
 
 
-def _corrected_by(parts: _Parts) -> str | None:
+def _corrected_by(parts: _Parts, rate: Estimate | None) -> str | None:
     """The method behind the corrected pass rate; null without one."""
-    if not parts.tally.has_run or parts.each_rater:
+    if rate is None or rate.value is None:
         return None
-    if parts.drawn:
-        return Method.WEIGHTING.value
     method = method_of(parts.tally, at_random=parts.data.at_random)
+    if method and parts.drawn:
+        return Method.WEIGHTING.value
     return method.value if method else None
 
 
-def _cautions(parts: _Parts, judged: dict[str, Estimate]) -> list[str]:
+def _cautions(parts: _Parts, judged: dict[str, Estimate], *, corrected: bool) -> list[str]:
     """Nothing without one table: without a run, or against each rater."""
     if not judged or parts.each_rater:
         return []
     kappa, balanced = judged["kappa"], judged["balanced_accuracy"]
-    return list(cautions(parts.tally.table, kappa=kappa, balanced=balanced, drawn=parts.drawn))
+    about = {"drawn": parts.drawn, "set_aside": parts.set_aside}
+    found = cautions(parts.tally.table, kappa=kappa, balanced=balanced, **about)
+    return [*found, *pass_rate_cautions(parts.tally, corrected=corrected)]
 
 
 def _rate_json(rate: Estimate | None) -> dict[str, Any] | None:
     """A corrected rate that does not apply is null as a whole; one that failed shows its empty value."""
     return None if rate is None or rate.reason == ALL_LABELLED else rate.as_json()
+
+
+def _left_open(parts: _Parts, code: HumanCode) -> LeftOpen:
+    share = silent_share(parts.data, code) if parts.drawn else None
+    return LeftOpen(parts.tally.unjudged(code), parts.tally.silent(code), share)
 
 
 def _decision(parts: _Parts, judged: dict[str, Estimate]) -> Decision:
@@ -217,8 +237,8 @@ def _decision(parts: _Parts, judged: dict[str, Estimate]) -> Decision:
         tpr=judged["tpr"],
         tnr=judged["tnr"],
         balanced_accuracy=judged["balanced_accuracy"],
-        silent_true=parts.tally.silent(HumanCode.TRUE),
-        silent_false=parts.tally.silent(HumanCode.FALSE),
+        open_true=_left_open(parts, HumanCode.TRUE),
+        open_false=_left_open(parts, HumanCode.FALSE),
         policy=parts.policy,
         tier=tier,
     )

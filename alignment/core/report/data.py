@@ -70,6 +70,7 @@ class CriterionData:
     questions : which texts of the criterion labels and judge answer.
     inverse : 1 / probability of each chat whose labels were drawn by verdict, else 0, shape (chats,); None
         where no chat is.
+    chance : of each chat to have been drawn by one of those draws, shape (chats,); None without a draw.
     at_random : whether every label is on a chat that was drawn at random among all of them.
 
     Raises
@@ -85,6 +86,7 @@ class CriterionData:
     rater_tables: Mapping[str, Confusion] = field(default_factory=dict)
     questions: Questions = field(default_factory=Questions)
     inverse: NDArray[np.float64] | None = None
+    chance: NDArray[np.float64] | None = None
     at_random: bool = False
 
     def __post_init__(self) -> None:

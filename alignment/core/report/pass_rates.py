@@ -7,15 +7,16 @@ import numpy as np
 from alignment.core.correction import corrected_share
 from alignment.core.estimates import Estimate
 from alignment.core.intervals import proportion
-from alignment.core.ppi import ppi_share
+from alignment.core.ppi import FEW_FALSE, ppi_share
 from alignment.core.report.data import HumanCode, JudgeCode
 from alignment.core.report.tally import Tally
 
 NO_ANSWER = "no chat that people answered True or False"
 NO_VERDICT = "no verdict of True or False"
 ALL_LABELLED = "every chat is labelled: nothing to correct for"
-# On fewer labels a normal interval is not to be trusted: Rogan-Gladen then, which takes any labels.
-FEWEST_AT_RANDOM = 60
+# On fewer labels, or of one answer, a normal interval is not to be trusted: Rogan-Gladen then, which takes
+# any labels.
+FEWEST_AT_RANDOM, FEWEST_OF_EACH = 60, FEW_FALSE
 NEEDS_ONE_TRUTH = "needs one answer a chat: not against each rater"
 
 
@@ -61,13 +62,15 @@ class Method(StrEnum):
 
 
 def method_of(tally: Tally, *, at_random: bool) -> Method | None:
-    """PPI++ from 60 labels on that were all drawn at random, Rogan-Gladen for labels on chosen chats.
+    """PPI++ from 60 labels on, 20 of each answer, that were all drawn at random; else Rogan-Gladen.
 
     None where every chat is labelled.
     """
     if tally.people(HumanCode.UNLABELLED) == 0:
         return None
-    return Method.PPI if at_random and tally.table.n >= FEWEST_AT_RANDOM else Method.ROGAN_GLADEN
+    true, false = tally.people(HumanCode.TRUE), tally.people(HumanCode.FALSE)
+    enough = true + false >= FEWEST_AT_RANDOM and min(true, false) >= FEWEST_OF_EACH
+    return Method.PPI if at_random and enough else Method.ROGAN_GLADEN
 
 
 def corrected_pass_rate(tally: Tally, *, passes_when: bool, method: Method | None) -> Estimate:
@@ -85,17 +88,22 @@ def corrected_pass_rate(tally: Tally, *, passes_when: bool, method: Method | Non
     """
     if method is None:
         return Estimate(None, reason=ALL_LABELLED)
-    true, false = tally.judge(JudgeCode.TRUE), tally.judge(JudgeCode.FALSE)
     if method is Method.PPI:
-        share = _prediction_powered(tally)
-    else:
-        share = corrected_share(table=tally.table, judge_true=true, judge_n=true + false)
+        return passing(_prediction_powered(tally), passes_when=passes_when)
+    # Chats that people called not applicable, or not yet anything, are known and not to be corrected.
+    true, false = (
+        int(tally.joint[[HumanCode.TRUE, HumanCode.FALSE, HumanCode.UNLABELLED], code].sum())
+        for code in (JudgeCode.TRUE, JudgeCode.FALSE)
+    )
+    share = corrected_share(table=tally.table, judge_true=true, judge_n=true + false)
     return passing(share, passes_when=passes_when)
 
 
 def _prediction_powered(tally: Tally) -> Estimate:
-    """Share of True by PPI++, clipped to 0..1."""
-    cells = tally.table.cells
+    """Share of True by PPI++, clipped to 0..1. What the judge left open is predicted False, like a False."""
+    said_true = tally.joint[:, JudgeCode.TRUE]
+    other = tally.joint.sum(axis=1) - said_true
+    cells = [of[code] for code in (HumanCode.TRUE, HumanCode.FALSE) for of in (said_true, other)]
     labels, verdicts = np.repeat([1.0, 1.0, 0.0, 0.0], cells), np.repeat([1.0, 0.0, 1.0, 0.0], cells)
-    unlabelled = tally.joint[HumanCode.UNLABELLED, : JudgeCode.NA]
+    unlabelled = [said_true[HumanCode.UNLABELLED], other[HumanCode.UNLABELLED]]
     return ppi_share(labels, verdicts, np.repeat([1.0, 0.0], unlabelled)).clipped()

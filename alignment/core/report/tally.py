@@ -38,6 +38,16 @@ class Tally:
         """Chats with this human code on which the judge, asked, gave neither True nor False."""
         return int(self.joint[code, list(SILENT)].sum())
 
+    @property
+    def chats(self) -> int:
+        """All of them."""
+        return int(self.joint.sum())
+
+    @property
+    def silent_in_all(self) -> int:
+        """Chats on which the judge, asked, gave neither True nor False, labelled or not."""
+        return int(self.joint[:, list(SILENT)].sum())
+
     def unjudged(self, code: HumanCode) -> int:
         """Chats with this human code without True or False from the judge, whatever the reason."""
         return self.people(code) - int(self.joint[code, : JudgeCode.NA].sum())

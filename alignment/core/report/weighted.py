@@ -16,12 +16,14 @@ from alignment.core.intervals import (
     half_of_each,
     resample_chats,
 )
-from alignment.core.report.data import CriterionData, HumanCode, JudgeCode
+from alignment.core.report.data import SILENT, CriterionData, HumanCode, JudgeCode
 from alignment.core.report.judge_side import BOOTSTRAPPED, NAMES, NO_PAIR, constant_estimate, doubled
 from alignment.core.report.tally import Tally
 
 ONE_VERDICT = "no labelled chat among those that the judge answered {}: labels drawn by verdict need some"
 PREVALENCE = "prevalence"
+# Of the chats that drawn ones stand for, those that may have had no chance themselves.
+MOST_WITHOUT_CHANCE = 0.05
 Formula = Callable[[NDArray[Any]], formulas.Floats]
 
 _FORMULAS: dict[str, Formula] = {
@@ -77,6 +79,70 @@ def weighted_statistics(
     return estimates | {"pabak": doubled(estimates["accuracy"])}
 
 
+def represents(data: CriterionData) -> bool:
+    """Whether the drawn chats of either verdict stand for its unlabelled ones: these had a chance as well.
+
+    Chats that were drawn by another judge's verdicts, or from some topics alone, may not.
+    """
+    if data.chance is None or data.inverse is None or data.judge is None:
+        return True
+    for verdict in (JudgeCode.TRUE, JudgeCode.FALSE):
+        own = data.judge == verdict
+        rest = own & (data.human == HumanCode.UNLABELLED)
+        if (own & (data.inverse > 0)).any() and (
+            data.chance[rest] == 0
+        ).sum() > MOST_WITHOUT_CHANCE * rest.sum():
+            return False
+    return True
+
+
+def silent_share(data: CriterionData, code: HumanCode) -> float | None:
+    """Of the chats that people answer so and the judge was asked about, the share it leaves open, weighted.
+
+    Drawn chats weigh the inverse of their probability, others stand for themselves (Horvitz & Thompson 1952).
+    None without such a chat.
+    """
+    assert data.judge is not None and data.inverse is not None  # noqa: S101  what this is about
+    silent = np.isin(data.judge, SILENT)
+    asked = (data.human == code) & (silent | (data.judge <= JudgeCode.FALSE))
+    weights = np.where(data.inverse > 0, data.inverse, 1.0)[asked]
+    return float(weights[silent[asked]].sum() / weights.sum()) if weights.size else None
+
+
+def people_share(data: CriterionData, *, seed: int, resamples: int = RESAMPLES) -> Estimate:
+    """People's share of True over all chats, those that the judge left open among them.
+
+    As `weighted_statistics` with a third group, chats without True or False from the judge; left out where
+    none of them is labelled.
+    """
+    assert data.judge is not None and data.inverse is not None  # noqa: S101  what this is about
+    groups = np.minimum(data.judge, JudgeCode.NA)
+    chosen = data.human != HumanCode.UNLABELLED
+    answers = np.minimum(data.human[chosen], HumanCode.NA)
+    weights = _weights(data.inverse[chosen], groups[chosen])
+    cells = np.column_stack([3 * groups[chosen] + answers, weights])
+    distinct, chats = np.unique(cells, axis=0, return_counts=True)
+    rows = distinct[:, 1:] * np.eye(9)[distinct[:, 0].astype(np.int64)]
+    sums = chats @ rows
+    known = sums.reshape(3, 3).sum(axis=1) > 0
+    sizes = np.bincount(groups, minlength=3) * known
+    for verdict, word in ((JudgeCode.TRUE, "True"), (JudgeCode.FALSE, "False")):
+        if not known[verdict] and (groups == verdict).any():
+            return Estimate(None, reason=ONE_VERDICT.format(word))
+    half = np.eye(9)[[3 * group + answer for group in np.flatnonzero(known) for answer in (0, 1)]]
+    pseudo = Pseudo(half, np.full(len(half), 0.5))
+    drawn = resample_chats(rows, chats.astype(np.int64), seed=seed, resamples=resamples, pseudo=pseudo)
+
+    def share(found: NDArray[Any]) -> formulas.Floats:
+        by_group = found.reshape(*found.shape[:-1], 3, 3)
+        whole = by_group.sum(axis=-1, keepdims=True)
+        scaled = by_group * np.divide(sizes[:, None], whole, out=np.zeros_like(whole), where=whole > 0)
+        true, false = scaled[..., 0].sum(axis=-1), scaled[..., 1].sum(axis=-1)
+        return formulas.ratio(true, true + false)
+
+    return bootstrap_estimate(formulas.scalar(share(sums)), share, drawn, reason=NO_PAIR)
+
+
 def _estimate(
     name: str, table: Confusion, value: NDArray[np.float64], formula: Formula, drawn: Resamples
 ) -> Estimate:
@@ -99,7 +165,7 @@ def _patterns(data: CriterionData) -> tuple[NDArray[np.float64], NDArray[np.int6
 def _weights(inverse: NDArray[np.float64], judge: NDArray[np.int8]) -> NDArray[np.float64]:
     """1, and for drawn chats the inverse of the probability over its mean in their verdict."""
     weights = np.ones(inverse.size)
-    for verdict in (JudgeCode.TRUE, JudgeCode.FALSE):
+    for verdict in np.unique(judge):
         drawn = (inverse > 0) & (judge == verdict)
         if drawn.any():
             weights[drawn] = inverse[drawn] / inverse[drawn].mean()
