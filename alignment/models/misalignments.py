@@ -130,6 +130,8 @@ class MisalignmentCount(models.Model):
     # The sum of all criteria's labels_seq; -1 where it is to be looked through again.
     seq = models.BigIntegerField()
     at = models.DateTimeField()
+    # Newer runs have answered all that it did: labels that change say nothing about it any more.
+    overtaken = models.BooleanField(default=False)
 
     def __str__(self) -> str:
         return f"run {self.run_id} at {self.seq}"

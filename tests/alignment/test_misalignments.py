@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -15,6 +16,7 @@ from alignment.selectors.misalignments import runs_waiting
 from alignment.tasks import misalignments
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
+from labeling.models.chats import Chat
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
 from tests.alignment.compared import HUMAN, JUDGE, Compared, add_chats, make_compared, text_of
@@ -83,7 +85,7 @@ def test_the_queries_do_not_grow_with_the_chats(compared: Compared) -> None:
     with CaptureQueriesContext(connection) as many:
         misalignments_refresh(compared.run)
     assert stored() == differing(200)
-    assert len(many) <= len(few) <= 20
+    assert len(many) <= len(few) <= 21
 
 
 class Killed(BaseException):
@@ -227,6 +229,61 @@ def test_the_clock_looks_through_what_waits_and_again_when_labels_change(compare
     MisalignmentCount.objects.update(at="2026-01-01T00:00:00Z")
     misalignments()
     assert on("chat-5").state == "closed"
+
+
+def a_minute_later() -> None:
+    """Labels that change are looked at once a minute."""
+    MisalignmentCount.objects.update(at="2026-01-01T00:00:00Z")
+    misalignments()
+
+
+def unlabelled(*chats: str) -> None:
+    Consensus.objects.filter(chat__external_id__in=chats, criterion__key="polite").delete()
+
+
+def labelled(chat: Chat, state: str) -> None:
+    Consensus.objects.create(chat=chat, criterion=polite(), state=state)
+    Criterion.objects.filter(key="polite").update(labels_seq=F("labels_seq") + 1)
+
+
+def test_a_late_label_on_a_chat_that_only_an_older_run_covers_makes_an_item(compared: Compared) -> None:
+    unlabelled("chat-5")
+    misalignments_refresh(compared.run)
+    newer = rerun(compared, 0)
+    Verdict.objects.filter(run=newer, chat__external_id="chat-5").delete()  # it was of another split
+    labelled(compared.chat(5), str(HUMAN["polite"](5)).lower())
+    a_minute_later()
+    assert (on("chat-5").state, on("chat-5").newest_run) == ("open", compared.run)
+    assert on("chat-10").state == "closed"  # the newer one has the last word there
+    assert not runs_waiting().exists()
+
+
+def test_a_late_label_is_held_against_the_newest_answer_on_its_chat_alone(compared: Compared) -> None:
+    unlabelled("chat-5", "chat-10")
+    misalignments_refresh(compared.run)
+    newer = rerun(compared, 0)
+    Verdict.objects.filter(run=newer, chat__external_id="chat-10").delete()
+    Verdict.objects.filter(run=newer, chat__external_id="chat-5").update(value=HUMAN["polite"](5))
+    for n in (5, 10):
+        labelled(compared.chat(n), str(HUMAN["polite"](n)).lower())
+    a_minute_later()
+    assert ("chat-10", "polite") in stored("open")
+    assert ("chat-5", "polite") not in stored()
+
+
+def test_a_run_is_never_looked_through_again_once_newer_ones_have_answered_all_it_did(
+    compared: Compared,
+) -> None:
+    Verdict.objects.filter(run=compared.run).exclude(criterion=polite()).delete()
+    misalignments_refresh(compared.run)
+    newer = rerun(compared, 0)
+    looked: list[list[Run]] = []
+    for _ in range(2):
+        Criterion.objects.filter(key="polite").update(labels_seq=F("labels_seq") + 1)
+        MisalignmentCount.objects.update(at="2026-01-01T00:00:00Z")
+        looked.append(list(runs_waiting()))
+        misalignments()
+    assert looked == [[compared.run, newer], [newer]]
 
 
 @pytest.mark.parametrize("purpose", ["try", "regression", "confirm", "noise"])
