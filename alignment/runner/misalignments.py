@@ -26,7 +26,7 @@ from evaluation.models.runs import Run, Verdict
 AT_ONCE = 3
 # Verdicts looked through, and items changed, in one transaction.
 PIECE, AT_A_TIME = 20_000, 1_000
-_State, _Cause = Misalignment.State, Misalignment.Cause
+_State, _ClosedBy = Misalignment.State, Misalignment.ClosedBy
 
 
 def misalignments_refresh(run: Run) -> None:
@@ -83,7 +83,7 @@ def _find(run: Run, differing: QuerySet[Verdict]) -> None:
         differing.values_list("chat_id", "criterion_id"),
         ("chat", "criterion"),
         {"cause": "", "note": "", "state": _State.OPEN.value, "newest_run": run.pk}
-        | {"returned": False, "revision": 0},
+        | {"closed_by": "", "returned": False, "revision": 0},
     )
     same = Misalignment.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     people = Case(When(value=True, then=Value(False)), default=Value(True))
@@ -121,16 +121,16 @@ def _reopen(run: Run, differing: QuerySet[Verdict]) -> None:
     rows = Misalignment.objects.filter(_of(differing), pk__in=seen)
     back = Case(When(cause="", then=Value(_State.OPEN)), default=Value(_State.TRIAGED))
     closed = rows.filter(state=_State.CLOSED, newest_run__lte=run.pk)
-    _change(closed, state=back, returned=True, closed_by_version=None, newest_run=run)
+    nothing = {"closed_by": "", "closed_by_version": None, "closed_at": None}
+    _change(closed, state=back, returned=True, newest_run=run, **nothing)
     _change(rows.filter(newest_run__lt=run.pk), newest_run=run)
 
 
 def _settle_by_labels() -> None:
     """Close where people's answer is the judge's by now."""
-    mistaken = Case(When(cause__in=["", _Cause.JUDGE], then=Value(_Cause.LABEL)), default=F("cause"))
     alike = _of(people_answers(OuterRef("newest_run")).filter(ANSWERED_ALIKE))
     left = Misalignment.objects.exclude(state=_State.CLOSED)
-    _change(left.filter(alike), state=_State.CLOSED, cause=mistaken, closed_by_version=None)
+    _close(left.filter(alike), closed_by=_ClosedBy.LABEL)
 
 
 def _settle_by(run: Run) -> None:
@@ -145,7 +145,12 @@ def _settle_by(run: Run) -> None:
     # An older version's run may come later; it settles nothing. Imported judges have no versions.
     newer = left.filter(Q(before=None) | Q(now=None) | Q(now__gte=F("before")))
     version = Subquery(by.values("prompt_version")[:1])
-    _change(newer, state=_State.CLOSED, closed_by_version=version, newest_run=run)
+    closer = Case(When(Exists(by), then=Value(_ClosedBy.VERSION)), default=Value(_ClosedBy.JUDGE))
+    _close(newer, closed_by=closer, closed_by_version=version, newest_run=run)
+
+
+def _close(rows: QuerySet[Misalignment], **how: Any) -> None:
+    _change(rows, state=_State.CLOSED, closed_at=timezone.now(), **how)
 
 
 def small_runs_refresh(*, run: int = 0) -> None:

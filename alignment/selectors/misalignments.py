@@ -47,7 +47,7 @@ def last_word(later: Sequence[int]) -> Q:
     # NB: by number: the database then looks each verdict up, instead of all verdicts of these runs.
     answered = Verdict.objects.filter(ANSWERED, run__in=later)
     own = {"chat": OuterRef("chat"), "criterion": OuterRef("criterion")}
-    return ~Exists(answered.filter(**own)) if later else Q()
+    return Q(~Exists(answered.filter(**own))) if later else Q()
 
 
 def runs_waiting() -> QuerySet[Run]:
