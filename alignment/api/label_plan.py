@@ -220,6 +220,7 @@ def _preview_body(preview: DrawPreview, *, topics: bool) -> dict[str, Any]:
         "judge_false": preview.suspect,
         "available": {"judge_false": preview.available.suspect, "others": preview.available.other},
         "left_out": preview.left_out,
+        "random": preview.worth,
         "criteria": [
             {
                 "key": row.criterion.key,

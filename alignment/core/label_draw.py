@@ -112,6 +112,30 @@ def drawn(shares: Sequence[Share], *, seed: int) -> list[DrawnChat]:
     return sorted(found, key=lambda one: draw(seed, "place", one.chat))
 
 
+def effective_size(probabilities: Iterable[float]) -> float:
+    """How many chats drawn with equal chances so many with these probabilities are worth, at least.
+
+    Parameters
+    ----------
+    probabilities : of the chats, each above 0.
+
+    Returns
+    -------
+    float : (sum of w)^2 / sum of w^2 with the weight w = 1 / probability; 0 without chats.
+
+    Notes
+    -----
+    Kish (1965), Survey Sampling, section 11.7.
+
+    Examples
+    --------
+    >>> round(effective_size([0.1] * 20), 6), round(effective_size([0.25] * 25 + [0.014] * 7), 1)
+    (20.0, 10.0)
+    """
+    weights = [1 / chance for chance in probabilities]
+    return sum(weights) ** 2 / sum(weight**2 for weight in weights) if weights else 0.0
+
+
 def stratum_codes(shares: Sequence[Share], *, seed: int) -> Mapping[Stratum, str]:
     """`s1`, `s2`, … in an order of the seed's, so that the code itself says neither verdict nor topic."""
     strata = [share.stratum for share in shares]

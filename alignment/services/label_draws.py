@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from alignment.core.label_draw import DrawnChat, Share, drawn, shared, stratum_codes
+from alignment.core.label_draw import DrawnChat, Share, drawn, effective_size, shared, stratum_codes
 from alignment.core.label_planning import Expected, Sizes, Wanted, first_sizes, others_beside, split_of
 from alignment.selectors.label_frame import Frame, label_frame
 from alignment.selectors.label_plan import CriterionPlan, criterion_plans
@@ -73,6 +73,13 @@ class DrawPreview:
     shares: tuple[Share, ...]
     outlook: tuple[Outlook, ...]
     available: Sizes
+    some_topics: bool = False
+
+    @property
+    def worth(self) -> int:
+        """How many chats drawn at random a rate over all chats may count; 0 where some have no chance."""
+        chances = [share.probability for share in self.shares for _ in range(share.n)]
+        return 0 if self.left_out or self.some_topics else int(effective_size(chances) + 1e-9)
 
     @property
     def chats(self) -> int:
@@ -225,7 +232,7 @@ def _planned(wish: DrawWish, by: User) -> tuple[Frame, DrawPreview]:
     except AllocationError as error:
         raise InputProblem(str(error)) from error
     outlook = tuple(_outlook(plan, frame, shares) for plan in plans)
-    return frame, DrawPreview(tuple(shares), outlook, available)
+    return frame, DrawPreview(tuple(shares), outlook, available, some_topics=bool(wish.topics))
 
 
 def _outlook(plan: CriterionPlan, frame: Frame, shares: Sequence[Share]) -> Outlook:
