@@ -18,14 +18,8 @@ from alignment.core.report import CONSENSUS
 from alignment.forms.label_draws import LARGEST_SEED, some_seed
 from alignment.selectors.label_plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
 from alignment.selectors.scope import Scope, requested_scope
-from alignment.services.label_draws import (
-    MOST,
-    DrawPreview,
-    DrawWish,
-    draw_source,
-    label_draw,
-    label_draw_preview,
-)
+from alignment.services.label_draw_plans import MOST, DrawPreview, DrawWish, label_draw_preview
+from alignment.services.label_draws import draw_source, label_draw
 from evaluation.api import SeesJudge
 from evaluation.selectors.runs import runs_open_to
 from labeling.api.base import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling

@@ -44,16 +44,24 @@ class DrawnChat:
     probability: float
 
 
-def first_of_alike(candidates: Sequence[Candidate], *, taken: Collection[str]) -> set[str]:
-    """One chat, the first, of each group of near-duplicates without a chat that is `taken`; external ids.
+def alike(candidates: Sequence[Candidate]) -> list[list[str]]:
+    """Groups of two near-duplicates or more, in their order; external ids.
 
-    >>> chats = [Candidate("a", "x", None), Candidate("b", "x", None), Candidate("c", "y", None)]
-    >>> sorted(first_of_alike(chats, taken=[])), first_of_alike(chats, taken=["b"])
-    (['a', 'c'], {'c'})
+    >>> alike([Candidate("a", "x", None), Candidate("b", "x", None), Candidate("c", "y", None)])
+    [['a', 'b']]
+    """
+    groups = near_duplicates(candidates)
+    return [[one.external_id for one in group] for group in groups if len(group) > 1]
+
+
+def stood_for(groups: Iterable[Sequence[int]], *, taken: Collection[int]) -> set[int]:
+    """Chats that are not drawn: of each group all but the first, and the first where one is `taken`.
+
+    >>> stood_for([[1, 2, 3], [4, 5]], taken={5})
+    {2, 3, 4, 5}
     """
     known = set(taken)
-    groups = near_duplicates(candidates)
-    return {group[0].external_id for group in groups if not any(one.external_id in known for one in group)}
+    return {chat for group in groups for chat in (group if known.intersection(group) else group[1:])}
 
 
 def strata_of(chats: Iterable[tuple[int, str]], *, suspect: Collection[int]) -> list[Stratum]:

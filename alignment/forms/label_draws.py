@@ -10,7 +10,8 @@ from django.core.validators import MaxValueValidator
 
 from alignment.selectors.label_plan import TopicLabels
 from alignment.selectors.scope import Scope
-from alignment.services.label_draws import MOST, DrawWish, draw_source
+from alignment.services.label_draw_plans import MOST, DrawWish
+from alignment.services.label_draws import draw_source
 from labeling.core.allocation import AllocationRule
 from labeling.core.problems import InputProblem
 from labeling.core.sampling import proportions_of

@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='report',
             name='kind',
-            field=models.CharField(choices=[('report', 'Report'), ('criterion', 'Criterion'), ('baselines', 'Baselines'), ('league', 'League'), ('measured', 'Measured'), ('covered', 'Covered'), ('held_out', 'Held Out'), ('cells', 'Cells'), ('plan', 'Plan')], default='report', max_length=10),
+            field=models.CharField(choices=[('report', 'Report'), ('criterion', 'Criterion'), ('baselines', 'Baselines'), ('league', 'League'), ('measured', 'Measured'), ('covered', 'Covered'), ('held_out', 'Held Out'), ('cells', 'Cells'), ('plan', 'Plan'), ('alike', 'Alike')], default='report', max_length=10),
         ),
     ]

@@ -25,6 +25,7 @@ class Report(models.Model):
         HELD_OUT = "held_out"
         CELLS = "cells"
         PLAN = "plan"
+        ALIKE = "alike"
 
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.REPORT)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")

@@ -19,7 +19,8 @@ from alignment.selectors.label_plan import CriterionPlan, criterion_plans, topic
 from alignment.selectors.label_ways import asking_jobs, waiting_draws
 from alignment.selectors.report_page import notices, scope_query
 from alignment.selectors.scope import Scope
-from alignment.services.label_draws import NothingLeft, label_draw, label_draw_preview
+from alignment.services.label_draw_plans import NothingLeft, label_draw_preview
+from alignment.services.label_draws import label_draw
 from alignment.views.reports import run_and_scope
 from labeling.access import permission_or_404
 from labeling.core.problems import InputProblem

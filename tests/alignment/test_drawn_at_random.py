@@ -8,7 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from alignment.selectors.label_plan import criterion_plans
 from alignment.selectors.scope import Scope
-from alignment.services.label_draws import DrawWish, label_draw, label_draw_preview
+from alignment.services.label_draw_plans import DrawWish, label_draw_preview
+from alignment.services.label_draws import label_draw
 from evaluation.models.runs import Run, RunChat
 from labeling.core.allocation import AllocationRule
 from labeling.models.chats import Chat, ChatSet, Topic
