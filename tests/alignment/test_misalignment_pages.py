@@ -236,6 +236,24 @@ def test_the_criterion_page_leads_to_its_misalignments_with_their_number(
     assert "misalignments not closed" not in text_of(lead.get("/criteria/polite/"))
 
 
+def test_the_heading_counts_what_is_shown(compared: Compared, lead: Client) -> None:
+    misalignments_refresh(compared.run)
+    assert f"<h1>{differing()} misalignments not closed</h1>" in text_of(lead.get(LIST))
+    assert "<h1>8 misalignments fit this filter</h1>" in text_of(lead.get(f"{LIST}?criterion=polite"))
+    nothing = text_of(lead.get(f"{LIST}?criterion=polite&cause=other"))
+    assert "<h1>Misalignments</h1>" in nothing and "Nothing fits this filter" in nothing
+
+
+def test_chats_without_a_title_of_their_own_are_told_apart_by_their_id(
+    compared: Compared, lead: Client
+) -> None:
+    misalignments_refresh(compared.run)
+    Chat.objects.filter(external_id="chat-5").update(metadata={"title": "Late parcel"})
+    page = text_of(lead.get(f"{LIST}?criterion=polite"))
+    assert '<span class="soft">chat-10</span>' in page
+    assert '<span class="soft">chat-5</span>' not in page
+
+
 @pytest.mark.parametrize("run", [False, True])
 def test_each_page_of_a_long_list_goes_on_where_the_last_one_ended(
     compared: Compared, lead: Client, run: bool
