@@ -12,6 +12,7 @@ from evaluation.models.runs import RunChat
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus, LabelingJob
 
+PART = ("topic", "since", "until")  # what a draw keeps of the part that it is of
 ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
 
 
@@ -44,7 +45,8 @@ def fair_draws(scope: Scope) -> list[Draw]:
 
 
 def _is_fair(sampling: Mapping[str, Any]) -> bool:
-    return not sampling["topics"] and all(row["drawn"] for row in sampling["strata"])
+    of_part = sampling["topics"] or any(sampling.get(f"run_{name}") for name in PART)
+    return not of_part and all(row["drawn"] for row in sampling["strata"])
 
 
 def drawn_at_random(scope: Scope, draws: Sequence[Draw]) -> dict[int, int]:

@@ -69,13 +69,13 @@ class DrawPreview:
     shares: tuple[Share, ...]
     outlook: tuple[Outlook, ...]
     available: Sizes
-    some_topics: bool = False
+    of_part: bool = False
 
     @property
     def worth(self) -> int:
         """How many chats drawn at random a rate over all chats may count; 0 where some have no chance."""
         chances = [share.probability for share in self.shares for _ in range(share.n)]
-        return 0 if self.left_out or self.some_topics else int(effective_size(chances) + 1e-9)
+        return 0 if self.left_out or self.of_part else int(effective_size(chances) + 1e-9)
 
     @property
     def chats(self) -> int:
@@ -180,7 +180,8 @@ def _planned(wish: DrawWish, by: User) -> tuple[Frame, DrawPreview]:
     except AllocationError as error:
         raise InputProblem(str(error)) from error
     outlook = tuple(_outlook(plan, frame, shares) for plan in plans)
-    return frame, DrawPreview(tuple(shares), outlook, available, some_topics=bool(wish.topics))
+    of_part = bool(wish.topics) or wish.scope.is_part
+    return frame, DrawPreview(tuple(shares), outlook, available, of_part)
 
 
 def _outlook(plan: CriterionPlan, frame: Frame, shares: Sequence[Share]) -> Outlook:

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from alignment.core.label_draw import stratum_codes
 from alignment.selectors.label_frame import has_moved
+from alignment.selectors.random_draws import PART
 from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawPreview, DrawWish, PlannedDraw, draw_planned
 from labeling.core.problems import InputProblem, shown
@@ -115,10 +116,11 @@ def _members(chat_set: ChatSet, plan: PlannedDraw) -> list[ChatSetMember]:
 
 def _sampling(wish: DrawWish, preview: DrawPreview) -> dict[str, Any]:
     """How the set was drawn: what weighting its labels later needs. NB: no page of raters shows it."""
-    codes = stratum_codes(preview.shares, seed=wish.seed)
+    codes, scope = stratum_codes(preview.shares, seed=wish.seed), wish.scope
     return {
-        "run": wish.scope.run.pk if wish.scope.run else None,
-        "run_split": wish.scope.split,
+        "run": scope.run.pk if scope.run else None,
+        "run_split": scope.split,
+        **{f"run_{name}": scope.as_json()[name] for name in PART},
         "criteria": [row.key for row in wish.criteria],
         "rule": wish.rule.value,
         "minimum": wish.minimum,

@@ -81,6 +81,7 @@ def test_a_draw_with_unequal_chances_counts_for_less_by_kish(bare: Compared, lea
     "changes",
     [
         {"chats": 8, "suspect": 4, "topics": ("delivery",)},
+        {"chats": 8, "suspect": 4, "topic": "delivery"},
         {"chats": 5, "suspect": 5},  # none of the chats that the judge does not call False
         {"chats": 2, "suspect": 1, "minimum": 0},  # of either verdict one topic alone
     ],
@@ -88,6 +89,9 @@ def test_a_draw_with_unequal_chances_counts_for_less_by_kish(bare: Compared, lea
 def test_a_draw_in_which_some_chats_had_no_chance_does_not_count(
     bare: Compared, lead_user: User, changes: dict[str, object]
 ) -> None:
+    if topic := str(changes.get("topic", "")):
+        scope = Scope(bare.chat_set, bare.run, topic=topic)
+        changes = {name: value for name, value in changes.items() if name != "topic"} | {"scope": scope}
     assert label_draw_preview(fair(bare, **changes), by=lead_user).worth == 0
     drawn(bare, lead_user, **changes)
     assert at_random(bare) == 0
