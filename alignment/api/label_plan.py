@@ -6,26 +6,21 @@ from typing import Any, cast
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from alignment.api.reports import REPORT_PARAMETERS
 from alignment.core.label_planning import Need
 from alignment.core.report import CONSENSUS
 from alignment.forms.label_draws import LARGEST_SEED, some_seed
 from alignment.selectors.label_plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
 from alignment.selectors.scope import Scope, requested_scope
-from alignment.services.label_draws import (
-    MOST,
-    DrawPreview,
-    DrawWish,
-    draw_source,
-    label_draw,
-    label_draw_preview,
-)
+from alignment.services.label_draw_plans import MOST, DrawPreview, DrawWish, label_draw_preview
+from alignment.services.label_draws import draw_source, label_draw
 from evaluation.api import SeesJudge
 from evaluation.selectors.runs import runs_open_to
 from labeling.api.base import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling
@@ -35,7 +30,7 @@ from labeling.models.people import User
 from labeling.selectors.blind import labels_too
 from labeling.services.chat_sets import NAME_LIMIT
 
-SPLIT = OpenApiParameter("split", OpenApiTypes.STR, enum=["train", "dev", "holdout"])
+PARTS = [one for one in REPORT_PARAMETERS if one.name != "against"]
 
 
 class DrawInput(serializers.Serializer[Any]):
@@ -70,7 +65,7 @@ class LabelPlan(APIView):
 
     @extend_schema(
         operation_id="label_plan",
-        parameters=[SPLIT],
+        parameters=PARTS,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="Needs by criterion, labels by topic"),
             403: PROBLEMS[403],
@@ -84,7 +79,7 @@ class LabelPlan(APIView):
         return Response(
             {
                 "run": run_id,
-                "split": scope.split or None,
+                **{name: scope.as_json()[name] for name in ("split", "topic", "since", "until")},
                 "criteria": [_plan_body(plan) for plan in criterion_plans(scope)],
                 "topics": [_topic_body(row) for row in topics],
             }
@@ -98,7 +93,7 @@ class LabelDraws(APIView):
 
     @extend_schema(
         operation_id="label_draw",
-        parameters=[SPLIT],
+        parameters=PARTS,
         request=DrawInput,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="The preview; or the set drawn before"),
@@ -220,6 +215,7 @@ def _preview_body(preview: DrawPreview, *, topics: bool) -> dict[str, Any]:
         "judge_false": preview.suspect,
         "available": {"judge_false": preview.available.suspect, "others": preview.available.other},
         "left_out": preview.left_out,
+        "random": preview.worth,
         "criteria": [
             {
                 "key": row.criterion.key,

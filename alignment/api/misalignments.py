@@ -84,9 +84,13 @@ class MisalignmentOutput(serializers.Serializer[MisalignmentRow]):
     judge = serializers.BooleanField(source="verdict.value", allow_null=True, default=None)
     rationale = serializers.CharField(source="said")
     run = serializers.IntegerField(source="item.newest_run_id")
+    closed_by = serializers.ChoiceField(
+        source="item.closed_by", choices=Misalignment.ClosedBy.choices, allow_blank=True
+    )
     closed_by_version = serializers.IntegerField(
         source="item.closed_by_version.number", allow_null=True, default=None
     )
+    closed_at = serializers.DateTimeField(source="item.closed_at", allow_null=True)
     changed_by = serializers.CharField(source="item.changed_by.username", allow_null=True, default=None)
     changed_at = serializers.DateTimeField(source="item.changed_at", allow_null=True)
 

@@ -44,16 +44,24 @@ class DrawnChat:
     probability: float
 
 
-def first_of_alike(candidates: Sequence[Candidate], *, taken: Collection[str]) -> set[str]:
-    """One chat, the first, of each group of near-duplicates without a chat that is `taken`; external ids.
+def alike(candidates: Sequence[Candidate]) -> list[list[str]]:
+    """Groups of two near-duplicates or more, in their order; external ids.
 
-    >>> chats = [Candidate("a", "x", None), Candidate("b", "x", None), Candidate("c", "y", None)]
-    >>> sorted(first_of_alike(chats, taken=[])), first_of_alike(chats, taken=["b"])
-    (['a', 'c'], {'c'})
+    >>> alike([Candidate("a", "x", None), Candidate("b", "x", None), Candidate("c", "y", None)])
+    [['a', 'b']]
+    """
+    groups = near_duplicates(candidates)
+    return [[one.external_id for one in group] for group in groups if len(group) > 1]
+
+
+def stood_for(groups: Iterable[Sequence[int]], *, taken: Collection[int]) -> set[int]:
+    """Chats that are not drawn: of each group all but the first, and the first where one is `taken`.
+
+    >>> stood_for([[1, 2, 3], [4, 5]], taken={5})
+    {2, 3, 4, 5}
     """
     known = set(taken)
-    groups = near_duplicates(candidates)
-    return {group[0].external_id for group in groups if not any(one.external_id in known for one in group)}
+    return {chat for group in groups for chat in (group if known.intersection(group) else group[1:])}
 
 
 def strata_of(chats: Iterable[tuple[int, str]], *, suspect: Collection[int]) -> list[Stratum]:
@@ -110,6 +118,30 @@ def drawn(shares: Sequence[Share], *, seed: int) -> list[DrawnChat]:
         for chat in sorted(share.stratum.chats, key=lambda chat: draw(seed, "drawn", chat))[: share.n]
     ]
     return sorted(found, key=lambda one: draw(seed, "place", one.chat))
+
+
+def effective_size(probabilities: Iterable[float]) -> float:
+    """How many chats drawn with equal chances so many with these probabilities are worth, at least.
+
+    Parameters
+    ----------
+    probabilities : of the chats, each above 0.
+
+    Returns
+    -------
+    float : (sum of w)^2 / sum of w^2 with the weight w = 1 / probability; 0 without chats.
+
+    Notes
+    -----
+    Kish (1965), Survey Sampling, section 11.7.
+
+    Examples
+    --------
+    >>> round(effective_size([0.1] * 20), 6), round(effective_size([0.25] * 25 + [0.014] * 7), 1)
+    (20.0, 10.0)
+    """
+    weights = [1 / chance for chance in probabilities]
+    return sum(weights) ** 2 / sum(weight**2 for weight in weights) if weights else 0.0
 
 
 def stratum_codes(shares: Sequence[Share], *, seed: int) -> Mapping[Stratum, str]:

@@ -10,7 +10,8 @@ from django.core.validators import MaxValueValidator
 
 from alignment.selectors.label_plan import TopicLabels
 from alignment.selectors.scope import Scope
-from alignment.services.label_draws import MOST, DrawWish, draw_source
+from alignment.services.label_draw_plans import MOST, DrawWish
+from alignment.services.label_draws import draw_source
 from labeling.core.allocation import AllocationRule
 from labeling.core.problems import InputProblem
 from labeling.core.sampling import proportions_of
@@ -68,7 +69,8 @@ class DrawForm(forms.Form):
         label="At least of each topic",
         help_text="Of either kind of chat, or all there are.",
     )
-    split = forms.CharField(
+    # NB: another name than that of the split which the page is about: both stand in one query string.
+    into = forms.CharField(
         required=False,
         max_length=80,
         label="Split",
@@ -90,9 +92,9 @@ class DrawForm(forms.Form):
         for name, offered in choices.items():
             cast(forms.MultipleChoiceField, self.fields[name]).choices = offered
 
-    def clean_split(self) -> str:
+    def clean_into(self) -> str:
         """Words that a split can be read from."""
-        given = str(self.cleaned_data["split"]).strip()
+        given = str(self.cleaned_data["into"]).strip()
         try:
             if given:
                 proportions_of(given)
@@ -103,7 +105,7 @@ class DrawForm(forms.Form):
     @property
     def more_open(self) -> bool:
         """Whether something in the folded part was chosen or is wrong."""
-        folded = ("rule", "minimum", "split", "seed", "topics")
+        folded = ("rule", "minimum", "into", "seed", "topics")
         return any(self[name].errors for name in folded) or bool(self["topics"].value())
 
     def wish(self, *, by: User) -> DrawWish:
@@ -120,6 +122,6 @@ class DrawForm(forms.Form):
             rule=AllocationRule(given["rule"] or AllocationRule.PROPORTIONAL),
             minimum=given["minimum"] or 0,
             seed=given["seed"],
-            split=given["split"],
+            split=given["into"],
             source=draw_source(scope=self.scope, by=by, token=given["form_token"]),
         )

@@ -1,6 +1,7 @@
 """Disagreements between people and the judge, kept until a later version settles them."""
 
 from django.db import models
+from django.db.models import Q
 
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
@@ -25,18 +26,26 @@ class Misalignment(models.Model):
         TRIAGED = "triaged", "Triaged"
         CLOSED = "closed", "Closed"
 
+    class ClosedBy(models.TextChoices):
+        VERSION = "version", "a later version"
+        JUDGE = "judge", "another judge"
+        LABEL = "label", "a changed label"
+
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
+    # What a person said, and nobody else.
     cause = models.CharField(max_length=9, choices=Cause.choices, blank=True, default="")
     note = models.TextField(blank=True, default="")
     owner = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     state = models.CharField(max_length=7, choices=State.choices, default=State.OPEN)
     # The run that said the last word: it differed last, or it settled this one.
     newest_run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
-    # Null while open, where a label settled it, and where the judge was imported.
+    # What closed it, '' while it is not closed; the version where one did, an imported judge has none.
+    closed_by = models.CharField(max_length=7, choices=ClosedBy.choices, blank=True, default="")
     closed_by_version = models.ForeignKey(
         PromptVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
+    closed_at = models.DateTimeField(null=True, blank=True)
     # It was closed once and differed again.
     returned = models.BooleanField(default=False)
     # Raised by each triage, so that two people do not overwrite each other unseen.
@@ -45,11 +54,21 @@ class Misalignment(models.Model):
     changed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["chat", "criterion"], name="misalignment_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["chat", "criterion"], name="misalignment_once"),
+            models.CheckConstraint(
+                condition=Q(state="closed") & ~Q(closed_by="") | ~Q(state="closed") & Q(closed_by=""),
+                name="misalignment_closed_by",
+            ),
+            models.CheckConstraint(
+                condition=Q(closed_by_version=None) | Q(closed_by="version"),
+                name="misalignment_closed_by_version",
+            ),
+        ]
         # All that the list filters, counts and orders by: a page reads the rows that it shows, and no others.
         indexes = [
             models.Index(
-                fields=["criterion", "state", "cause", "owner", "chat", "newest_run"],
+                fields=["criterion", "state", "cause", "closed_by", "owner", "chat", "newest_run"],
                 name="misalignment_listed",
             )
         ]
@@ -61,6 +80,12 @@ class Misalignment(models.Model):
     def is_closed(self) -> bool:
         """Whether a later version, or a changed label, has settled it."""
         return self.state == self.State.CLOSED
+
+    @property
+    def closing(self) -> str:
+        """What closed it, in words."""
+        version = self.closed_by_version
+        return f"version {version.number}" if version else str(self.get_closed_by_display())
 
     @property
     def history(self) -> "models.QuerySet[TriageChange]":
@@ -130,6 +155,8 @@ class MisalignmentCount(models.Model):
     # The sum of all criteria's labels_seq; -1 where it is to be looked through again.
     seq = models.BigIntegerField()
     at = models.DateTimeField()
+    # Newer runs have answered all that it did: labels that change say nothing about it any more.
+    overtaken = models.BooleanField(default=False)
 
     def __str__(self) -> str:
         return f"run {self.run_id} at {self.seq}"

@@ -24,6 +24,8 @@ class Report(models.Model):
         COVERED = "covered"
         HELD_OUT = "held_out"
         CELLS = "cells"
+        PLAN = "plan"
+        ALIKE = "alike"
 
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.REPORT)
     run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")

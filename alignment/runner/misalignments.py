@@ -1,6 +1,6 @@
 """Looks finished runs through for misalignments, piece by piece: the database finds, closes, reopens them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db import connection, models, transaction
@@ -13,7 +13,9 @@ from alignment.selectors.misalignments import (
     counted_runs,
     is_small,
     labels_seq,
+    last_word,
     people_answers,
+    runs_after,
     runs_waiting,
 )
 from alignment.selectors.newest import ANSWERED_OTHERWISE
@@ -24,32 +26,35 @@ from evaluation.models.runs import Run, Verdict
 AT_ONCE = 3
 # Verdicts looked through, and items changed, in one transaction.
 PIECE, AT_A_TIME = 20_000, 1_000
-_State, _Cause = Misalignment.State, Misalignment.Cause
+_State, _ClosedBy = Misalignment.State, Misalignment.ClosedBy
 
 
 def misalignments_refresh(run: Run) -> None:
     """Find what this finished run and people differ on, and close or reopen what it settles or brings back.
 
-    Doing it again changes nothing. A run whose word a newer one has had on a chat decides nothing there.
+    Doing it again changes nothing. A run whose word a newer one has had on a chat decides nothing there; when
+    labels have changed it is looked through again for the others alone.
     NB: each piece is a transaction of its own, so that nobody waits long for the database. What stops in the
     middle leaves a run that still waits, and the next time begins anew.
     """
     if not counted_runs().filter(pk=run.pk).exists():
         raise ValueError(f"run {run.pk} does not count: only finished evaluations and imports do")
-    seq = labels_seq()
+    seq, later = labels_seq(), runs_after(run)
+    again = MisalignmentCount.objects.filter(run=run).exists()
+    differing = people_answers(run).filter(ANSWERED_OTHERWISE, last_word(later) if again else Q())
     for chats in _pieces(run):
-        _find(run, people_answers(run).filter(ANSWERED_OTHERWISE, chats))
-    _reopen(run)
+        _find(run, differing.filter(chats))
+    _reopen(run, differing)
     _settle_by_labels()
     _settle_by(run)
-    _looked_through(run, seq)
+    if not again:  # newer runs may have settled what was only found now
+        MisalignmentCount.objects.filter(run__in=later).update(seq=-1)
+    _looked_through(run, seq, later)
 
 
-@transaction.atomic
-def _looked_through(run: Run, seq: int) -> None:
-    later = MisalignmentCount.objects.filter(run__chat_set=run.chat_set_id, run__gt=run.pk)
-    later.update(seq=-1)  # a newer run may have settled what was only found now
-    looked = {"seq": seq, "at": timezone.now()}
+def _looked_through(run: Run, seq: int, later: Sequence[int]) -> None:
+    overtaken = bool(later) and not people_answers(run).filter(last_word(later)).exists()
+    looked = {"seq": seq, "at": timezone.now(), "overtaken": overtaken}
     MisalignmentCount.objects.update_or_create(run=run, defaults=looked)
 
 
@@ -78,7 +83,7 @@ def _find(run: Run, differing: QuerySet[Verdict]) -> None:
         differing.values_list("chat_id", "criterion_id"),
         ("chat", "criterion"),
         {"cause": "", "note": "", "state": _State.OPEN.value, "newest_run": run.pk}
-        | {"returned": False, "revision": 0},
+        | {"closed_by": "", "returned": False, "revision": 0},
     )
     same = Misalignment.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     people = Case(When(value=True, then=Value(False)), default=Value(True))
@@ -110,23 +115,22 @@ def _of(verdicts: QuerySet[Verdict]) -> Exists:
     return Exists(verdicts.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion")))
 
 
-def _reopen(run: Run) -> None:
+def _reopen(run: Run, differing: QuerySet[Verdict]) -> None:
     """This run has the last word on these; those that were closed return with the triage they had."""
     seen = Sighting.objects.filter(run=run).values("misalignment")
-    differing = _of(people_answers(run).filter(ANSWERED_OTHERWISE))
-    rows = Misalignment.objects.filter(differing, pk__in=seen)
+    rows = Misalignment.objects.filter(_of(differing), pk__in=seen)
     back = Case(When(cause="", then=Value(_State.OPEN)), default=Value(_State.TRIAGED))
     closed = rows.filter(state=_State.CLOSED, newest_run__lte=run.pk)
-    _change(closed, state=back, returned=True, closed_by_version=None, newest_run=run)
+    nothing = {"closed_by": "", "closed_by_version": None, "closed_at": None}
+    _change(closed, state=back, returned=True, newest_run=run, **nothing)
     _change(rows.filter(newest_run__lt=run.pk), newest_run=run)
 
 
 def _settle_by_labels() -> None:
     """Close where people's answer is the judge's by now."""
-    mistaken = Case(When(cause__in=["", _Cause.JUDGE], then=Value(_Cause.LABEL)), default=F("cause"))
     alike = _of(people_answers(OuterRef("newest_run")).filter(ANSWERED_ALIKE))
     left = Misalignment.objects.exclude(state=_State.CLOSED)
-    _change(left.filter(alike), state=_State.CLOSED, cause=mistaken, closed_by_version=None)
+    _close(left.filter(alike), closed_by=_ClosedBy.LABEL)
 
 
 def _settle_by(run: Run) -> None:
@@ -141,7 +145,12 @@ def _settle_by(run: Run) -> None:
     # An older version's run may come later; it settles nothing. Imported judges have no versions.
     newer = left.filter(Q(before=None) | Q(now=None) | Q(now__gte=F("before")))
     version = Subquery(by.values("prompt_version")[:1])
-    _change(newer, state=_State.CLOSED, closed_by_version=version, newest_run=run)
+    closer = Case(When(Exists(by), then=Value(_ClosedBy.VERSION)), default=Value(_ClosedBy.JUDGE))
+    _close(newer, closed_by=closer, closed_by_version=version, newest_run=run)
+
+
+def _close(rows: QuerySet[Misalignment], **how: Any) -> None:
+    _change(rows, state=_State.CLOSED, closed_at=timezone.now(), **how)
 
 
 def small_runs_refresh(*, run: int = 0) -> None:

@@ -2,15 +2,16 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 
-from alignment.core.label_draw import Share, Stratum, first_of_alike, strata_of
+from alignment.core.label_draw import Share, Stratum, stood_for, strata_of
 from alignment.core.label_planning import Expected, Seen, Shares, expected_false
+from alignment.selectors.alike import alike_chats
 from alignment.selectors.scope import Scope
 from evaluation.models.runs import Verdict
-from labeling.core.sampling import Candidate
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, LabelingJob
 from labeling.models.people import User
@@ -20,14 +21,14 @@ from labeling.selectors.blind import chats_shown, held_out
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What can be drawn: strata of chats; every chat of the run with its split; verdicts by criterion.
+    """What can be drawn: strata of chats; the split of every chat of the run; verdicts by criterion.
 
-    `ids` are the primary keys by external id, `said` by criterion id the chats called False, and True.
+    `draws` are the sets whose chats were left out, `said` by criterion id the chats called False, and True.
     """
 
     strata: list[Stratum]
-    candidates: list[Candidate]
-    ids: Mapping[str, int]
+    splits: Mapping[int, str]
+    draws: tuple[int, ...]
     said: Mapping[int, Mapping[bool, frozenset[int]]]
 
     def size(self, *, suspect: bool) -> int:
@@ -67,26 +68,14 @@ def label_frame(
 
     Nor is there a chat of an earlier draw from the run for one of them: it has its probability there. Of
     near-duplicates the first one stands for all, and none where one of them has labels or is drawn. `topics`
-    by key; none: all. Eight queries at most, whatever the number of chats.
+    by key; none: all. Ten queries at most, whatever the number of chats.
     """
     whole = replace(scope, split="", without_holdout=frozenset())
-    rows = list(
-        whole.members.values_list(
-            "chat_id",
-            "split",
-            "chat__topic__key",
-            "chat__external_id",
-            "chat__content_hash",
-            "chat__near_hash",
-        )
-    )
-    taken = {*_labelled(whole, criteria), *_asked_for(criteria), *_drawn(whole, criteria)}
+    draws = tuple(row.pk for row in earlier_draws(whole, criteria))
+    rows = list(whole.members.values_list("chat_id", "split", "chat__topic__key"))
     held = set(held_out().filter(chat__in=whole.chat_ids))
-    candidates = [
-        Candidate(name, content, near, Split.HOLDOUT if chat in held else split or Split.DEV)
-        for chat, split, _, name, content, near in rows
-    ]
-    first = first_of_alike(candidates, taken={name for chat, _, _, name, *_ in rows if chat in taken})
+    taken = {*_labelled(whole.chat_ids, criteria), *_asked_for(criteria), *_drawn(draws)}
+    gone = taken | stood_for(alike_chats(whole), taken=taken)
     open_to = set(
         scope.members.filter(chat__in=chats_shown(user=user)).order_by().values_list("chat_id", flat=True)
     )
@@ -94,15 +83,29 @@ def label_frame(
     suspect = {chat for verdicts in said.values() for chat in verdicts[False]}
     frame = (
         (chat, topic)
-        for chat, _, topic, name, *_ in rows
-        if name in first and chat in open_to and (not topics or topic in topics)
+        for chat, _, topic in rows
+        if chat not in gone and chat in open_to and (not topics or topic in topics)
     )
-    ids = {name: chat for chat, _, _, name, *_ in rows}
-    return Frame(strata_of(frame, suspect=suspect), candidates, ids, said)
+    splits = {chat: Split.HOLDOUT if chat in held else split or Split.DEV for chat, split, _ in rows}
+    return Frame(strata_of(frame, suspect=suspect), splits, draws, said)
 
 
-def _labelled(scope: Scope, criteria: Sequence[Criterion]) -> QuerySet[Consensus, int]:
-    rows = Consensus.objects.filter(chat__in=scope.chat_ids, criterion__in=criteria)
+def has_moved(
+    scope: Scope, *, criteria: Sequence[Criterion], draws: Collection[int], chats: Sequence[int]
+) -> bool:
+    """Whether one of these chats, drawn while `draws` were all there were, cannot be drawn any more.
+
+    Four queries, whatever there is to draw.
+    """
+    if {row.pk for row in earlier_draws(scope, criteria)} != set(draws):
+        return True
+    return _labelled(chats, criteria).exists() or _asked_for(criteria).filter(chat__in=chats).exists()
+
+
+def _labelled(
+    chats: Sequence[int] | QuerySet[Any, int], criteria: Sequence[Criterion]
+) -> QuerySet[Consensus, int]:
+    rows = Consensus.objects.filter(chat__in=chats, criterion__in=criteria)
     return rows.values_list("chat_id", flat=True)
 
 
@@ -121,9 +124,8 @@ def earlier_draws(scope: Scope, criteria: Sequence[Criterion]) -> list[ChatSet]:
     return [row for row in sets.order_by("pk") if keys & set((row.sampling or {}).get("criteria", ()))]
 
 
-def _drawn(scope: Scope, criteria: Sequence[Criterion]) -> QuerySet[ChatSetMember, int]:
-    rows = ChatSetMember.objects.filter(chat_set__in=earlier_draws(scope, criteria))
-    return rows.values_list("chat_id", flat=True)
+def _drawn(draws: Collection[int]) -> QuerySet[ChatSetMember, int]:
+    return ChatSetMember.objects.filter(chat_set__in=draws).values_list("chat_id", flat=True)
 
 
 def _said(scope: Scope, criteria: Sequence[Criterion]) -> dict[int, dict[bool, frozenset[int]]]:

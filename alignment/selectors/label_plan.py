@@ -2,24 +2,24 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, F, Q
+from django.db.models import Q
 
 from alignment.core.agreement import Confusion
 from alignment.core.label_planning import Decision, LabelCounts, Need, Shares, needs, shares_of
 from alignment.core.report import CONSENSUS
+from alignment.selectors.label_counts import Answers, PlanCounts, TopicCounts, plan_counts, topic_counts
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
-from labeling.models.chats import ChatSetMember
-from labeling.models.labels import Consensus
+from labeling.models.chats import Topic
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown
+from labeling.selectors.blind import chats_hidden, sees_every_chat
 
-ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
-RATERS_FOR_REPLACING = 3
 SMALL = 10  # topics with fewer chats stand folded together
 # A topic is thin when its share of the labels is under this part of its share of the chats.
 THIN = 0.5
@@ -64,69 +64,58 @@ class TopicLabels:
 
 
 def criterion_plans(scope: Scope) -> list[CriterionPlan]:
-    """Every criterion of a run against the consensus, in the rubric's order; from the stored report."""
+    """Every criterion of a run against the consensus, in the rubric's order; from what is stored."""
     scope = replace(scope, against=CONSENSUS, only="")
     entries = {entry["key"]: entry for entry in alignment_report(scope)["criteria"]}
-    three, random = _three_raters(scope), _drawn_at_random(scope)
-    return [
-        _plan(row, entries[row.key], three.get(row.pk, (0, 0)), random.get(row.pk, 0))
-        for row in scope.criteria
-    ]
+    counts = plan_counts(scope)
+    return [_plan(row, entries[row.key], counts) for row in scope.criteria]
 
 
-def _plan(row: Criterion, entry: Mapping[str, Any], three: tuple[int, int], random: int) -> CriterionPlan:
-    table = Confusion(**entry["confusion"])
-    counts = LabelCounts(
+def _plan(row: Criterion, entry: Mapping[str, Any], counts: PlanCounts) -> CriterionPlan:
+    table, three = Confusion(**entry["confusion"]), counts.three.get(row.pk, Answers())
+    labels = LabelCounts(
         true=table.human_true,
         false=table.human_false,
-        three=three[0],
-        three_false=three[1],
-        random=random,
+        three=three.n,
+        three_false=three.false,
+        random=counts.random.get(row.pk, 0),
         tier=row.tier,
     )
-    return CriterionPlan(row, counts, shares_of(table), tuple(needs(counts)))
-
-
-def _three_raters(scope: Scope) -> dict[int, tuple[int, int]]:
-    """By criterion id: the chats that three raters or more answered, and those of them called False."""
-    rows = Consensus.objects.filter(
-        chat__in=scope.chat_ids, criterion__in=scope.criteria, state__in=ANSWERED
-    ).annotate(given=F("n_true") + F("n_false"))
-    false = Count("pk", filter=Q(state=Consensus.State.FALSE))
-    counted = rows.filter(given__gte=RATERS_FOR_REPLACING).values_list("criterion").order_by()
-    return {criterion: (n, no) for criterion, n, no in counted.annotate(n=Count("pk"), false=false)}
-
-
-def _drawn_at_random(scope: Scope) -> dict[int, int]:
-    """By criterion id: answered chats of draws that took no verdict more often than another."""
-    drawn = ChatSetMember.objects.filter(
-        chat_set__sampling__oversampled=False, inclusion_probability__isnull=False
-    )
-    rows = Consensus.objects.filter(
-        chat__in=scope.chat_ids, criterion__in=scope.criteria, state__in=ANSWERED
-    ).filter(chat__in=drawn.values("chat"))
-    return dict(rows.order_by().values_list("criterion").annotate(n=Count("pk")))
+    return CriterionPlan(row, labels, shares_of(table), tuple(needs(labels)))
 
 
 def topic_labels(
     scope: Scope, *, criteria: Collection[Criterion], user: User | AnonymousUser
 ) -> list[TopicLabels]:
     """Topics of the chats that the user may see, those with the fewest answers for their size first."""
-    members = scope.members.filter(chat__in=chats_shown(user=user)).order_by()
-    sizes = list(
-        members.values_list("chat__topic__key", "chat__topic__name").annotate(chats=Count("chat_id"))
-    )
-    cells = Consensus.objects.filter(
-        chat__in=members.values_list("chat_id", flat=True), criterion__in=criteria, state__in=ANSWERED
-    )
-    false = Count("pk", filter=Q(state=Consensus.State.FALSE))
-    counted = cells.order_by().values_list("chat__topic__key").annotate(n=Count("pk"), false=false)
-    answers = {key: (n, no) for key, n, no in counted}
-    chats = sum(n for *_, n in sizes)
-    total = sum(n for n, _ in answers.values())
+    asked = [row.pk for row in criteria]
+    whole, hidden = plan_counts(scope).topics, _hidden(scope, criteria, user)
+    sizes = {topic: n - hidden.chats.get(topic, 0) for topic, n in whole.chats.items()}
+    answers = {
+        topic: whole.answered(topic, asked).without(hidden.answered(topic, asked))
+        for topic, n in sizes.items()
+        if n
+    }
+    chats, total = sum(sizes.values()), sum(one.n for one in answers.values())
+    topics = Topic.objects.in_bulk(list(answers))
     rows = [
-        TopicLabels(key, name, n, n / chats, found, no, found / total if total else 0.0)
-        for key, name, n in sizes
-        for found, no in [answers.get(key, (0, 0))]
+        TopicLabels(
+            key=topics[topic].key,
+            name=topics[topic].name,
+            chats=sizes[topic],
+            share=sizes[topic] / chats,
+            answers=one.n,
+            false=one.false,
+            answers_share=one.n / total if total else 0.0,
+        )
+        for topic, one in answers.items()
     ]
     return sorted(rows, key=lambda row: (row.answers_share / row.share, row.name))
+
+
+def _hidden(scope: Scope, criteria: Collection[Criterion], user: User | AnonymousUser) -> TopicCounts:
+    """Of the chats that the user does not see; no query for who sees all."""
+    if sees_every_chat(user=user):
+        return TopicCounts({}, {})
+    hidden = reduce(or_, (Q(chat__in=chats) for chats in chats_hidden(user=user)))
+    return topic_counts(scope.members.filter(hidden), criteria)

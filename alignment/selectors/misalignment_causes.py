@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alignment.models.misalignments import Misalignment
-from alignment.selectors.misalignment_list import Found
+from alignment.selectors.misalignment_list import Found, Tally
 from labeling.models.rubric import Criterion
 
 _Cause = Misalignment.Cause
@@ -19,6 +19,9 @@ NEXT = {
     _Cause.OTHER: "read the notes",
 }
 NO_CAUSE = "none"
+# Nobody gave a cause, and a label that people changed has closed it.
+CHANGED = "changed"
+GIVEN_BY_NOBODY = (CHANGED, NO_CAUSE)
 WIDTH = 64  # of the longest bar, in pixels
 
 
@@ -33,7 +36,10 @@ class CauseBar:
 
 @dataclass(frozen=True, slots=True)
 class CauseRow:
-    """One criterion: how many items of each cause, in the causes' order, those without one last."""
+    """One criterion: how many items of each cause, in the causes' order, then those without one.
+
+    Of these the ones that a changed label has closed stand apart.
+    """
 
     criterion: Criterion
     bars: tuple[CauseBar, ...]
@@ -47,12 +53,12 @@ class CauseRow:
     @property
     def most(self) -> int:
         """How many items have the cause that most of them have."""
-        return max(bar.n for bar in self.bars if bar.cause != NO_CAUSE)
+        return max(bar.n for bar in self.bars if bar.cause not in GIVEN_BY_NOBODY)
 
     @property
     def triaged(self) -> int:
         """How many have a cause."""
-        return sum(bar.n for bar in self.bars if bar.cause != NO_CAUSE)
+        return sum(bar.n for bar in self.bars if bar.cause not in GIVEN_BY_NOBODY)
 
     @property
     def total(self) -> int:
@@ -63,10 +69,10 @@ class CauseRow:
 def cause_rows(found: Found) -> list[CauseRow]:
     """Criteria with items, most items first; no query beyond those of `found`."""
     counts: dict[int, dict[str, int]] = {}
-    for criterion, cause, n in found.tally:
-        of_it = counts.setdefault(criterion, {})
-        of_it[cause] = of_it.get(cause, 0) + n
-    most = max((n for one in counts.values() for n in one.values()), default=1)
+    for one in found.tally:
+        of_it = counts.setdefault(one.criterion, {})
+        of_it[_kind(one)] = of_it.get(_kind(one), 0) + one.n
+    most = max((n for of_it in counts.values() for n in of_it.values()), default=1)
     made = [_row(one, counts[one.pk], most) for one in found.criteria]
     return sorted(made, key=lambda row: (-row.total, row.criterion.name))
 
@@ -77,8 +83,14 @@ def to_refine(rows: Sequence[CauseRow]) -> list[tuple[str, list[CauseRow]]]:
     return [(words, some) for words, some in steps if some]
 
 
+def _kind(one: Tally) -> str:
+    if one.cause:
+        return one.cause
+    return CHANGED if one.closed_by == Misalignment.ClosedBy.LABEL else NO_CAUSE
+
+
 def _row(criterion: Criterion, counts: dict[str, int], most: int) -> CauseRow:
-    kinds = [*((cause.value, counts.get(cause, 0)) for cause in _Cause), (NO_CAUSE, counts.get("", 0))]
+    kinds = [(cause, counts.get(cause, 0)) for cause in (*_Cause.values, *GIVEN_BY_NOBODY)]
     bars = tuple(CauseBar(cause, n, round(WIDTH * n / most, 2)) for cause, n in kinds)
     top = max(_Cause, key=lambda cause: counts.get(cause, 0))
     return CauseRow(criterion, bars, top.value if counts.get(top, 0) >= ENOUGH else "")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
@@ -143,6 +143,15 @@ def not_closed(criterion: Criterion, *, user: User | AnonymousUser) -> int:
     return shown.filter(criterion=criterion).exclude(state=Misalignment.State.CLOSED).count()
 
 
+class Tally(NamedTuple):
+    """How many items of a criterion have one cause and were closed by one thing, '' for none of either."""
+
+    criterion: int
+    cause: str
+    closed_by: str
+    n: int
+
+
 class Found:
     """The items that a filter asks for, counted once and read a page at a time, however many there are.
 
@@ -152,17 +161,20 @@ class Found:
     def __init__(self, rows: QuerySet[Misalignment], only: MisalignmentFilter, *, user: User) -> None:
         owned = only.owned(user=user)
         covered = only.where(rows)
-        kinds = covered.order_by().values_list("criterion", "state", "cause").annotate(n=Count("pk"))
+        kinds = (
+            covered.order_by().values_list("criterion", "state", "cause", "closed_by").annotate(n=Count("pk"))
+        )
         if owned:
             kinds = kinds.annotate(own=Count("pk", filter=owned))
-        self.tally: list[tuple[int, str, int]] = []  # criterion, cause, items: whatever their state and owner
+        self.tally: list[Tally] = []  # whatever their state and owner
         asked: dict[int, int] = {}
-        for criterion, state, cause, n, *own in kinds:
-            self.tally.append((criterion, cause, n))
+        for criterion, state, cause, closed_by, n, *own in kinds:
+            self.tally.append(Tally(criterion, cause, closed_by, n))
             if state in only.states and cause in only.causes:
                 asked[criterion] = asked.get(criterion, 0) + (own[0] if own else n)
         places = ("rubric", "dimension__position", "position", "pk")
-        self.criteria = Criterion.objects.filter(pk__in={one[0] for one in self.tally}).order_by(*places)
+        of_all = {one.criterion for one in self.tally}
+        self.criteria = Criterion.objects.filter(pk__in=of_all).order_by(*places)
         self._asked = {one.pk: asked[one.pk] for one in self.criteria if asked.get(one.pk)}
         self._rows = covered.filter(owned, state__in=only.states, cause__in=only.causes)
 

@@ -1,129 +1,23 @@
-"""Chats drawn for labelling: a preview of the draw, and the chat set it becomes."""
+"""Chats drawn for labelling become a chat set."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
 
-from alignment.core.label_draw import DrawnChat, Share, drawn, shared, stratum_codes
-from alignment.core.label_planning import Expected, Sizes, Wanted, first_sizes, others_beside, split_of
-from alignment.selectors.label_frame import Frame, label_frame
-from alignment.selectors.label_plan import CriterionPlan, criterion_plans
+from alignment.core.label_draw import stratum_codes
+from alignment.selectors.label_frame import has_moved
+from alignment.selectors.random_draws import PART
 from alignment.selectors.scope import Scope
-from labeling.core.allocation import AllocationError, AllocationRule
+from alignment.services.label_draw_plans import DrawPreview, DrawWish, PlannedDraw, draw_planned
 from labeling.core.problems import InputProblem, shown
-from labeling.core.sampling import proportions_of, splits_of
-from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
-from labeling.models.rubric import Criterion
 from labeling.services.audit import audit
 from labeling.services.chat_sets import AT_ONCE, NAME_LIMIT
 
-MOST = 5000  # more chats than anybody labels of one draw
-
-
-class NothingLeft(InputProblem):
-    """No chat of the run can be drawn for these criteria."""
-
-
-@dataclass(frozen=True, slots=True)
-class DrawWish:
-    """What a lead asks for.
-
-    `suspect` of the `chats` are such as the judge calls False on one of the criteria; None: as many as a
-    badge misses. `topics` by key, none: all. `split`: '' keeps each chat's, else proportions. `source` is
-    equal for a form pressed twice.
-    """
-
-    scope: Scope
-    criteria: tuple[Criterion, ...]
-    name: str = ""
-    chats: int | None = None
-    suspect: int | None = None
-    topics: tuple[str, ...] = ()
-    rule: AllocationRule = AllocationRule.PROPORTIONAL
-    minimum: int = 0
-    seed: int = 0
-    split: str = ""
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """One criterion: the False answers a badge misses, and what the draw may bring."""
-
-    criterion: Criterion
-    missing_false: int
-    missing_true: int
-    expected: Expected
-
-    @property
-    def reaches(self) -> bool:
-        """Whether about as many False and True answers are expected as are missing."""
-        true = self.expected.n - round(self.expected.about)
-        return round(self.expected.about) >= self.missing_false and true >= self.missing_true
-
-
-@dataclass(frozen=True, slots=True)
-class DrawPreview:
-    """What would be drawn, by stratum; what it may bring, by criterion; the chats there are."""
-
-    shares: tuple[Share, ...]
-    outlook: tuple[Outlook, ...]
-    available: Sizes
-
-    @property
-    def chats(self) -> int:
-        """Chats to draw."""
-        return sum(share.n for share in self.shares)
-
-    @property
-    def suspect(self) -> int:
-        """Those of them that the judge calls False."""
-        return sum(share.n for share in self.shares if share.stratum.suspect)
-
-    @property
-    def left_out(self) -> int:
-        """Chats of strata that give none: they have no chance to be drawn."""
-        return sum(share.stratum.size for share in self.shares if not share.n)
-
-    @property
-    def without_topic(self) -> int:
-        """Those of them whose topic gives none, though chats of their verdict are drawn."""
-        given = {share.stratum.suspect for share in self.shares if share.n}
-        return sum(
-            share.stratum.size for share in self.shares if not share.n and share.stratum.suspect in given
-        )
-
-    @property
-    def reaches(self) -> bool:
-        """Whether as much is expected as every criterion misses."""
-        return all(row.reaches for row in self.outlook)
-
-    @property
-    def oversampled(self) -> bool:
-        """Whether chats that the judge calls False come more, or less, often than they are."""
-        total = self.available.suspect + self.available.other
-        return abs(self.suspect - self.chats * self.available.suspect / total) >= 1 if total else False
-
-    def by_verdict(self) -> list[dict[str, Any]]:
-        """The two kinds of chat: how many there are and are drawn, and the range of their probabilities."""
-        found = []
-        for suspect in (True, False):
-            own = [share for share in self.shares if share.stratum.suspect is suspect]
-            chances = [share.probability for share in own]
-            found.append(
-                {
-                    "suspect": suspect,
-                    "size": sum(share.stratum.size for share in own),
-                    "n": sum(share.n for share in own),
-                    "low": min(chances, default=None),
-                    "high": max(chances, default=None),
-                }
-            )
-        return found
+TRIES = 3  # draws computed before it is told that others are quicker
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,190 +34,93 @@ def draw_source(*, scope: Scope, by: User, token: str) -> str:
     return hashlib.sha256(f"{run}:{by.pk}:{token}".encode()).hexdigest() if token else ""
 
 
-def label_draw_preview(wish: DrawWish, *, by: User) -> DrawPreview:
-    """What would be drawn; nothing is made. Raises InputProblem where it cannot be."""
-    _, preview = _planned(wish, by)
-    return preview
-
-
-@transaction.atomic
 def label_draw(wish: DrawWish, *, by: User) -> DrawnSet:
     """Draw the chats into a new set of kind sample, with strata and probabilities; one audit row.
 
     A second press of the same form finds the first one's set. Raises InputProblem where nothing can be drawn,
     or the name is taken; then nothing is written.
+    The draw is computed first, and anew where others took its chats meanwhile: the database is held for the
+    writing alone.
     """
     run = wish.scope.run
-    if run is None or run.chat_set_id is None:
+    if run is None or (source := run.chat_set_id) is None:
         raise InputProblem("chats are drawn from a run over a chat set")
-    # Two presses at once come one after the other.
-    source = ChatSet.objects.select_for_update(no_key=True, of=("self",)).get(pk=run.chat_set_id)
-    if wish.source and (before := ChatSet.objects.filter(sampling__source=wish.source).first()):
-        return DrawnSet(before, again=True)
-    name = _free_name(wish.name)
-    frame, preview = _planned(wish, by)
-    chats = drawn(preview.shares, seed=wish.seed)
-    chat_set = ChatSet.objects.create(
-        name=name,
-        kind=ChatSet.Kind.SAMPLE,
-        rubric_id=source.rubric_id,
-        sampling=_sampling(wish, preview),
-        created_by=by,
-    )
-    ChatSetMember.objects.bulk_create(_members(chat_set, chats, frame, wish), batch_size=AT_ONCE)
-    audit(
-        actor=by,
-        verb="chats drawn",
-        obj=chat_set,
-        name=name,
-        run=run.pk,
-        criteria=[row.key for row in wish.criteria],
-        chats=preview.chats,
-        judge_false=preview.suspect,
-        seed=wish.seed,
-    )
-    return DrawnSet(chat_set)
+    for _ in range(TRIES):
+        if (before := _before(wish)) is not None:
+            return before
+        _check_name(wish.name)
+        if (made := _stored(wish, draw_planned(wish, by=by), source, by)) is not None:
+            return made
+    raise InputProblem("others are drawing or labelling these chats just now: try again")
 
 
-def _free_name(given: str) -> str:
+def _before(wish: DrawWish) -> DrawnSet | None:
+    found = ChatSet.objects.filter(sampling__source=wish.source).first() if wish.source else None
+    return None if found is None else DrawnSet(found, again=True)
+
+
+def _check_name(given: str) -> None:
     name = given.strip()
     if not 0 < len(name) <= NAME_LIMIT:
         raise InputProblem(f"a name has 1 to {NAME_LIMIT} characters")
     if ChatSet.objects.filter(name=name).exists():
         raise InputProblem(f"there is a chat set {shown(name)} already")
-    return name
 
 
-# ---------- what is drawn ----------
-
-
-def _planned(wish: DrawWish, by: User) -> tuple[Frame, DrawPreview]:
-    if not wish.criteria:
-        raise InputProblem("choose at least one criterion")
-    if wish.split:
-        _proportions(wish.split)
-    keys = {row.key for row in wish.criteria}
-    plans = [plan for plan in criterion_plans(wish.scope) if plan.criterion.key in keys]
-    frame = label_frame(wish.scope, criteria=wish.criteria, user=by, topics=wish.topics)
-    available = Sizes(frame.size(suspect=True), frame.size(suspect=False))
-    if not available.suspect + available.other:
-        raise NothingLeft(
-            "no chat is left to draw: each has a label on these criteria, or is in an open job or an earlier"
-            " draw"
-        )
-    sizes = _sizes(wish, plans, frame, available)
-    if not sizes.suspect + sizes.other:
-        raise InputProblem("no label is missing for a badge: say how many chats to draw")
-    try:
-        shares = shared(
-            frame.strata,
-            chats=sizes.suspect + sizes.other,
-            suspect=sizes.suspect,
-            rule=wish.rule,
-            minimum=wish.minimum,
-        )
-    except AllocationError as error:
-        raise InputProblem(str(error)) from error
-    outlook = tuple(_outlook(plan, frame, shares) for plan in plans)
-    return frame, DrawPreview(tuple(shares), outlook, available)
-
-
-def _outlook(plan: CriterionPlan, frame: Frame, shares: Sequence[Share]) -> Outlook:
-    expected = frame.expected(shares, criterion=plan.criterion, seen=plan.shares)
-    true = next(part.missing for part in plan.badge.parts if part.asked == "true")
-    return Outlook(plan.criterion, plan.badge.missing_false, true, expected)
-
-
-def _sizes(wish: DrawWish, plans: Sequence[CriterionPlan], frame: Frame, available: Sizes) -> Sizes:
-    """As asked for; what was left open is what a badge misses."""
-    fitting = first_sizes(
-        [_wanted(plan, frame) for plan in plans], suspect=available.suspect, other=available.other
+@transaction.atomic
+def _stored(wish: DrawWish, plan: PlannedDraw, source: int, by: User) -> DrawnSet | None:
+    """The set, written; None where its chats are no longer there to be drawn."""
+    # Two presses at once come one after the other, and so do two draws.
+    rubric = ChatSet.objects.select_for_update(no_key=True, of=("self",)).get(pk=source).rubric_id
+    if (before := _before(wish)) is not None:
+        return before
+    chats = [one.chat for one in plan.chats]
+    if has_moved(wish.scope, criteria=wish.criteria, draws=plan.draws, chats=chats):
+        return None
+    _check_name(wish.name)
+    chat_set = ChatSet.objects.create(
+        name=wish.name.strip(),
+        kind=ChatSet.Kind.SAMPLE,
+        rubric_id=rubric,
+        sampling=(how := _sampling(wish, plan.preview)),
+        created_by=by,
     )
-    if wish.chats is None:
-        if wish.suspect is None:
-            return _checked(fitting.suspect, min(fitting.other, MOST - fitting.suspect))
-        other = min(max(fitting.other, others_beside(wish.suspect)), available.other, MOST - wish.suspect)
-        return _checked(wish.suspect, other)
-    if wish.chats > (total := available.suspect + available.other):
-        raise InputProblem(
-            f"{wish.chats:,} chats were asked for, and there are {total:,} without a label"
-            " that no open job asks for"
-        )
-    if wish.suspect is None:
-        return split_of(wish.chats, wanted=fitting.suspect, suspect=available.suspect, other=available.other)
-    if wish.suspect > wish.chats:
-        raise InputProblem(
-            f"{wish.suspect:,} of the chats cannot be judged False: only {wish.chats:,} are drawn"
-        )
-    return _checked(wish.suspect, wish.chats - wish.suspect)
+    ChatSetMember.objects.bulk_create(_members(chat_set, plan), batch_size=AT_ONCE)
+    audit(
+        actor=by,
+        verb="chats drawn",
+        obj=chat_set,
+        name=chat_set.name,
+        run=how["run"],
+        criteria=[row.key for row in wish.criteria],
+        chats=plan.preview.chats,
+        judge_false=plan.preview.suspect,
+        seed=wish.seed,
+    )
+    return DrawnSet(chat_set)
 
 
-def _checked(suspect: int, other: int) -> Sizes:
-    if suspect + other > MOST:
-        raise InputProblem(f"a draw has at most {MOST:,} chats")
-    return Sizes(suspect, max(0, other))
-
-
-def _wanted(plan: CriterionPlan, frame: Frame) -> Wanted:
-    need = plan.badge
-    shares = {
-        suspect: frame.share_of_false(plan.criterion, plan.shares, suspect=suspect)
-        for suspect in (True, False)
-    }
-    true = next(part.missing for part in need.parts if part.asked == "true")
-    return Wanted(need.missing_false, true, need.missing_chats, shares[True], shares[False])
-
-
-# ---------- the set ----------
-
-
-def _members(
-    chat_set: ChatSet, chats: Sequence[DrawnChat], frame: Frame, wish: DrawWish
-) -> list[ChatSetMember]:
-    splits = _splits(chats, frame, wish.split)
+def _members(chat_set: ChatSet, plan: PlannedDraw) -> list[ChatSetMember]:
     return [
         ChatSetMember(
             chat_set=chat_set,
             chat_id=one.chat,
             position=position,
-            split=splits[one.chat],
+            split=plan.splits[one.chat],
             stratum=one.stratum,
             inclusion_probability=one.probability,
         )
-        for position, one in enumerate(chats, 1)
+        for position, one in enumerate(plan.chats, 1)
     ]
-
-
-def _splits(chats: Sequence[DrawnChat], frame: Frame, asked: str) -> Mapping[int, str]:
-    """By chat, near-duplicates together. What is held out stays so, and what prompts may show stays train."""
-    wanted = {one.chat for one in chats}
-    kept = {frame.ids[one.external_id]: one.split for one in frame.candidates}
-    if not asked:
-        return kept
-    proportions = _proportions(asked)
-    loose = [
-        type(one)(one.external_id, one.content_hash, one.near_hash)
-        if frame.ids[one.external_id] in wanted and one.split == Split.DEV
-        else one
-        for one in frame.candidates
-    ]
-    found = splits_of(loose, proportions)
-    return kept | {frame.ids[name]: split for name, split in found.items()}
-
-
-def _proportions(text: str) -> Mapping[str, float]:
-    try:
-        return proportions_of(text)
-    except InputProblem as problem:
-        raise InputProblem(str(problem).removeprefix("--split: ")) from problem
 
 
 def _sampling(wish: DrawWish, preview: DrawPreview) -> dict[str, Any]:
     """How the set was drawn: what weighting its labels later needs. NB: no page of raters shows it."""
-    codes = stratum_codes(preview.shares, seed=wish.seed)
+    codes, scope = stratum_codes(preview.shares, seed=wish.seed), wish.scope
     return {
-        "run": wish.scope.run.pk if wish.scope.run else None,
-        "run_split": wish.scope.split,
+        "run": scope.run.pk if scope.run else None,
+        "run_split": scope.split,
+        **{f"run_{name}": scope.as_json()[name] for name in PART},
         "criteria": [row.key for row in wish.criteria],
         "rule": wish.rule.value,
         "minimum": wish.minimum,

@@ -17,13 +17,14 @@ from alignment.selectors.filters import select_filter
 from alignment.selectors.label_frame import label_frame
 from alignment.selectors.label_plan import CriterionPlan, criterion_plans, topic_labels
 from alignment.selectors.label_ways import asking_jobs, waiting_draws
-from alignment.selectors.report_page import notices, scope_query
+from alignment.selectors.report_page import notices, scope_filters, scope_query
 from alignment.selectors.scope import Scope
-from alignment.services.label_draws import NothingLeft, label_draw, label_draw_preview
+from alignment.services.label_draw_plans import NothingLeft, label_draw_preview
+from alignment.services.label_draws import label_draw
 from alignment.views.reports import run_and_scope
 from labeling.access import permission_or_404
 from labeling.core.problems import InputProblem
-from labeling.models.chats import ChatSet, Split
+from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.selectors.blind import labels_too
 from labeling.services.chat_sets import NAME_LIMIT
@@ -47,8 +48,9 @@ def label_plan(request: HttpRequest, run_id: int) -> HttpResponse:
     else:
         form = DrawForm(request.POST, scope=scope, topics=topics)
         if form.is_valid() and (drawn := _drawn(request, form, user)):
-            query = {"criterion": focus.criterion.key, "drawn": drawn.pk} | _split(scope)
-            return redirect(reverse("alignment:label_plan", args=[run_id], query=query, fragment="drawn"))
+            query = {"criterion": focus.criterion.key, "drawn": drawn.pk}
+            url = reverse("alignment:label_plan", args=[run_id], query=query)
+            return redirect(f"{url}{scope_query(scope, start='&')}#drawn")
     frame = label_frame(scope, criteria=[focus.criterion], user=user)
     suspect = frame.size(suspect=True)
     asking = asking_jobs(scope)
@@ -68,7 +70,8 @@ def label_plan(request: HttpRequest, run_id: int) -> HttpResponse:
         "drawn": _made(request, scope),
         "filters": _filters(scope, plans, focus),
         "report_url": reverse("alignment:report_run", args=[run_id]) + scope_query(scope),
-        "split_query": scope_query(scope),
+        "part_query": scope_query(scope),
+        "part_after": scope_query(scope, start="&"),
         "labels_too": labels_too(user=user),
         "notices": notices(scope),
     }
@@ -147,14 +150,7 @@ def _made(request: HttpRequest, scope: Scope) -> ChatSet | None:
     return ChatSet.objects.filter(pk=int(given), sampling__run=run).first()
 
 
-def _split(scope: Scope) -> dict[str, str]:
-    return {"split": scope.split} if scope.split else {}
-
-
 def _filters(scope: Scope, plans: Sequence[CriterionPlan], focus: CriterionPlan) -> list[dict[str, Any]]:
     criteria = [(plan.criterion.key, plan.criterion.name) for plan in plans]
-    splits = [("", "all"), *((value, value) for value in Split.values)]
-    return [
-        select_filter("criterion", "Criterion", criteria, focus.criterion.key),
-        select_filter("split", "Split", splits, scope.split),
-    ]
+    part = [one for one in scope_filters(scope) if one["name"] != "against"]
+    return [select_filter("criterion", "Criterion", criteria, focus.criterion.key), *part]

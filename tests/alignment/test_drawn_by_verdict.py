@@ -15,7 +15,8 @@ from alignment.core.status import StatusPolicy
 from alignment.selectors.answers import report_data
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
-from alignment.services.label_draws import DrawWish, label_draw
+from alignment.services.label_draw_plans import DrawWish
+from alignment.services.label_draws import label_draw
 from bench.coverage import Drawn, drawn_by_verdict
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label

@@ -45,6 +45,8 @@ def opened(compared: Compared, *clients: Client) -> Counter[str]:
     for client in clients:
         for page in pages:
             assert client.get(page).status_code == 200, page
+    plan = reverse("alignment:label_plan", args=[compared.run.pk])
+    assert clients[0].get(plan).status_code == 200  # for leads alone
     return Counter(Report.objects.values_list("kind", flat=True))
 
 

@@ -4,7 +4,15 @@ from collections import Counter
 
 import pytest
 
-from alignment.core.label_draw import Stratum, drawn, first_of_alike, shared, strata_of, stratum_codes
+from alignment.core.label_draw import (
+    Stratum,
+    alike,
+    drawn,
+    shared,
+    stood_for,
+    strata_of,
+    stratum_codes,
+)
 from labeling.core.allocation import AllocationError, AllocationRule
 from labeling.core.sampling import Candidate
 
@@ -94,5 +102,7 @@ def test_of_chats_alike_one_is_drawn_and_none_where_one_has_labels() -> None:
         Candidate("d", "z", 0xFFFFFF0000),  # the content of c
         Candidate("e", "w", None),
     ]
-    assert first_of_alike(chats, taken=[]) == {"a", "c", "e"}
-    assert first_of_alike(chats, taken=["d"]) == {"a", "e"}
+    assert alike(chats) == [["a", "b"], ["c", "d"]]
+    groups = [[1, 2], [3, 4]]
+    assert stood_for(groups, taken={5}) == {2, 4}
+    assert stood_for(groups, taken={4}) == {2, 3, 4}

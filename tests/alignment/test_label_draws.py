@@ -6,7 +6,8 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from alignment.selectors.scope import Scope
-from alignment.services.label_draws import DrawWish, draw_source, label_draw, label_draw_preview
+from alignment.services.label_draw_plans import DrawWish, label_draw_preview
+from alignment.services.label_draws import draw_source, label_draw
 from labeling.core.allocation import AllocationRule
 from labeling.core.problems import InputProblem
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic

@@ -8,10 +8,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from labeling.models.chats import ChatSet
+from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.people import Role, User
 from labeling.services.jobs import job_open
-from tests.alignment.compared import JUDGE, Compared, add_chats, text_of, urls
+from tests.alignment.compared import JUDGE, SPLITS, Compared, add_chats, text_of, urls
 from tests.alignment.test_label_draws import BARE, strip
 from tests.factories import make_rater, make_user
 
@@ -141,11 +141,38 @@ def test_a_second_press_draws_no_second_set(bare: Compared, lead: Client) -> Non
 
 
 def test_what_is_refused_stays_in_the_form(bare: Compared, lead: Client) -> None:
-    response = lead.post(plan_url(bare), DRAW | {"name": "calibration", "split": "nowhere"})
+    response = lead.post(plan_url(bare), DRAW | {"name": "calibration", "into": "nowhere"})
     assert response.status_code == 200
     assert "is not one of train, dev, holdout" in text_of(response)
     response = lead.post(plan_url(bare), DRAW | {"name": "calibration"})
     assert "There is a chat set" in text_of(response)
+
+
+# ---------- a part of the run ----------
+
+
+def test_the_preview_is_of_the_split_that_is_planned_whatever_split_the_set_gets(
+    bare: Compared, lead: Client
+) -> None:
+    dev = DRAW | {"chats": 6, "judge_false": 2, "split": "dev"}
+    for into in ("", "holdout", "train=20,dev=80"):
+        response = lead.get(estimate_url(bare), dev | {"into": into})
+        there = {chat for share in response.context["preview"].shares for chat in share.stratum.chats}
+        assert there == {bare.chat(n).pk for n in BARE if SPLITS[n % 4] == "dev"}
+
+
+def test_a_topic_is_planned_and_drawn_alone_and_stays_in_the_address(bare: Compared, lead: Client) -> None:
+    refund = Topic.objects.create(key="refund", name="Refund")
+    Chat.objects.filter(external_id__in=[f"chat-{n}" for n in (1, 2, *range(20, 30))]).update(topic=refund)
+    response = lead.get(plan_url(bare, "?criterion=polite&topic=refund"))
+    assert response.context["focus"].counts.n == 2
+    assert '?criterion=welcome&amp;topic=refund"' in text_of(response)
+    assert lead.get(api_url(bare, "label_plan") + "?topic=refund").json()["topic"] == "refund"
+    drawn = lead.post(plan_url(bare, "?criterion=polite&topic=refund"), DRAW | {"chats": 4, "judge_false": 1})
+    assert "topic=refund" in drawn["Location"]
+    chat_set = ChatSet.objects.get(name="November")
+    assert {row.chat.topic for row in chat_set.members.select_related("chat__topic")} == {refund}
+    assert (chat_set.sampling or {})["run_topic"] == "refund"
 
 
 # ---------- API ----------

@@ -95,9 +95,9 @@ def test_undo_takes_the_last_changes_back_one_by_one(triage: Page) -> None:
     triage.keyboard.press("6")
     triage.keyboard.press("o")
     saved(triage)
-    for _ in range(3):
+    for what in ("owner ines → nobody", "cause Other → none yet", "cause Label wrong → none yet"):
         triage.keyboard.press("u")
-        saved(triage)
+        expect(triage.locator("#saving")).to_contain_text(what)
     expect(triage.locator(f"#m-{first} a")).to_be_focused()
     opened(triage, first)
     expect(triage.locator(".causes [aria-pressed=true]")).to_have_count(0)
@@ -132,8 +132,18 @@ def test_what_lies_outside_the_filter_is_undone_and_named(triage: Page, live_ser
     saved(triage)
     triage.goto(f"{live_server.url}/misalignments/?criterion=wrong_fact")
     triage.get_by_role("button", name="Undo your last change").click()
-    expect(triage.locator("#saving")).to_contain_text("Saved: taken back on chat-")
-    expect(triage.locator("#saving")).to_contain_text(", polite")
+    told = re.compile("^Undone on chat-[0-9]+, polite: cause Label wrong → none yet$")
+    expect(triage.locator("#saving")).to_have_text(told)
+
+
+def test_g_says_what_is_missing_where_no_cause_leads_on(triage: Page) -> None:
+    opened(triage, order(triage)[0])
+    triage.keyboard.press("g")
+    expect(triage.locator("#saving")).to_have_text("Give it a cause first: the cause says where to go")
+    triage.keyboard.press("6")
+    saved(triage)
+    triage.keyboard.press("g")
+    expect(triage.locator("#saving")).to_have_text("This cause leads nowhere: say in the note what it is")
 
 
 def test_all_keys_are_told_and_g_goes_where_the_cause_leads(triage: Page) -> None:

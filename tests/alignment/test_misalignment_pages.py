@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from alignment.core.similar import groups_of
-from alignment.models.misalignments import Misalignment, MisalignmentCount, TriageChange
+from alignment.models.misalignments import Misalignment, MisalignmentCount
 from alignment.runner.misalignments import misalignments_refresh
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Verdict
@@ -17,26 +17,15 @@ from labeling.models.people import Rater, Role, User
 from tests.alignment.compared import HUMAN, JUDGE, SPLITS, Compared, add_chats, text_of
 from tests.alignment.prompted import a_version, promote
 from tests.alignment.quality import polite
+from tests.alignment.triaging import API, LIST, item_on, links_of, triage
 from tests.factories import make_set, make_user
 
 pytestmark = pytest.mark.django_db
-
-LIST = "/misalignments/"
-API = "/api/misalignments/"
 
 
 def differing(*splits: str, to: int = 40) -> int:
     chats = [n for n in range(1, to + 1) if SPLITS[n % 4] in (splits or SPLITS)]
     return sum(HUMAN[key](n) != JUDGE[key](n) for n in chats for key in HUMAN)
-
-
-def item_on(n: int, key: str = "polite") -> Misalignment:
-    return Misalignment.objects.get(chat__external_id=f"chat-{n}", criterion__key=key)
-
-
-def triage(client: Client, item: Misalignment, **change: object):
-    body = {"revision": item.revision} | change
-    return client.patch(f"{API}{item.pk}/", body, content_type="application/json")
 
 
 def test_opening_the_page_looks_a_small_run_through(compared: Compared, lead: Client) -> None:
@@ -178,7 +167,7 @@ def test_nonsense_is_refused_and_changes_nothing(compared: Compared, author: Cli
 
 def test_what_is_closed_stays_closed_when_it_is_triaged(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
-    Misalignment.objects.update(state="closed")
+    Misalignment.objects.update(state="closed", closed_by="version")
     assert triage(lead, item_on(5), cause="other").json()["state"] == "closed"
 
 
@@ -199,6 +188,20 @@ def test_causes_by_criterion_say_what_to_refine(compared: Compared, lead: Client
     page = text_of(lead.get(LIST))
     assert "Refine the guideline, or split the criterion" in page and "8 of 8 with a cause" in page
     assert rows["welcome"].advice == "" and rows["welcome"].bars[-1].n == rows["welcome"].total
+
+
+def test_what_a_changed_label_closed_is_counted_apart_from_the_causes_that_people_gave(
+    compared: Compared, lead: Client
+) -> None:
+    misalignments_refresh(compared.run)
+    polites = Misalignment.objects.filter(criterion__key="polite")
+    some = list(polites.values_list("pk", flat=True)[:5])
+    polites.filter(pk__in=some).update(state="closed", closed_by="label")
+    polites.filter(pk__in=some[:1]).update(cause="label")
+    row = next(row for row in lead.get(LIST).context["cause_rows"] if row.criterion.key == "polite")
+    counts = {bar.cause: bar.n for bar in row.bars}
+    assert (counts["label"], counts["changed"], counts["none"]) == (1, 4, 3)
+    assert (row.triaged, row.advice, row.total) == (1, "", 8)
 
 
 @pytest.mark.parametrize("address", [LIST, API])
@@ -229,8 +232,26 @@ def test_the_criterion_page_leads_to_its_misalignments_with_their_number(
     assert f'{LIST}?criterion=polite">8 misalignments not closed' in shown[lead]
     assert f'{LIST}?criterion=polite">6 misalignments not closed' in shown[author]  # two are held out
     assert lead.get(f"{LIST}?criterion=polite").context["page_obj"].paginator.count == 8
-    Misalignment.objects.update(state="closed")
+    Misalignment.objects.update(state="closed", closed_by="version")
     assert "misalignments not closed" not in text_of(lead.get("/criteria/polite/"))
+
+
+def test_the_heading_counts_what_is_shown(compared: Compared, lead: Client) -> None:
+    misalignments_refresh(compared.run)
+    assert f"<h1>{differing()} misalignments not closed</h1>" in text_of(lead.get(LIST))
+    assert "<h1>8 misalignments fit this filter</h1>" in text_of(lead.get(f"{LIST}?criterion=polite"))
+    nothing = text_of(lead.get(f"{LIST}?criterion=polite&cause=other"))
+    assert "<h1>Misalignments</h1>" in nothing and "Nothing fits this filter" in nothing
+
+
+def test_chats_without_a_title_of_their_own_are_told_apart_by_their_id(
+    compared: Compared, lead: Client
+) -> None:
+    misalignments_refresh(compared.run)
+    Chat.objects.filter(external_id="chat-5").update(metadata={"title": "Late parcel"})
+    page = text_of(lead.get(f"{LIST}?criterion=polite"))
+    assert '<span class="soft">chat-10</span>' in page
+    assert '<span class="soft">chat-5</span>' not in page
 
 
 @pytest.mark.parametrize("run", [False, True])
@@ -248,10 +269,6 @@ def test_each_page_of_a_long_list_goes_on_where_the_last_one_ended(
     listed = lead.get(f"{API}{query}&limit=200").json()["results"]
     assert sorted(met) == sorted(Misalignment.objects.values_list("pk", flat=True)) and len(pages) > 1
     assert {row["id"] for row in listed} == set(met[: len(listed)])
-
-
-def links_of(client: Client, item: Misalignment) -> str:
-    return text_of(client.get(f"{LIST}{item.pk}/"))
 
 
 def test_each_cause_leads_to_a_page_that_opens(compared: Compared, lead: Client, author: Client) -> None:
@@ -300,96 +317,3 @@ def test_a_chat_that_may_be_hostile_suggests_injection_and_sets_nothing(
         assert ("is it a prompt injection" in links_of(lead, item)) is bool(suggested)
         body = lead.get(f"{API}{item.pk}/").json()
         assert (body["suggested"], body["cause"]) == (suggested, "")
-
-
-# ---------- who did what, and the way back ----------
-
-UNDO = f"{API}undo/"
-
-
-def undo(client: Client):
-    return client.post(UNDO)
-
-
-def state_of(item: Misalignment) -> tuple[str, str, str, str]:
-    item.refresh_from_db()
-    return item.cause, item.note, item.owner.username if item.owner else "", item.state
-
-
-def test_every_change_is_kept_with_who_made_it_and_what_was_before(
-    compared: Compared, lead: Client, author: Client
-) -> None:
-    misalignments_refresh(compared.run)
-    item = item_on(5)
-    triage(author, item, cause="judge", owner="otto")
-    item.refresh_from_db()
-    triage(lead, item, cause="label", note="Look at <b>turn 2</b>")
-    item.refresh_from_db()
-    triage(lead, item, cause="label")  # nothing changed
-    history = lead.get(f"{API}{item.pk}/").json()["history"]
-    told = [(one["by"], one["was"], one["now"], one["undoes"]) for one in history]
-    assert told == [
-        ("ines", {"cause": "judge", "note": ""}, {"cause": "label", "note": "Look at <b>turn 2</b>"}, False),
-        ("otto", {"cause": "", "owner": ""}, {"cause": "judge", "owner": "otto"}, False),
-    ]
-    page = links_of(lead, item)
-    assert "Who did what" in page and "Cause: <del>Judge wrong</del> → Label wrong" in page
-    assert "&lt;b&gt;turn 2" in page and "<b>turn 2" not in page
-
-
-def test_the_last_changes_are_taken_back_one_after_the_other_whatever_page_made_them(
-    compared: Compared, author: Client
-) -> None:
-    misalignments_refresh(compared.run)
-    first, second = item_on(5), item_on(10)
-    triage(author, first, cause="judge")
-    triage(author, second, cause="label", note="So.")
-    first.refresh_from_db()
-    triage(author, first, owner="otto")
-    assert undo(author).json()["id"] == first.pk
-    assert state_of(first) == ("judge", "", "", "triaged")
-    assert undo(author).json()["history"][0]["undoes"] is True
-    assert state_of(second) == ("", "", "", "open")
-    assert undo(author).status_code == 200 and state_of(first) == ("", "", "", "open")
-    nothing = undo(author)
-    assert (nothing.status_code, nothing.json()["code"]) == (409, "nothing")
-    assert TriageChange.objects.count() == 6
-
-
-def test_nobody_takes_back_what_is_not_theirs_or_was_changed_since_or_is_old(
-    compared: Compared, lead: Client, author: Client
-) -> None:
-    misalignments_refresh(compared.run)
-    item = item_on(5)
-    triage(author, item, cause="judge")
-    assert undo(lead).status_code == 409
-    item.refresh_from_db()
-    triage(lead, item, note="Mine.")
-    assert undo(author).status_code == 409 and state_of(item)[:2] == ("judge", "Mine.")
-    TriageChange.objects.update(at="2026-01-01T00:00:00Z")
-    assert undo(lead).status_code == 409 and state_of(item)[:2] == ("judge", "Mine.")
-
-
-def test_an_author_takes_nothing_back_on_a_chat_that_is_held_out_by_now(
-    compared: Compared, author: Client
-) -> None:
-    misalignments_refresh(compared.run)
-    item = item_on(5)
-    triage(author, item, cause="judge")
-    make_set(compared.rubric, compared.chat(5), name="gold", split="holdout")
-    assert undo(author).status_code == 409 and state_of(item)[0] == "judge"
-
-
-def test_an_owner_who_left_is_given_back_one_renamed_is_not(compared: Compared, lead: Client) -> None:
-    misalignments_refresh(compared.run)
-    otto = make_user("otto", Role.AUTHOR)
-    item = item_on(5)
-    triage(lead, item, owner="otto")
-    item.refresh_from_db()
-    triage(lead, item, owner="")
-    User.objects.filter(pk=otto.pk).update(is_active=False)
-    assert undo(lead).json()["owner"] == "otto"
-    item.refresh_from_db()
-    triage(lead, item, owner="")
-    User.objects.filter(pk=otto.pk).update(username="ottilie")
-    assert undo(lead).json()["owner"] in ("", None)

@@ -11,6 +11,7 @@ const trouble = $("#trouble");
 const saving = $("#saving");
 const queue = []; // {row, wanted}, or {undo}: not stored yet, the first is on its way
 let busy = false;
+const NOTE_TOLD = 60; // characters of a note that a line of status tells
 
 const rows = () => $$(".item", list);
 const current = () => $(".item:has([aria-current])", list);
@@ -101,7 +102,7 @@ async function undone() {
       const row = rows().find((one) => one.dataset.id === String(body.id));
       if (row) settle(row, body);
       if (row && row !== current()) open(row);
-      saving.textContent = `Saved: taken back on ${body.chat}, ${body.criterion}`;
+      saving.textContent = undoneInWords(body);
     }
   } catch (error) {
     saving.textContent = "Not undone";
@@ -114,6 +115,18 @@ function inWords({ cause, note: text, owner }) {
   if (cause !== undefined) return words(cause) || "no cause";
   if (text !== undefined) return text ? "note" : "no note";
   return owner ? `owner ${owner}` : "no owner";
+}
+
+// From what to what, as the history tells it.
+function undoneInWords({ chat, criterion, history: [{ was, now }] }) {
+  const changes = Object.keys(now).map((name) => `${name} ${valueInWords(name, was[name])} → ${valueInWords(name, now[name])}`);
+  return [`Undone on ${chat}, ${criterion}`, changes.join(", ")].filter(Boolean).join(": ");
+}
+
+function valueInWords(name, value) {
+  if (name === "cause") return words(value) || "none yet";
+  if (name === "owner") return value || "nobody";
+  return !value ? "none" : value.length > NOTE_TOLD ? `“${value.slice(0, NOTE_TOLD)}…”` : `“${value}”`;
 }
 
 // What the server holds now; changes that still wait for their turn stand above it.
@@ -171,13 +184,21 @@ function takeBack() {
   store();
 }
 
+function goOn() {
+  const shown = $$(".next-step span").find((one) => one.checkVisibility());
+  const link = shown && $("a", shown);
+  if (link) link.click();
+  else if (!current().dataset.cause) saving.textContent = "Give it a cause first: the cause says where to go";
+  else saving.textContent = shown?.textContent.trim() || "This cause leads nowhere: say in the note what it is";
+}
+
 const own = () => change(current(), { owner: current().dataset.owner === me ? "" : me });
 const setCause = (cause) => change(current(), { cause: current().dataset.cause === cause ? "" : cause });
 const WRITES = {
   n: () => note().focus(),
   o: own,
   u: takeBack,
-  g: () => $$(".next-step a").find((link) => link.checkVisibility())?.click(),
+  g: goOn,
 };
 const MOVES = { j: () => step(1), k: () => step(-1) };
 const help = () => $("#keys").showModal();

@@ -1,0 +1,34 @@
+"""Near-duplicates among the chats of a run: the same for good once it is finished, and so looked up once."""
+
+from alignment.core.label_draw import alike
+from alignment.models.reports import Report
+from alignment.selectors.kept import hash_of, kept
+from alignment.selectors.scope import Scope
+from labeling.core.sampling import Candidate
+
+BODY_VERSION = 1
+
+
+def alike_chats(scope: Scope) -> list[list[int]]:
+    """Groups of two chats or more of the scope's whole run, in its order; ids."""
+    if scope.run is None:
+        return []
+    whole = Scope(scope.run.chat_set, scope.run)
+    if scope.run.finished_at is None:
+        return _groups(whole)
+    pin = hash_of([Report.Kind.ALIKE.value, BODY_VERSION, scope.run.pk, scope.run.finished_at])
+    row = kept(whole, kind=Report.Kind.ALIKE, pin=pin, body=lambda: {"groups": _groups(whole)})
+    groups: list[list[int]] = row.body["groups"]
+    return groups
+
+
+def candidates_of(scope: Scope) -> dict[int, Candidate]:
+    """The scope's chats in order as candidates without a split, by id; one query."""
+    columns = ("chat_id", "chat__external_id", "chat__content_hash", "chat__near_hash")
+    return {chat: Candidate(*about) for chat, *about in scope.members.values_list(*columns)}
+
+
+def _groups(whole: Scope) -> list[list[int]]:
+    found = candidates_of(whole)
+    ids = {one.external_id: chat for chat, one in found.items()}
+    return [[ids[name] for name in group] for group in alike(list(found.values()))]

@@ -1,0 +1,101 @@
+"""What a label plan must know of all chats and labels of a run; kept, so that no page reads them all."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import Count, F, Q, QuerySet
+
+from alignment.core.report import CONSENSUS
+from alignment.models.reports import Report
+from alignment.selectors.kept import kept, pin_of
+from alignment.selectors.random_draws import ANSWERED, Draw, drawn_at_random, fair_draws
+from alignment.selectors.scope import Scope
+from labeling.models.labels import Consensus
+from labeling.models.rubric import Criterion
+
+BODY_VERSION = 1
+RATERS_FOR_REPLACING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """How many chats people answered, and of these False."""
+
+    n: int = 0
+    false: int = 0
+
+    def without(self, other: "Answers") -> "Answers":
+        """Less these."""
+        return Answers(self.n - other.n, self.false - other.false)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicCounts:
+    """Chats by topic, and the answers on them by topic and criterion; ids."""
+
+    chats: Mapping[int, int]
+    answers: Mapping[tuple[int, int], Answers]
+
+    def answered(self, topic: int, criteria: Collection[int]) -> Answers:
+        """All these criteria together."""
+        found = [self.answers.get((topic, one), Answers()) for one in criteria]
+        return Answers(sum(one.n for one in found), sum(one.false for one in found))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCounts:
+    """By criterion id: chats that three raters or more answered, and what the drawn ones are worth."""
+
+    three: Mapping[int, Answers]
+    random: Mapping[int, int]
+    topics: TopicCounts
+
+
+def plan_counts(scope: Scope) -> PlanCounts:
+    """Counted once for the same labels and draws; of a run that goes on, each time."""
+    scope = replace(scope, against=CONSENSUS, only="")
+    draws = fair_draws(scope)
+    if scope.run is None or scope.run.finished_at is None:
+        return _read(_body(scope, draws))
+    about = [[draw.pk, draw.criteria] for draw in draws]
+    pin = pin_of(scope, Report.Kind.PLAN.value, BODY_VERSION, about)
+    return _read(kept(scope, kind=Report.Kind.PLAN, pin=pin, body=lambda: _body(scope, draws)).body)
+
+
+def topic_counts(members: QuerySet[Any], criteria: Collection[Criterion]) -> TopicCounts:
+    """Of these members of a scope; two queries."""
+    chats = members.order_by().values_list("chat__topic").annotate(n=Count("chat"))
+    rows = _answered(members, criteria).values_list("chat__topic", "criterion")
+    return TopicCounts(
+        dict(chats), {(topic, criterion): Answers(n, no) for topic, criterion, n, no in _counted(rows)}
+    )
+
+
+def _body(scope: Scope, draws: list[Draw]) -> dict[str, Any]:
+    by_topic = topic_counts(scope.members, scope.criteria)
+    rows = _answered(scope.members, scope.criteria).annotate(given=F("n_true") + F("n_false"))
+    three = rows.filter(given__gte=RATERS_FOR_REPLACING).values_list("criterion")
+    return {
+        "three": list(_counted(three)),
+        "random": list(drawn_at_random(scope, draws).items()),
+        "chats": list(by_topic.chats.items()),
+        "answers": [[*about, one.n, one.false] for about, one in by_topic.answers.items()],
+    }
+
+
+def _read(body: dict[str, Any]) -> PlanCounts:
+    answers = {(topic, criterion): Answers(n, no) for topic, criterion, n, no in body["answers"]}
+    three = {criterion: Answers(n, no) for criterion, n, no in body["three"]}
+    return PlanCounts(three, dict(body["random"]), TopicCounts(dict(body["chats"]), answers))
+
+
+def _answered(members: QuerySet[Any], criteria: Collection[Criterion]) -> QuerySet[Consensus]:
+    chats = members.order_by().values_list("chat_id", flat=True)
+    return Consensus.objects.filter(chat__in=chats, criterion__in=criteria, state__in=ANSWERED).order_by()
+
+
+def _counted(rows: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
+    false = Count("pk", filter=Q(state=Consensus.State.FALSE))
+    counted: QuerySet[Any, Any] = rows.annotate(n=Count("pk"), false=false)
+    return counted

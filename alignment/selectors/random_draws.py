@@ -1,0 +1,96 @@
+"""The draws of chats that a rate over all chats of a run may rest on."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count
+
+from alignment.core.label_draw import effective_size
+from alignment.selectors.scope import Scope
+from evaluation.models.runs import RunChat
+from labeling.models.chats import ChatSet, ChatSetMember
+from labeling.models.labels import Consensus, LabelingJob
+
+PART = ("topic", "since", "until")  # what a draw keeps of the part that it is of
+ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A drawn set, the run and split that it is of, and the criteria it is labelled on; by id and by key."""
+
+    pk: int
+    run: int
+    split: str
+    criteria: tuple[str, ...]
+
+
+def fair_draws(scope: Scope) -> list[Draw]:
+    """Draws in which each chat that could be drawn then had a chance, the first one first; two queries."""
+    rubric = scope.chat_set.rubric_id if scope.chat_set else None
+    sets = ChatSet.objects.filter(kind=ChatSet.Kind.SAMPLE, rubric=rubric, sampling__run__isnull=False)
+    fair = {row.pk: row.sampling for row in sets.order_by("pk") if row.sampling and _is_fair(row.sampling)}
+    jobs = LabelingJob.objects.filter(chat_set__in=list(fair))
+    asked = set(jobs.order_by().values_list("chat_set", "criteria__key")) if fair else set()
+    return [
+        Draw(
+            pk,
+            how["run"],
+            how["run_split"],
+            tuple(sorted({*how["criteria"], *(key for of, key in asked if of == pk)})),
+        )
+        for pk, how in fair.items()
+    ]
+
+
+def _is_fair(sampling: Mapping[str, Any]) -> bool:
+    of_part = sampling["topics"] or any(sampling.get(f"run_{name}") for name in PART)
+    return not of_part and all(row["drawn"] for row in sampling["strata"])
+
+
+def drawn_at_random(scope: Scope, draws: Sequence[Draw]) -> dict[int, int]:
+    """By criterion id: how many chats drawn at random the answered ones of these draws are worth.
+
+    Each draw by its effective size; a chat of two draws is the first one's. Four queries at most.
+    """
+    draws = _over_all_of(scope, draws)
+    if not draws:
+        return {}
+    members = ChatSetMember.objects.filter(chat_set__in=[draw.pk for draw in draws], chat__in=scope.chat_ids)
+    rows = Consensus.objects.filter(
+        chat__in=members.values("chat"), criterion__in=scope.criteria, state__in=ANSWERED
+    )
+    answered = set(rows.values_list("criterion__key", "chat_id").order_by())
+    chances: dict[int, dict[int, float]] = {draw.pk: {} for draw in draws}
+    for of, chat, chance in members.order_by().values_list("chat_set", "chat", "inclusion_probability"):
+        chances[of][chat] = chance or 1.0  # drawn sets have one for each chat
+    return {row.pk: _worth(row.key, draws, chances, answered) for row in scope.criteria}
+
+
+def _over_all_of(scope: Scope, draws: Sequence[Draw]) -> list[Draw]:
+    """Those that were from all chats of the scope, whatever else was there."""
+    draws = [draw for draw in draws if draw.split in ("", scope.split)]
+    runs = {draw.run for draw in draws}
+    if not runs:
+        return []
+    covered = RunChat.objects.filter(run__in=runs, chat__in=scope.chat_ids).order_by()
+    counts = dict(covered.values_list("run").annotate(n=Count("pk")))
+    chats = scope.members.count()
+    return [draw for draw in draws if counts.get(draw.run) == chats]
+
+
+def _worth(
+    key: str,
+    draws: Iterable[Draw],
+    chances: dict[int, dict[int, float]],
+    answered: set[tuple[str, int]],
+) -> int:
+    counted: set[int] = set()
+    worth = 0.0
+    for draw in draws:
+        if key in draw.criteria:
+            own = {chat for chat in chances[draw.pk] if (key, chat) in answered} - counted
+            worth += effective_size(chances[draw.pk][chat] for chat in own)
+            counted |= own
+    return int(worth + 1e-9)
