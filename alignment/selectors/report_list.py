@@ -1,6 +1,6 @@
 """What can be reported on: runs against people, and sets with labels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from alignment.selectors.filters import select_filter
 from alignment.selectors.run_choice import ENGINES, RunChoice, Version, versions_of
-from alignment.selectors.run_standing import run_standings
+from alignment.selectors.run_standing import Standing, run_standings
 from evaluation.models.runs import FINISHED, Run
 from evaluation.selectors.runs import RunFilter, run_list, run_rows
 from labeling.models.chats import ChatSet
@@ -26,10 +26,37 @@ def report_list(choice: RunChoice, *, user: User | AnonymousUser) -> dict[str, A
     """
     newest = list(run_list(RunFilter(set=choice.set, engine=choice.engine))[:SHOWN])
     versions = versions_of(newest)
-    words = {run.pk: versions[run.judge_id].words for run in newest}
     fitting = [run for run in newest if choice.fits(run, versions)]
     standings = run_standings(fitting) if reads_holdout(user=user) else {}
-    sets = (
+    sets = list(_sets())
+    return {
+        "runs": _run_rows(fitting, versions, standings),
+        "shows_standing": bool(standings),
+        "filters": _filters(choice, sets, versions.values()),
+        "narrowed": choice.narrows,
+        "chosen_set": choice.set_id,
+        "sets": [_set_row(row) for row in sets],
+    }
+
+
+def _run_rows(
+    runs: Sequence[Run], versions: Mapping[int, Version], standings: Mapping[int, Standing]
+) -> list[dict[str, Any]]:
+    words = {run.pk: versions[run.judge_id].words for run in runs}
+    return [
+        {
+            "row": row,
+            "version": words[row.id],
+            "standing": standings.get(row.id),
+            "url": reverse("alignment:report_run", args=[row.id]),
+        }
+        for row in run_rows(runs)
+    ]
+
+
+def _sets() -> QuerySet[Any]:
+    """Every set by name, with its chats, those held out, and the runs of its league."""
+    return (
         ChatSet.objects.select_related("rubric")
         .annotate(
             chats=Count("members"),
@@ -38,31 +65,16 @@ def report_list(choice: RunChoice, *, user: User | AnonymousUser) -> dict[str, A
         )
         .order_by("name")
     )
+
+
+def _set_row(row: Any) -> dict[str, Any]:
     return {
-        "runs": [
-            {
-                "row": row,
-                "version": words[row.id],
-                "standing": standings.get(row.id),
-                "url": reverse("alignment:report_run", args=[row.id]),
-            }
-            for row in run_rows(fitting)
-        ],
-        "shows_standing": bool(standings),
-        "filters": _filters(choice, sets, versions.values()),
-        "narrowed": choice.narrows,
-        "chosen_set": choice.set_id,
-        "sets": [
-            {
-                "name": row.name,
-                "rubric": row.rubric.name,
-                "chats": row.chats,
-                "holdout": row.holdout,
-                "url": reverse("alignment:report_set", args=[row.pk]),
-                "league_url": reverse("alignment:league", args=[row.pk]) if (row.finished or 0) > 1 else "",
-            }
-            for row in sets
-        ],
+        "name": row.name,
+        "rubric": row.rubric.name,
+        "chats": row.chats,
+        "holdout": row.holdout,
+        "url": reverse("alignment:report_set", args=[row.pk]),
+        "league_url": reverse("alignment:league", args=[row.pk]) if (row.finished or 0) > 1 else "",
     }
 
 

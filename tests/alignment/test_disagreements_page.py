@@ -21,6 +21,7 @@ from tests.alignment.compared import (
     text_of,
     urls,
 )
+from tests.alignment.test_regression_pages import words_of
 from tests.factories import make_criterion, make_rubric, make_set
 
 pytestmark = pytest.mark.django_db
@@ -168,3 +169,12 @@ def test_nonsense_in_the_address_is_not_found(compared: Compared, lead: Client) 
     for query in ("?against=rater%3Anobody", "?split=test"):
         assert lead.get(urls(compared)["disagreements"] + query).status_code == 404
     assert lead.get(reverse("alignment:disagreements", args=[999])).status_code == 404
+
+
+def test_chats_without_a_title_are_told_apart_by_their_names(compared: Compared, lead: Client) -> None:
+    titled = compared.chat(5)
+    titled.metadata = {"title": "A lost parcel"}
+    titled.save()
+    shown = words_of(lead.get(urls(compared)["disagreements"]))
+    assert "A lost parcel , Polite Delivery, dev" in shown
+    assert "Delivery , Wrong fact chat-7, train" in shown
