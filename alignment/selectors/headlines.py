@@ -38,7 +38,7 @@ def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str
     sentences = [
         f"The judge is aligned with people on {aligned} of {_criteria(total)}.",
         f"{parted} {'is' if parted == 1 else 'are'} not aligned." if parted else "",
-        f"{few} {'has' if few == 1 else 'have'} too few labels to tell." if few else "",
+        f"{few} {'has' if few == 1 else 'have'} too few answers to tell." if few else "",
         f"{directional} more {'is' if directional == 1 else 'are'} directional only." if directional else "",
     ]
     return " ".join(filter(None, sentences))
@@ -54,7 +54,7 @@ def stored_headline(criteria: list[dict[str, Any]]) -> str:
     more = f"; {directional} more {were} directional only" if directional else ""
     return (
         f"The judge was aligned with people on {aligned} of {_criteria(aligned + parted + few)}, "
-        f"not aligned on {parted}; {few} had too few labels to tell{more}."
+        f"not aligned on {parted}; {few} had too few answers to tell{more}."
     )
 
 

@@ -73,9 +73,10 @@ def criterion_plans(scope: Scope) -> list[CriterionPlan]:
 
 def _plan(row: Criterion, entry: Mapping[str, Any], counts: PlanCounts) -> CriterionPlan:
     table, three = Confusion(**entry["confusion"]), counts.three.get(row.pk, Answers())
+    waiting = entry["unjudged"]  # for a verdict: no label is missing there
     labels = LabelCounts(
-        true=table.human_true,
-        false=table.human_false,
+        true=table.human_true + waiting["true"],
+        false=table.human_false + waiting["false"],
         three=three.n,
         three_false=three.false,
         random=counts.random.get(row.pk, 0),

@@ -40,15 +40,22 @@ def next_steps(entry: Mapping[str, Any], scope: Scope, *, user: User | Anonymous
     run = scope.run
     if run is None:
         return []
-    return [*_by_status(entry, scope, run, user), *_unread(entry, run), *_undecided(entry, scope, user)]
+    left_open = [*_unread(entry, run), *_not_applicable(entry, scope)]
+    return [*_by_status(entry, scope, run, user), *left_open, *_undecided(entry, scope, user)]
 
 
 def plan_url(scope: Scope, key: str = "") -> str:
     """Where labels are planned: on the chats of a set, with one criterion in full."""
     if scope.run is None or scope.run.chat_set_id is None:
         return ""
-    query = {name: value for name, value in (("criterion", key), ("split", scope.split)) if value}
-    return reverse("alignment:label_plan", args=[scope.run.pk], query=query)
+    query = {"criterion": key} if key else {}
+    return reverse("alignment:label_plan", args=[scope.run.pk], query=query | _part(scope))
+
+
+def _part(scope: Scope) -> dict[str, str]:
+    """The part of a run that a report is about, as addresses name it."""
+    asked = {"split": scope.split, "topic": scope.topic, "since": scope.since, "until": scope.until}
+    return {name: str(value) for name, value in asked.items() if value}
 
 
 def _by_status(
@@ -69,7 +76,7 @@ def _by_status(
         parted = table["fn"] + table["fp"]
         if parted:
             yield Step(f"triage {parted} disagreement{'' if parted == 1 else 's'}", _triage(key, scope, run))
-        yield Step("then revise the prompt", prompt)
+        yield Step("then revise the prompt" if parted else "revise the prompt", prompt)
     if status == Status.ALIGNED and entry["tier"] != "subjective" and not entry["questions"]["words"]:
         yield Step("use it for monitoring")
 
@@ -103,6 +110,14 @@ def _unread(entry: Mapping[str, Any], run: Run) -> Iterator[Step]:
     if ended and (silent := entry["no_verdict"]):
         url = reverse("evaluation:run_detail", args=[run.pk])
         yield Step(f"see why {silent} chat{' has' if silent == 1 else 's have'} no verdict", url)
+
+
+def _not_applicable(entry: Mapping[str, Any], scope: Scope) -> Iterator[Step]:
+    """Where they weigh on the status: what the judge calls so, and people answered."""
+    if (chats := entry["judge_not_applicable"]) and entry["status"] != Status.ALIGNED:
+        words = f"read {chats} chat{'' if chats == 1 else 's'} that the judge calls not applicable"
+        args = [scope.run.pk if scope.run else 0, entry["key"]]
+        yield Step(words, reverse("alignment:criterion_report", args=args, query=_part(scope)) + "#matrix")
 
 
 def _undecided(entry: Mapping[str, Any], scope: Scope, user: User | AnonymousUser) -> Iterator[Step]:

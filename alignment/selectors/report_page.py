@@ -102,7 +102,8 @@ def policy_note() -> str:
         f"Aligned: TPR and TNR at least {policy.minimum_rate:.2f}, both lower bounds at least "
         f"{policy.minimum_rate_low:.2f}, and the lower bound of balanced accuracy above "
         f"{policy.balanced_low_above:.2f}, with {policy.minimum_true} or more human True and "
-        f"{policy.minimum_false} or more human False answers ({policy.label})."
+        f"{policy.minimum_false} or more human False answers, of which the judge left at most "
+        f"{policy.largest_silent:.0%} open ({policy.label})."
     )
 
 

@@ -29,7 +29,7 @@ def correction(method: str | None) -> str:
 
 @register.filter
 def narrower(rates: Mapping[str, Any]) -> str:
-    """Whose interval is the narrower, people's own or the corrected one; '' where one is missing or flagged."""
+    """Whose interval is the narrower, people's own or the corrected one; '' where one is missing or odd."""
     widths = {
         words: rate["high"] - rate["low"]
         for side, words in SIDES.items()

@@ -10,7 +10,8 @@ from alignment.core.report import JudgeCode
 from alignment.selectors.answers import report_data
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
-from alignment.services.label_draws import DrawWish, label_draw
+from alignment.services.label_draw_plans import DrawWish
+from alignment.services.label_draws import label_draw
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User

@@ -13,7 +13,8 @@ from alignment.core.ppi import ppi_share
 from alignment.core.report.data import CriterionData, JudgeCode
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
-from alignment.services.label_draws import DrawWish, label_draw
+from alignment.services.label_draw_plans import DrawWish
+from alignment.services.label_draws import label_draw
 from labeling.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
 from labeling.models.people import User

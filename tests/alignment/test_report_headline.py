@@ -33,11 +33,12 @@ def said(client: Client, compared: Compared, query: str = "") -> tuple[str, str]
 def test_it_counts_the_criteria_of_each_status(large: Compared, lead: Client) -> None:
     now, then = said(lead, large)
     assert now == (
-        "The judge is aligned with people on 1 of 3 criteria. 1 is not aligned. 1 has too few labels to tell."
+        "The judge is aligned with people on 1 of 3 criteria. 1 is not aligned. "
+        "1 has too few answers to tell."
     )
     assert then == (
         "The judge was aligned with people on 1 of 3 criteria, not aligned on 1; "
-        "1 had too few labels to tell."
+        "1 had too few answers to tell."
     )
 
 
@@ -46,9 +47,9 @@ def test_a_subjective_criterion_is_directional_whatever_its_figures(large: Compa
     now, then = said(lead, large)
     assert now == (
         "The judge is aligned with people on 0 of 2 criteria. 1 is not aligned. "
-        "1 has too few labels to tell. 1 more is directional only."
+        "1 has too few answers to tell. 1 more is directional only."
     )
-    assert then.endswith("1 had too few labels to tell; 1 more was directional only.")
+    assert then.endswith("1 had too few answers to tell; 1 more was directional only.")
     Criterion.objects.update(tier="subjective")
     assert said(lead, large) == ("All 3 criteria are directional only.",) * 2
 

@@ -344,6 +344,16 @@ def test_where_verdicts_are_missing_and_not_labels_no_label_is_asked_for(
     ]
 
 
+def test_chats_that_the_judge_calls_not_applicable_are_to_be_read(compared: Compared, lead: Client) -> None:
+    add_chats(compared, to=64)
+    Run.objects.update(finished_at=timezone.now())
+    Verdict.objects.filter(criterion__key="polite", value=False).update(value=None)
+    row = row_of(lead, compared, "polite", "?split=dev")
+    step = next(step for step in row["next_steps"] if "not applicable" in step.words)
+    assert step.words == f"read {row['judge_not_applicable']} chats that the judge calls not applicable"
+    assert step.url == f"/reports/runs/{compared.run.pk}/criteria/polite/?split=dev#matrix"
+
+
 def test_a_criterion_that_is_not_aligned_leads_to_its_triage(compared: Compared, lead: Client) -> None:
     add_chats(compared, to=140)
     Run.objects.update(finished_at=timezone.now())
