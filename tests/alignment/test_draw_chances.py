@@ -107,6 +107,7 @@ def test_with_every_chat_labelled_nothing_is_corrected() -> None:
     found = entry(drawn(human, judge, [1.0] * 70))
     assert found["pass_rate"]["judge_corrected"] is None and found["corrected_by"] is None
     assert found["pass_rate"]["human"]["value"] == pytest.approx(40 / 70)
+    assert (found["drawn_by_verdict"], found["cautions"][1:]) == (0, [])
 
 
 def test_chats_without_a_chance_of_their_own_are_not_stood_for() -> None:

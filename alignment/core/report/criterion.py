@@ -1,7 +1,7 @@
 """One criterion's entry in a report."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from alignment.core.estimates import Estimate, undefined_reasons
@@ -69,6 +69,8 @@ def criterion_entry(
     seed : of every bootstrap.
     """
     each = report.each_rater
+    if not (data.human == HumanCode.UNLABELLED).any():
+        data = replace(data, inverse=None)  # the labelled chats are all there are
     weighable = each or represents(data)
     set_aside = 0 if weighable else _Parts(data, tally(data), each, policy, seed).drawn
     data = data if weighable else data.without_drawn
