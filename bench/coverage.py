@@ -21,7 +21,7 @@ from alignment.core.report.judge_side import NAMES, judge_rates, judge_statistic
 from alignment.core.report.pass_rates import Method, corrected_pass_rate, human_pass_rate, judge_pass_rate
 from alignment.core.report.pooled import POOLED, pooled
 from alignment.core.report.tally import Tally, tally
-from alignment.core.report.weighted import weighted_statistics
+from alignment.core.report.weighted import people_share, weighted_statistics
 from bench import Figure
 
 RATES = (0.70, 0.80, 0.90, 0.97)
@@ -40,6 +40,7 @@ MEAN = (93.0, 97.0)
 LEAST = 90.0
 SEED = 1
 
+PASSES = "pass rate, people"
 RUN = 1000  # chats of a run over which labels are drawn by verdict
 
 Flags = NDArray[np.bool_]
@@ -228,7 +229,7 @@ def _tables(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Found]
 def _planted_pass_rates(cell: Cell) -> dict[str, float]:
     judge = cell.share * cell.tpr + (1 - cell.share) * (1 - cell.tnr)
     # With fixed counts people's share is the planted one in every set.
-    people = {"pass rate, people": cell.share} if cell.drawn else {}
+    people = {PASSES: cell.share} if cell.drawn else {}
     # Nor are chats drawn at random where their counts are fixed.
     methods = METHODS if cell.drawn else (Method.ROGAN_GLADEN,)
     corrected = {_corrected(how, more): cell.share for how in methods for more in UNLABELLED}
@@ -252,7 +253,7 @@ def _pass_rates(cell: Cell, draw: np.random.Generator, sets: int) -> Iterator[Fo
         }
         people = human_pass_rate(runs[0], passes_when=True)
         judge = judge_pass_rate(runs[0], passes_when=True)
-        yield {"pass rate, people": people, "pass rate, judge": judge, **corrected}, 1
+        yield {PASSES: people, "pass rate, judge": judge, **corrected}, 1
 
 
 def _more_said_true(cell: Cell, draw: np.random.Generator, sets: int, more: int) -> list[int]:
@@ -277,8 +278,11 @@ def drawn_by_verdict(labelled: Drawn, *, tpr: float, tnr: float, share: float, s
     cell = Cell(round(100 * share), round(100 - 100 * share), tpr, tnr, drawn=True)
     draw = np.random.default_rng([SEED, labelled.chats, *(round(100 * rate) for rate in (tpr, tnr, share))])
     found = (_drawn_run(labelled, cell, draw) for _ in range(sets))
-    entries = ((weighted_statistics(data, tally(data), seed=SEED), 1) for data in found)
-    return _shares(entries, _planted(cell))
+    entries = (
+        (weighted_statistics(data, tally(data), seed=SEED) | {PASSES: people_share(data, seed=SEED)}, 1)
+        for data in found
+    )
+    return _shares(entries, _planted(cell) | {PASSES: cell.share})
 
 
 def _drawn_run(labelled: Drawn, cell: Cell, draw: np.random.Generator) -> CriterionData:

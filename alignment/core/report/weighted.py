@@ -132,15 +132,25 @@ def people_share(data: CriterionData, *, seed: int, resamples: int = RESAMPLES) 
     half = np.eye(9)[[3 * group + answer for group in np.flatnonzero(known) for answer in (0, 1)]]
     pseudo = Pseudo(half, np.full(len(half), 0.5))
     drawn = resample_chats(rows, chats.astype(np.int64), seed=seed, resamples=resamples, pseudo=pseudo)
+    if drawn.sums is not None:
+        draw = np.random.default_rng([seed, 1])
+        drawn = Resamples(_of_size(drawn.sums, draw.multinomial(sizes.sum(), sizes / sizes.sum(), resamples)))
+    value = formulas.scalar(_share_of_true(_of_size(sums, sizes)))
+    return bootstrap_estimate(value, _share_of_true, drawn, reason=NO_PAIR)
 
-    def share(found: NDArray[Any]) -> formulas.Floats:
-        by_group = found.reshape(*found.shape[:-1], 3, 3)
-        whole = by_group.sum(axis=-1, keepdims=True)
-        scaled = by_group * np.divide(sizes[:, None], whole, out=np.zeros_like(whole), where=whole > 0)
-        true, false = scaled[..., 0].sum(axis=-1), scaled[..., 1].sum(axis=-1)
-        return formulas.ratio(true, true + false)
 
-    return bootstrap_estimate(formulas.scalar(share(sums)), share, drawn, reason=NO_PAIR)
+def _of_size(sums: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.float64]:
+    """(…, 9) sums by group and answer, (…, 3) chats by group -> sums as over so many chats."""
+    by_group = sums.reshape(*sums.shape[:-1], 3, 3)
+    whole = by_group.sum(axis=-1)
+    scale = np.divide(sizes, whole, out=np.zeros_like(whole), where=whole > 0)
+    scaled: NDArray[np.float64] = (by_group * scale[..., None]).reshape(sums.shape)
+    return scaled
+
+
+def _share_of_true(sums: NDArray[Any]) -> formulas.Floats:
+    true, false = sums[..., 0::3].sum(axis=-1), sums[..., 1::3].sum(axis=-1)
+    return formulas.ratio(true, true + false)
 
 
 def _estimate(
