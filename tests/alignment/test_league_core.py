@@ -154,8 +154,19 @@ def test_holm_goes_over_the_tested_pairs_alone() -> None:
         runs=[1, 2],
     )
     assert both[2].untested and both[2].duels[0].p_holm is None
-    assert alone.p is not None and alone.p_holm == pytest.approx(2 * alone.p)
+    assert alone.p is not None and alone.p_holm == alone.p
     assert both[1].duels[0].p_holm == pytest.approx(2 * alone.p)
+
+
+def test_a_tier_that_holds_all_compared_answers_is_not_tested_twice() -> None:
+    human, other = [T, F] * 10, [F, T] * 2 + [T, F] * 8
+    nothing = answers([HumanCode.UNLABELLED] * 20, human, other, key="b", tier="context")
+    overall, simple, context = compare([answers(human, human, other), nothing], runs=[1, 2])
+    (all_of_them,), (the_tier,) = overall.duels, simple.duels
+    assert overall.n == simple.n and context.untested
+    assert all_of_them.p == the_tier.p == pytest.approx(0.0455, abs=1e-4)
+    assert all_of_them.p_holm == the_tier.p_holm == all_of_them.p
+    assert all_of_them.more_right == the_tier.more_right == 1
 
 
 # ---------- what makes a comparison small ----------

@@ -1,6 +1,6 @@
 """Who is right where only one of two judges is: paired, by tier and overall, with chats as clusters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -50,7 +50,7 @@ class Duel:
 
     `table` counts by who is right, the judge of run `first` first. `difference` is its share of right answers
     minus the other's, `balanced` the same of balanced accuracy. `p` is two-sided, `p_holm` the same adjusted
-    over all tested duels of the league; both of the share of right answers, and None on too few chats.
+    over the league's tests; both of the share of right answers, and None on too few chats.
     """
 
     first: int
@@ -161,8 +161,8 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
     each chat counts once these are the plain ones. Simulated, nominal .95, 30 to 300 chats of 1 to 10
     criteria: .94 to .96 for differences, .93 to .96 for balanced accuracy, .93 and more for its differences
     (.96 on the mean where a judge errs); percentiles of 1,000 chat resamples .92 to .97. Holm's adjustment
-    goes over every pair of every group: they are all looked at together. A group of fewer than 10 compared
-    chats tests none.
+    goes over every pair of every group, for they are all looked at together; overall and a tier that holds
+    all compared answers are one. A group of fewer than 10 compared chats tests none.
 
     Examples
     --------
@@ -188,16 +188,16 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
 
 
 def _adjusted(groups: Sequence[Group]) -> list[Group]:
-    adjusted = iter(holm([duel.p for group in groups for duel in group.duels if duel.p is not None]))
-    return [
-        replace(
-            group,
-            duels=tuple(
-                duel if duel.p is None else replace(duel, p_holm=next(adjusted)) for duel in group.duels
-            ),
-        )
-        for group in groups
-    ]
+    """NB: a tier with all compared answers asks the same as overall, so its pairs are counted once."""
+    overall, *tiers = groups
+    distinct = [overall, *(tier for tier in tiers if tier.n < overall.n)]
+    found = iter(holm([duel.p for group in distinct for duel in group.duels if duel.p is not None]))
+    adjusted = {group.key: _with_holm(group.duels, found) for group in distinct}
+    return [replace(group, duels=adjusted.get(group.key, adjusted[OVERALL])) for group in groups]
+
+
+def _with_holm(duels: Sequence[Duel], found: Iterator[float]) -> tuple[Duel, ...]:
+    return tuple(duel if duel.p is None else replace(duel, p_holm=next(found)) for duel in duels)
 
 
 def _group(key: str, tallies: Tallies, runs: Sequence[int]) -> Group:
