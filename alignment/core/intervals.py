@@ -120,10 +120,10 @@ def proportion(successes: int, n: int, *, reason: str) -> Estimate:
 def mover_mean(
     first: Estimate, second: Estimate, *, weight: float = 0.5, correlation: float = 0.0
 ) -> Estimate:
-    """Mean of two shares with the interval recovered from theirs (MOVER).
+    """Mean of two shares, or of two differences, with the interval recovered from theirs (MOVER).
 
     With m the mean, l and u the bounds of each share p, r their correlation, and a = w (p1 - l1),
-    b = (1 - w) (p2 - l2): low = m - sqrt(a^2 + 2 r a b + b^2), high likewise.
+    b = (1 - w) (p2 - l2): low = m - sqrt(a^2 + 2 r a b + b^2), high likewise; within the mean of the bounds.
 
     Parameters
     ----------
@@ -156,7 +156,9 @@ def mover_mean(
     above = first.interval.high - first.value, second.interval.high - second.value
     sides = ((weight * a, (1 - weight) * b) for a, b in (below, above))
     down, up = (math.sqrt(a * a + 2 * correlation * a * b + b * b) for a, b in sides)
-    return Estimate(mean, Interval(max(0.0, mean - down), min(1.0, mean + up)))
+    least = weight * first.interval.low + (1 - weight) * second.interval.low
+    most = weight * first.interval.high + (1 - weight) * second.interval.high
+    return Estimate(mean, Interval(max(least, mean - down), min(most, mean + up)))
 
 
 @dataclass(frozen=True)

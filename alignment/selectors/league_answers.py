@@ -17,7 +17,7 @@ from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat
 
-BODY_VERSION = 3
+BODY_VERSION = 4
 
 
 @dataclass(frozen=True)

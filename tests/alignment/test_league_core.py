@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from alignment.core.intervals import wilson
 from alignment.core.league import CriterionAnswers, Group, Without, compare, worth
-from alignment.core.league.compare import design_effect
+from alignment.core.league.effective import design_effect
 from alignment.core.paired import PairedTable, tango_interval
 from alignment.core.report import HumanCode, JudgeCode
 
@@ -154,8 +154,19 @@ def test_holm_goes_over_the_tested_pairs_alone() -> None:
         runs=[1, 2],
     )
     assert both[2].untested and both[2].duels[0].p_holm is None
-    assert alone.p is not None and alone.p_holm == pytest.approx(2 * alone.p)
+    assert alone.p is not None and alone.p_holm == alone.p
     assert both[1].duels[0].p_holm == pytest.approx(2 * alone.p)
+
+
+def test_a_tier_that_holds_all_compared_answers_is_not_tested_twice() -> None:
+    human, other = [T, F] * 10, [F, T] * 2 + [T, F] * 8
+    nothing = answers([HumanCode.UNLABELLED] * 20, human, other, key="b", tier="context")
+    overall, simple, context = compare([answers(human, human, other), nothing], runs=[1, 2])
+    (all_of_them,), (the_tier,) = overall.duels, simple.duels
+    assert overall.n == simple.n and context.untested
+    assert all_of_them.p == the_tier.p == pytest.approx(0.0455, abs=1e-4)
+    assert all_of_them.p_holm == the_tier.p_holm == all_of_them.p
+    assert all_of_them.more_right == the_tier.more_right == 1
 
 
 # ---------- what makes a comparison small ----------
@@ -230,6 +241,37 @@ def test_a_difference_of_balanced_accuracies_is_computed_by_hand_and_not_bounded
     overall, _ = compare([answers([T, T, T, F, F, F], one, other)], runs=[1, 2])
     balanced = overall.duels[0].balanced
     assert balanced.value == pytest.approx((2 / 3 + 1 / 3) / 2) and balanced.interval is None
+
+
+def test_a_difference_of_balanced_accuracies_is_bounded_by_both_of_its_halves() -> None:
+    human = [T] * 20 + [F] * 20
+    one = [T] * 18 + [F] * 2 + [F] * 15 + [T] * 5
+    other = [T] * 12 + [F] * 8 + [F] * 17 + [T] * 3
+    balanced = compare([answers(human, one, other)], runs=[1, 2])[0].duels[0].balanced
+    true = tango_interval(PairedTable(both=12, first=6, second=0, neither=2))
+    false = tango_interval(PairedTable(both=15, first=0, second=2, neither=3))
+    assert true and false and balanced.interval
+    assert balanced.value == pytest.approx((0.3 - 0.1) / 2)
+    below, above = (0.3 - true.low, -0.1 - false.low), (true.high - 0.3, false.high + 0.1)
+    assert balanced.interval.low == pytest.approx(0.1 - np.hypot(*below) / 2)
+    assert balanced.interval.high == pytest.approx(0.1 + np.hypot(*above) / 2)
+
+
+@pytest.mark.parametrize(("rare", "shown"), [(1, False), (2, False), (10, True)])
+def test_judges_of_which_one_never_errs_and_one_never_varies_are_as_far_apart_as_the_rare_answers_tell(
+    rare: int, shown: bool
+) -> None:
+    human = [T] * (60 - rare) + [F] * rare
+    balanced = compare([answers(human, human, [T] * 60)], runs=[1, 2])[0].duels[0].balanced
+    assert balanced.value == 0.5 and balanced.interval
+    assert balanced.interval.low < 0.45 and balanced.interval.high > 0.52
+    assert (balanced.interval.low > 0) is shown
+
+
+def test_one_chat_with_peoples_rare_answer_is_too_few_to_call_a_judge_better() -> None:
+    human = [T] * 59 + [F]
+    (duel,) = compare([answers(human, human, [F] * 20 + [T] * 39 + [F])], runs=[1, 2])[0].duels
+    assert (duel.more_right, duel.better) == (1, None)
 
 
 def test_intervals_of_a_difference_of_balanced_accuracies_cover_what_was_planted() -> None:

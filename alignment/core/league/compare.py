@@ -1,19 +1,17 @@
 """Who is right where only one of two judges is: paired, by tier and overall, with chats as clusters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-from scipy.special import ndtr
-
-from alignment.core.agreement import Confusion, formulas
-from alignment.core.estimates import Estimate, Interval, undefined_reasons
-from alignment.core.intervals import MINIMUM_CHATS, mover_mean, normal_quantile, wilson
+from alignment.core.agreement import Confusion
+from alignment.core.estimates import Estimate, undefined_reasons
+from alignment.core.intervals import MINIMUM_CHATS
 from alignment.core.league.coverage import Without, answered_by, without
-from alignment.core.league.tallies import CriterionAnswers, Ints, Tallies, tallied
-from alignment.core.paired import PairedTable, holm, tango_bounds, tango_z
+from alignment.core.league.effective import Paired, difference, mean, share
+from alignment.core.league.tallies import CriterionAnswers, Tallies, tallied
+from alignment.core.paired import PairedTable, holm
 from alignment.core.report.human_side import NO_MAJORITY, NO_OVERLAP
 from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 
@@ -52,7 +50,7 @@ class Duel:
 
     `table` counts by who is right, the judge of run `first` first. `difference` is its share of right answers
     minus the other's, `balanced` the same of balanced accuracy. `p` is two-sided, `p_holm` the same adjusted
-    over all tested duels of the league; both of the share of right answers, and None on too few chats.
+    over the league's tests; both of the share of right answers, and None on too few chats.
     """
 
     first: int
@@ -158,14 +156,17 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
     A chat's answers hang together, so each count is divided by its design effect: the variance with chats as
     clusters over that of independent answers, at least 1 (Rao & Scott 1992, Biometrics 48:577). From the
     effective counts: Wilson's interval for TPR and TNR, MOVER with the correlation of the two for balanced
-    accuracy, Tango's score interval and test for a difference. Where each chat counts once these are the
-    plain ones. Simulated, nominal .95, 30 to 300 chats of 1 to 10 criteria: .94 to .96 for differences, .93
-    to .96 for balanced accuracy; percentiles of 1,000 chat resamples .92 to .97. Holm's adjustment goes over
-    every pair of every group: they are all looked at together. A group of fewer than 10 compared chats tests
-    none.
+    accuracy, Tango's score interval and test for a difference, MOVER of two such intervals, on people's True
+    and on their False, for that of balanced accuracy: where a judge never varies they have a width. Where
+    each chat counts once these are the plain ones. Simulated, nominal .95, 30 to 300 chats of 1 to 10
+    criteria: .94 to .96 for differences, .93 to .96 for balanced accuracy, .93 and more for its differences
+    (.96 on the mean where a judge errs); percentiles of 1,000 chat resamples .92 to .97. Holm's adjustment
+    goes over every pair of every group, for they are all looked at together; overall and a tier that holds
+    all compared answers are one. A group of fewer than 10 compared chats tests none.
 
     Examples
     --------
+    >>> import numpy as np
     >>> people = np.array([0, 0, 1, 1] * 5, dtype=np.int8)
     >>> judges = np.array([people, np.zeros(20)], dtype=np.int8)
     >>> one = CriterionAnswers("polite", "simple", people, judges, np.zeros((20, 3), dtype=np.int64))
@@ -187,16 +188,16 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
 
 
 def _adjusted(groups: Sequence[Group]) -> list[Group]:
-    adjusted = iter(holm([duel.p for group in groups for duel in group.duels if duel.p is not None]))
-    return [
-        replace(
-            group,
-            duels=tuple(
-                duel if duel.p is None else replace(duel, p_holm=next(adjusted)) for duel in group.duels
-            ),
-        )
-        for group in groups
-    ]
+    """NB: a tier with all compared answers asks the same as overall, so its pairs are counted once."""
+    overall, *tiers = groups
+    distinct = [overall, *(tier for tier in tiers if tier.n < overall.n)]
+    found = iter(holm([duel.p for group in distinct for duel in group.duels if duel.p is not None]))
+    adjusted = {group.key: _with_holm(group.duels, found) for group in distinct}
+    return [replace(group, duels=adjusted.get(group.key, adjusted[OVERALL])) for group in groups]
+
+
+def _with_holm(duels: Sequence[Duel], found: Iterator[float]) -> tuple[Duel, ...]:
+    return tuple(duel if duel.p is None else replace(duel, p_holm=next(found)) for duel in duels)
 
 
 def _group(key: str, tallies: Tallies, runs: Sequence[int]) -> Group:
@@ -226,95 +227,31 @@ def _untested(tallies: Tallies) -> str:
 
 def _standing(tallies: Tallies, place: int, run: int) -> Standing:
     tp, tn = tallies.tp[place], tallies.tn[place]
-    tpr, true_rest = _share(tp, tallies.true, reason=NO_HUMAN_TRUE)
-    tnr, false_rest = _share(tn, tallies.false, reason=NO_HUMAN_FALSE)
-    accuracy, _ = _share(tp + tn, tallies.by_chat, reason=NOTHING)
-    balanced = mover_mean(tpr, tnr, correlation=_correlation(true_rest, false_rest))
+    tpr = share(tp, tallies.true, reason=NO_HUMAN_TRUE)
+    tnr = share(tn, tallies.false, reason=NO_HUMAN_FALSE)
+    rates = {
+        "balanced_accuracy": mean(tpr, tnr),
+        "tpr": tpr.estimate,
+        "tnr": tnr.estimate,
+        "accuracy": share(tp + tn, tallies.by_chat, reason=NOTHING).estimate,
+    }
     true, false = int(tallies.true.sum()), int(tallies.false.sum())
     hits, rejections = int(tp.sum()), int(tn.sum())
     table = Confusion(hits, true - hits, false - rejections, rejections)
-    rates = {"balanced_accuracy": balanced, "tpr": tpr, "tnr": tnr, "accuracy": accuracy}
     return Standing(run, answered_by(tallies.answerers, place), table, rates)
-
-
-def _share(hits: Ints, n: Ints, *, reason: str) -> tuple[Estimate, formulas.Floats]:
-    """A share of answers with its interval, and by chat what lies above or below it."""
-    total = int(n.sum())
-    if not total:
-        return Estimate(None, reason=reason), np.zeros(len(n))
-    share = float(hits.sum() / total)
-    rest = hits - share * n
-    effect = design_effect(rest, n, independent=share * (1 - share))
-    return Estimate(share, wilson(float(hits.sum()) / effect, total / effect)), rest
-
-
-def design_effect(rest: formulas.Floats, n: Ints, *, independent: float) -> float:
-    """
-    How many answers tell as much as one would if a chat's answers were independent of each other.
-
-    Parameters
-    ----------
-    rest : by chat, the sum of its answers less what was expected of so many.
-    n : answers by chat.
-    independent : variance of a single answer.
-
-    Returns
-    -------
-    float : at least 1. Where nothing tells how far a chat's answers hang together (below 10 chats, or no
-        variance), a chat counts as one answer.
-
-    Examples
-    --------
-    >>> design_effect(np.array([1.0, -1.0] * 8), np.full(16, 2), independent=0.25)
-    2.0
-    """
-    chats, total = int((n > 0).sum()), int(n.sum())
-    if chats < MINIMUM_CHATS or not independent:
-        return total / chats
-    return max(1.0, float((rest**2).sum()) / total / independent)
-
-
-def _correlation(one: formulas.Floats, other: formulas.Floats) -> float:
-    """How far TPR and TNR go up and down together over the chats.
-
-    Not below 0: that would narrow an interval on thin evidence.
-    """
-    scale = float(np.sqrt((one**2).sum() * (other**2).sum()))
-    return max(0.0, float((one * other).sum()) / scale) if scale else 0.0
 
 
 def _duel(tallies: Tallies, places: tuple[int, int], runs: tuple[int, int]) -> Duel:
     one, other = places
-    both = int(tallies.both[one, other])
-    first, second = (int(tallies.both[place, place]) - both for place in places)
-    table = PairedTable(both, first, second, tallies.n - both - first - second)
-    balanced = _balanced_difference(tallies, one, other)
-    if (untested := _untested(tallies)) or table.difference is None:
-        return Duel(*runs, table, Estimate(table.difference, reason=untested), balanced, p=None)
-    ahead = tallies.right[one] - tallies.right[other] - table.difference * tallies.by_chat
-    independent = (first + second) / table.n - table.difference**2
-    effect = design_effect(ahead, tallies.by_chat, independent=independent)
-    effective = first / effect, second / effect, table.n / effect
-    score = float(tango_z(*effective, at=0.0))
-    difference = Estimate(table.difference, tango_bounds(*effective))
-    return Duel(*runs, table, difference, balanced, p=float(2 * ndtr(-abs(score))))
+    true = Paired(tallies.tp[one], tallies.tp[other], tallies.true, int(tallies.both_tp[places]))
+    false = Paired(tallies.tn[one], tallies.tn[other], tallies.false, int(tallies.both_tn[places]))
+    every = true + false
+    right = difference(every, reason=NOTHING)
+    balanced = mean(difference(true, reason=NO_HUMAN_TRUE), difference(false, reason=NO_HUMAN_FALSE))
+    if why := _untested(tallies):
+        return Duel(*runs, every.table, _unbounded(right.estimate, why), _unbounded(balanced, why), p=None)
+    return Duel(*runs, every.table, right.estimate, balanced, p=right.p)
 
 
-def _balanced_difference(tallies: Tallies, one: int, other: int) -> Estimate:
-    """Half the sum of the differences of TPR and TNR; normal interval from what each chat adds to it."""
-    if not tallies.n:
-        return Estimate(None, reason=NOTHING)
-    value, rest = 0.0, np.zeros(len(tallies.true))
-    for ahead, n, reason in (
-        (tallies.tp[one] - tallies.tp[other], tallies.true, NO_HUMAN_TRUE),
-        (tallies.tn[one] - tallies.tn[other], tallies.false, NO_HUMAN_FALSE),
-    ):
-        if not (total := int(n.sum())):
-            return Estimate(None, reason=reason)
-        share = float(ahead.sum() / total)
-        value, rest = value + share / 2, rest + (ahead - share * n) / (2 * total)
-    if tallies.chats < FEWEST_CHATS:
-        return Estimate(value, reason=FEW_CHATS)
-    spread = tallies.chats / (tallies.chats - 1) * float((rest**2).sum())
-    margin = normal_quantile(0.95) * spread**0.5
-    return Estimate(value, Interval(max(-1.0, value - margin), min(1.0, value + margin)))
+def _unbounded(estimate: Estimate, why: str) -> Estimate:
+    return Estimate(estimate.value, reason=estimate.reason or why)

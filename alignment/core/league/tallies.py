@@ -48,7 +48,7 @@ class Tallies:
     ----------
     true, false : by chat, shape (chats,): compared answers that people called True, and False.
     tp, tn : by judge and chat, shape (judges, chats): right answers among them.
-    both : shape (judges, judges): answers on which both judges are right.
+    both_tp, both_tn : shape (judges, judges): answers on which both judges are right, by what people said.
     answerers : what people answered True or False, compared or not, by the set of judges that did so, too;
         shape (2**judges,), bit 0 stands for the first.
     ceiling : each rater against the others, on the compared answers.
@@ -58,7 +58,8 @@ class Tallies:
     false: Ints
     tp: Ints
     tn: Ints
-    both: Ints
+    both_tp: Ints
+    both_tn: Ints
     answerers: Ints
     ceiling: Confusion
 
@@ -105,8 +106,8 @@ def tallied(criteria: Sequence[CriterionAnswers]) -> Tallies:
     >>> codes = np.array([[0, 0, 3], [0, 1, 0]], dtype=np.int8)
     >>> one = CriterionAnswers("polite", "simple", codes[1], codes, np.zeros((3, 3), dtype=np.int64))
     >>> found = tallied([one])
-    >>> found.n, found.answered, found.both.tolist()
-    (2, 3, [[1, 1], [1, 2]])
+    >>> found.n, found.answered, found.both_tp.tolist()
+    (2, 3, [[1, 1], [1, 1]])
     """
     first, *others = criteria
     total = _of_one(first)
@@ -120,17 +121,23 @@ def _of_one(one: CriterionAnswers) -> Tallies:
     answered, by_judge = one.human <= HumanCode.FALSE, one.judges <= JudgeCode.FALSE
     compared = answered & by_judge.all(axis=0)
     true, false = compared & (one.human == HumanCode.TRUE), compared & (one.human == HumanCode.FALSE)
-    right = compared & (one.judges == one.human)
-    exact = right.astype(np.float64)  # NB: a product of floats is much faster, and exact up to 2**53
+    right = one.judges == one.human
+    tp, tn = right & true, right & false
     return Tallies(
         true=true.astype(np.int64),
         false=false.astype(np.int64),
-        tp=(right & true).astype(np.int64),
-        tn=(right & false).astype(np.int64),
-        both=(exact @ exact.T).astype(np.int64),
+        tp=tp.astype(np.int64),
+        tn=tn.astype(np.int64),
+        both_tp=_both(tp),
+        both_tn=_both(tn),
         answerers=_answerers(by_judge[:, answered]),
         ceiling=leave_one_rater_out(one.counts[compared]),
     )
+
+
+def _both(right: NDArray[np.bool_]) -> Ints:
+    exact = right.astype(np.float64)  # NB: a product of floats is much faster, and exact up to 2**53
+    return (exact @ exact.T).astype(np.int64)
 
 
 def _answerers(by_judge: NDArray[np.bool_]) -> Ints:
