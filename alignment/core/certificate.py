@@ -77,6 +77,8 @@ def figures(entry: Mapping[str, Any]) -> dict[str, Any]:
         "unresolved": entry["unresolved"],
         "unlabelled": entry["unlabelled"],
         "no_verdict": {name: without[name] for name in NO_VERDICT if without.get(name)},
+        "judge_not_applicable": entry["judge_not_applicable"],
+        "unjudged": dict(entry["unjudged"]),
         "asked": asked,
         "unparsed_rate": digits(without.get("unparsed", 0) / asked) if asked else None,
         "refused_rate": digits(without.get("refused", 0) / asked) if asked else None,

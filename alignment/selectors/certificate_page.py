@@ -33,6 +33,7 @@ STATES = {"valid": ("aligned", "Valid"), "expired": ("not", "Expired"), "revoked
 ONLY_DIRECTIONAL = ("dir", "Valid, directional only")
 NO_USE = ("not", "Valid, allows no use")
 FEW = ("few", "Not enough labels")
+NOT_APPLICABLE = "judge_not_applicable"
 RATES = (("tpr", "TPR"), ("tnr", "TNR"), ("balanced_accuracy", "Balanced accuracy"))
 
 
@@ -74,6 +75,7 @@ def certificate_page(row: Certificate, *, user: User | AnonymousUser) -> dict[st
         "state": state,
         "chip": _chip(state, body),
         "criteria": [_criterion(entry, steps.get(entry["key"], [])) for entry in body["criteria"]],
+        "open_words": _open_words(body),
         "headline": f"{headline(uses_in(body))}.",
         "many_topics": len(body["topics"]) > MANY_TOPICS,
         "key": key_id(row.public_key),
@@ -143,8 +145,20 @@ def _criterion(entry: Mapping[str, Any], steps: list[Step]) -> dict[str, Any]:
         "figures": figures,
         "next_steps": steps,
         "ceiling": _figure(entry["ceiling"]),
-        "without": ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in entry["no_verdict"].items()),
+        "open": _left_open(entry),
     }
+
+
+def _open_words(body: Mapping[str, Any]) -> str:
+    """How the column is called: those signed first did not count where a judge said not applicable."""
+    known = all(NOT_APPLICABLE in entry for entry in body["criteria"])
+    return "Left open" if known else "No verdict"
+
+
+def _left_open(entry: Mapping[str, Any]) -> str:
+    """On what people answered the judge gave neither True nor False, by why."""
+    silent = {"not applicable": entry.get(NOT_APPLICABLE), **entry["no_verdict"]}
+    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in silent.items() if n)
 
 
 def _figure(stored: Mapping[str, str | None] | None) -> dict[str, str]:

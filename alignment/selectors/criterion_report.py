@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import AnonymousUser
+from django.db.models import Count, F, Q
 from numpy.typing import NDArray
 
 from alignment.core.criterion_report import by_part, length_bins, length_range, people, probabilities
 from alignment.core.criterion_report.parts import Part
+from alignment.core.label_planning import LabelCounts
 from alignment.core.quality import Answers
+from alignment.core.replacement import MINIMUM_RATERS
 from alignment.core.report.data import Codes
 from alignment.models.reports import Report
 from alignment.selectors.answers import Chats, columns_of, covered_chats, labels_of, report_data
@@ -22,11 +25,12 @@ from alignment.selectors.versions import VersionRow, version_rows, with_figures
 from alignment.selectors.versions_drawn import VersionsDrawn, drawable, places_of, versions_drawn
 from evaluation.models.runs import Verdict
 from labeling.models.chats import Split, Topic
+from labeling.models.labels import Consensus
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import reads_holdout
 
-BODY_VERSION = 3
+BODY_VERSION = 4
 HEAD = ("run", "set", "split", "topic", "since", "until", "against", "judge", "chats", "generated_at")
 PARTS = ("topics", "messages", "people", "probabilities")
 STILL_YOURS = "opens once you have labelled your own chats of this set"
@@ -137,12 +141,26 @@ def _people(scope: Scope, chats: Chats, judge: Codes) -> dict[str, Any]:
     rows = columns_of(labels_of(scope), chat="chat_id", rater="rater_id", code=CODE)
     ids, raters = np.unique(rows["rater"], return_inverse=True)
     answers = Answers(chats.places(rows["chat"]), np.zeros(len(rows), dtype=np.int64), raters, rows["code"])
-    body = people(answers, judge, raters=len(ids), seed=SEED).as_json()
+    body = people(answers, judge, raters=len(ids), counts=_label_counts(scope), seed=SEED).as_json()
     for row in body["raters"]:
         row["rater"] = int(ids[row["rater"]])
     for pair in body["pairs"]:
         pair["raters"] = [int(ids[number]) for number in pair["raters"]]
     return body
+
+
+def _label_counts(scope: Scope) -> LabelCounts:
+    """By the consensus, as the label plan counts, whoever the judge is held against; one query."""
+    rows = Consensus.objects.filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
+    true, false = Q(state=Consensus.State.TRUE), Q(state=Consensus.State.FALSE)
+    three = Q(given__gte=MINIMUM_RATERS)
+    found = rows.annotate(given=F("n_true") + F("n_false")).aggregate(
+        true=Count("pk", filter=true),
+        false=Count("pk", filter=false),
+        three=Count("pk", filter=three & (true | false)),
+        three_false=Count("pk", filter=three & false),
+    )
+    return LabelCounts(**found)
 
 
 def _p_true(scope: Scope, chats: Chats) -> NDArray[np.float64]:

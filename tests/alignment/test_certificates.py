@@ -17,7 +17,7 @@ from alignment.models.reports import Report
 from alignment.services.certificate_keys import signing_key
 from alignment.services.certificates import CertificateRefused, certificate_issue, certificate_revoke
 from evaluation.models.judges import JudgeProfile
-from evaluation.models.runs import Run
+from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion
@@ -95,6 +95,32 @@ def test_what_misleads_in_a_figure_is_signed_with_it(certificate: Certificate, l
     assert "Agreement is 0.90 and AC1 0.89" in text_of(lead.get(f"/certificates/{certificate.pk}/"))
 
 
+def test_where_the_judge_said_not_applicable_is_signed_and_shown(
+    compared: Compared, lead: Client, lead_user: User
+) -> None:
+    verdicts = Verdict.objects.filter(criterion__key="polite")
+    verdicts.filter(chat__external_id__in=["chat-1", "chat-3", "chat-2"]).update(value=None)
+    verdicts.filter(chat__external_id="chat-4").update(value=None, state=Verdict.State.UNPARSED)
+    certificate = certificate_issue(run=compared.run, by=lead_user)
+    found = entry(certificate, "polite")
+    assert (found["judge_not_applicable"], found["no_verdict"]) == (3, {"unparsed": 1})
+    assert (found["unjudged"], found["asked"]) == ({"true": 2, "false": 2}, 40)
+    shown = text_of(lead.get(f"/certificates/{certificate.pk}/"))
+    assert "3 not applicable, 1 unparsed" in shown
+    assert "Left open" in shown and "No verdict" not in shown
+
+
+def test_one_signed_before_not_applicable_was_counted_verifies_and_claims_less(
+    certificate: Certificate, lead: Client
+) -> None:
+    body = certificate.body
+    for one in body["criteria"]:
+        del one["judge_not_applicable"], one["unjudged"]
+    assert verified(certificate, body, lead) == "genuine"
+    shown = text_of(lead.get(f"/certificates/{certificate.pk}/"))
+    assert "No verdict" in shown and "Left open" not in shown
+
+
 def test_nothing_that_is_signed_is_a_fraction(certificate: Certificate) -> None:
     def fractions(value: Any) -> Iterator[float]:
         if isinstance(value, float):
@@ -115,12 +141,17 @@ def test_one_signed_before_the_software_was_named_verifies_and_opens(
     certificate: Certificate, lead: Client
 ) -> None:
     body = {name: value for name, value in certificate.body.items() if name != "software"}
+    assert verified(certificate, body, lead) == "genuine"
+    assert "Software" not in text_of(lead.get(f"/certificates/{certificate.pk}/"))
+
+
+def verified(certificate: Certificate, body: dict[str, Any], lead: Client) -> str:
+    """What the workbench says of the certificate with this body, once that is signed."""
     key = signing_key()
     Certificate.objects.update(body=body, signature=signed(body, key), public_key=public_text(key))
-    url = f"/api/certificates/{certificate.pk}/"
-    found = lead.post("/api/certificates/verify/", lead.get(url).json(), content_type="application/json")
-    assert found.json()["answer"] == "genuine"
-    assert "Software" not in text_of(lead.get(f"/certificates/{certificate.pk}/"))
+    given = lead.get(f"/api/certificates/{certificate.pk}/").json()
+    found = lead.post("/api/certificates/verify/", given, content_type="application/json")
+    return str(found.json()["answer"])
 
 
 def test_the_same_link_shows_the_same_numbers_after_new_labels(

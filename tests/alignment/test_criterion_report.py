@@ -9,12 +9,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from alignment.core.label_planning import Decision
 from alignment.models.reports import Report
+from alignment.selectors.label_plan import criterion_plans
+from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion
+from labeling.services.consensus import consensus_refresh
 from tests.alignment.compared import HUMAN, JUDGE, SPLITS, Compared, add_chats, cell, cell_url, text_of, urls
 from tests.alignment.prompted import a_version, promote, run_of
 from tests.alignment.quality import polite
@@ -69,6 +73,22 @@ def test_filters_stay_with_the_cells_and_the_way_back(compared: Compared, lead: 
     assert cell_url(compared, "polite", "fn") + query in page
     assert reverse("alignment:report_run", args=[compared.run.pk]) + query in page
     assert document(lead, compared, query="?split=dev")["chats"] == 20
+
+
+@pytest.mark.parametrize("query", ["", "?against=rater:cleo", "?against=each-rater"])
+def test_what_is_missing_before_it_replaces_a_rater_is_what_the_label_plan_says(
+    compared: Compared, lead: Client, query: str
+) -> None:
+    """One rater alone answered most of the False ones, and a tie is no answer of three."""
+    alone = [compared.chat(n).pk for n in range(8, 41, 2)]
+    Label.objects.filter(rater__name__in=["ben", "cleo"], chat__in=alone).delete()
+    consensus_refresh(criterion_ids=[polite().pk], chat_ids=alone)
+    Consensus.objects.filter(chat=compared.chat(1)).update(state=Consensus.State.UNRESOLVED)
+    plans = criterion_plans(Scope(compared.chat_set, compared.run))
+    plan = next(one for one in plans if one.criterion == polite())
+    told = next(need.sentence for need in plan.needs if need.decision == Decision.REPLACE)
+    assert told == "label 78 more chats with three raters, at least 12 that people would call False"
+    assert document(lead, compared, query=query)["people"]["stand_in"]["missing"] == told
 
 
 def test_topics_and_lengths_add_up_to_the_compared_chats(compared: Compared, lead: Client) -> None:

@@ -8,6 +8,7 @@ import pytest
 from alignment.core.agreement import Confusion
 from alignment.core.criterion_report import by_part, diagram, length_bins, people, probabilities
 from alignment.core.criterion_report.people import FEW_CHATS, NOBODY, ONE_RATER, RATERS_SHOWN
+from alignment.core.label_planning import LabelCounts
 from alignment.core.quality import FALSE, NA, TRUE, Answers, rater_pairs
 from alignment.core.replacement import FEW_RATERS, replacement
 from alignment.core.report import HumanCode, JudgeCode
@@ -46,6 +47,8 @@ def test_no_chat_has_no_part() -> None:
 
 
 # ---------- raters ----------
+
+LABELS = LabelCounts(true=100, false=100, three=200, three_false=100)
 
 
 def answers(*rows: Sequence[int | None]) -> Answers:
@@ -102,7 +105,7 @@ def test_rater_and_judge_are_held_against_the_majority_of_the_others_on_the_same
         [TRUE, TRUE, FALSE, TRUE, TRUE, NA],
     )
     judge = np.array([T, F, F, T, JudgeCode.REFUSED, T], dtype=np.int8)
-    rows = people(given, judge, raters=3, seed=1).rows
+    rows = people(given, judge, raters=3, counts=LABELS, seed=1).rows
     # The first rater's others are one mind on chats 0 (True) and 2 (False); on 4 the judge says nothing.
     assert (rows[0].own, rows[0].judge) == (Confusion(1, 0, 0, 1), Confusion(1, 0, 0, 1))
     # The second one's on 0, 1 (True) and 2: on 1 rater and judge say False.
@@ -120,7 +123,7 @@ def planted(chats: int = 200) -> tuple[Answers, np.ndarray]:
 
 def test_the_decision_is_that_of_the_balanced_gap_with_the_alt_test_beside_it() -> None:
     given, judge = planted()
-    found = people(given, judge, raters=3, seed=1)
+    found = people(given, judge, raters=3, counts=LABELS, seed=1)
     labels = np.array([1 - given.values[given.raters == rater] for rater in range(3)]).T
     expected = replacement(labels, 1 - judge.astype(int), seed=1)
     body = found.as_json()["stand_in"]
@@ -135,23 +138,24 @@ def test_the_decision_is_that_of_the_balanced_gap_with_the_alt_test_beside_it() 
 
 
 def test_a_decision_on_fewer_labels_than_the_plan_asks_for_says_which_are_missing() -> None:
-    def missing(chats: int, false: int) -> str:
-        rows = [[TRUE] * (chats - false) + [FALSE] * false for _ in range(3)]
-        body = people(answers(*rows), np.array(rows[0], dtype=np.int8), raters=3, seed=1).as_json()
+    def missing(counts: LabelCounts) -> str:
+        given, judge = planted()
+        body = people(given, judge, raters=3, counts=counts, seed=1).as_json()
         assert body["stand_in"]["balanced"] is True
         return str(body["stand_in"]["missing"])
 
-    assert missing(40, 10) == (
+    assert missing(LabelCounts(true=30, false=10, three=40, three_false=10)) == (
         "label 60 more chats with three raters, at least 5 that people would call False"
     )
-    assert missing(100, 15) == ""
-    assert missing(100, 14) != ""  # more than 85% True: three times as many
+    assert missing(LabelCounts(true=85, false=15, three=100, three_false=15)) == ""
+    # More than 85% True, whoever answered: three times as many.
+    assert missing(LabelCounts(true=186, false=14, three=100, three_false=15)) != ""
 
 
 @pytest.mark.parametrize(("raters", "reason"), [(0, NOBODY), (1, ONE_RATER), (2, FEW_RATERS)])
 def test_too_few_raters_decide_nothing_and_it_says_so(raters: int, reason: str) -> None:
     given = answers(*[[TRUE] * 50 for _ in range(raters)])
-    body = people(given, np.zeros(50, dtype=np.int8), raters=raters, seed=1).as_json()
+    body = people(given, np.zeros(50, dtype=np.int8), raters=raters, counts=LABELS, seed=1).as_json()
     assert (body["stand_in"]["balanced"], body["stand_in"]["reason"]) == (None, reason)
     assert len(body["raters"]) == raters
 
@@ -167,14 +171,14 @@ def test_a_rater_with_fewer_than_thirty_chats_is_left_out_of_the_decision() -> N
         np.concatenate([fourth.raters, extra.raters + 1]),
         np.concatenate([fourth.values, extra.values]),
     )
-    body = people(given, judge, raters=4, seed=1).as_json()
+    body = people(given, judge, raters=4, counts=LABELS, seed=1).as_json()
     assert body["stand_in"]["raters"] == 3
     assert [row["reason"] for row in body["raters"]] == ["", "", "", FEW_CHATS]
 
 
 def test_of_many_raters_those_with_the_most_labels_are_shown_and_all_count() -> None:
     rows = [[TRUE] * (50 + rater) + [None] * (20 - rater) for rater in range(15)]
-    found = people(answers(*rows), np.zeros(70, dtype=np.int8), raters=15, seed=1)
+    found = people(answers(*rows), np.zeros(70, dtype=np.int8), raters=15, counts=LABELS, seed=1)
     body = found.as_json()
     assert [row["rater"] for row in body["raters"]] == list(range(14, 14 - RATERS_SHOWN, -1))
     assert len(body["pairs"]) == RATERS_SHOWN * (RATERS_SHOWN - 1) // 2

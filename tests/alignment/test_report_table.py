@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from alignment.core.report.lines import HEAD
+from alignment.models.reports import Report
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
@@ -50,6 +51,29 @@ def test_the_table_has_a_row_for_each_criterion_dimension_tier_and_the_whole(
             assert given == ["" if value is None else repr(value) for value in wanted]
     assert {(row["pin"], row["fingerprint"]) for row in rows} == {(body["pin"], "f" * 64)}
     assert rows == table(lead, number, "api_stored_report_csv")
+
+
+def test_what_a_figure_is_worth_stands_in_its_row(compared: Compared, lead: Client) -> None:
+    number = stored(lead, compared)
+    polite, wrong_fact, welcome = table(lead, number)[:3]
+    entry = lead.get(reverse("api_stored_report", args=[number])).json()["criteria"][2]
+    assert (polite["unjudged_true"], polite["unjudged_false"], polite["drawn_by_verdict"]) == ("0", "0", "0")
+    assert welcome["cautions"] == "; ".join(entry["cautions"]) != ""
+    assert welcome["flags"] == "kappa: people gave one answer only"
+    assert wrong_fact["flags"] == ""
+    assert polite["corrected_by"] == ""  # every chat has a label
+
+
+def test_a_report_from_before_some_columns_leaves_them_empty(compared: Compared, lead: Client) -> None:
+    number = stored(lead, compared)
+    report = Report.objects.get(pk=number)
+    for entry in report.body["criteria"]:
+        for name in ("unjudged", "drawn_by_verdict", "corrected_by"):
+            del entry[name]
+    report.save()
+    row = table(lead, number)[0]
+    later = "unjudged_true", "unjudged_false", "drawn_by_verdict", "corrected_by"
+    assert not any(row[name] for name in later)
 
 
 @pytest.mark.parametrize("query", ["?against=each-rater", "?split=train&against=rater%3Acleo"])

@@ -15,7 +15,6 @@ from alignment.core.replacement import (
     EPSILON,
     MARGIN,
     MINIMUM_CHATS,
-    MINIMUM_RATERS,
     RaterCase,
     Replacement,
     replacement,
@@ -95,7 +94,7 @@ class People:
         }
 
 
-def people(answers: Answers, judge: Codes, *, raters: int, seed: int) -> People:
+def people(answers: Answers, judge: Codes, *, raters: int, counts: LabelCounts, seed: int) -> People:
     """
     Everything about raters on one criterion.
 
@@ -104,12 +103,13 @@ def people(answers: Answers, judge: Codes, *, raters: int, seed: int) -> People:
     answers : of one criterion; `answers.chats` are places in `judge`.
     judge : JudgeCode by chat, shape (chats,).
     raters : how many there are.
+    counts : the criterion's labels, as the label plan counts them.
     seed : of the bootstrap of every gap.
 
     Examples
     --------
     >>> three = Answers(np.zeros(3, int), np.zeros(3, int), np.arange(3), np.array([0, 0, 1]))
-    >>> found = people(three, np.zeros(1, dtype=np.int8), raters=3, seed=1)
+    >>> found = people(three, np.zeros(1, dtype=np.int8), raters=3, counts=LabelCounts(1, 0), seed=1)
     >>> found.pairs[0][1].agreement, found.rows[2].own.n, found.rows[2].judge.tp
     (1.0, 1, 1)
     """
@@ -124,7 +124,7 @@ def people(answers: Answers, judge: Codes, *, raters: int, seed: int) -> People:
         for rater in shown.tolist()
         for own, judged in [tables[rater]]
     ]
-    return People(raters, shown.tolist(), rater_pairs(answers, shown), rows, decision, _missing(given))
+    return People(raters, shown.tolist(), rater_pairs(answers, shown), rows, decision, _missing(counts))
 
 
 def _tables(answers: Answers, judge: Codes, raters: int) -> list[tuple[Confusion, Confusion]]:
@@ -147,13 +147,9 @@ def _by_rater(answers: Answers, chats: int, raters: int) -> NDArray[np.int8]:
     return labels
 
 
-def _missing(labels: NDArray[np.int8]) -> str:
-    """What the plan asks for before a judge replaces a rater, less the chats that three raters answered."""
-    true, false = (labels == 1).sum(axis=1), (labels == 0).sum(axis=1)
-    three = true + false >= MINIMUM_RATERS
-    said_true, said_false = int((three & (true > false)).sum()), int((three & (false > true)).sum())
-    found = needs(LabelCounts(said_true, said_false, three=int(three.sum()), three_false=said_false))
-    need = next(one for one in found if one.decision == Decision.REPLACE)
+def _missing(counts: LabelCounts) -> str:
+    """What the plan asks for before a judge replaces a rater, beyond the labels that are there."""
+    need = next(one for one in needs(counts) if one.decision == Decision.REPLACE)
     return "" if need.met else need.sentence
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from alignment.core.report.pooled import POOLED
+
 COUNTS = (
     *("n", "human_true", "unlabelled", "unresolved", "not_applicable", "no_verdict"),
     "judge_not_applicable",
@@ -20,11 +22,14 @@ ABOUT = (
 )
 _NAMES = (*STATISTICS, *(f"human_{name}" for name in HUMAN), *(f"pass_rate_{name}" for name in PASSES))
 HEAD = (
-    *("level", "key", "name", "dimension", "tier", "passes_when", "status", "reasons", "prevalence"),
+    *("level", "key", "name", "dimension", "tier", "passes_when"),
+    *("status", "reasons", "cautions", "flags", "prevalence"),
     *COUNTS,
+    *("unjudged_true", "unjudged_false", "drawn_by_verdict"),
     *CELLS,
     *("raters", "overlap"),
     *(column for name in _NAMES for column in (name, f"{name}_low", f"{name}_high")),
+    "corrected_by",
     *("question_version", "question_hash", "prompt_version", "prompt_hash"),
     *ABOUT,
 )
@@ -54,19 +59,32 @@ def _about(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _criterion(row: Mapping[str, Any], pinned: Mapping[str, Any]) -> dict[str, Any]:
+    """Cells of columns that a report from an older version knows nothing of are empty."""
     human, text, prompt = row["human"], pinned["texts"][0], pinned["prompt"] or {}
+    unjudged = row.get("unjudged") or {}
     plain = ("key", "dimension", "tier", "passes_when", "status", "prevalence", *COUNTS)
     return {
         "level": "criterion",
         "name": pinned["name"],
         **{name: row[name] for name in plain},
         "reasons": "; ".join(row["reasons"]),
+        "cautions": "; ".join(row["cautions"]),
+        "flags": "; ".join(
+            [
+                *_flags(row, STATISTICS),
+                *_flags(human, HUMAN, "human_"),
+                *_flags(row["pass_rate"], PASSES, "pass_rate_"),
+            ]
+        ),
+        **{f"unjudged_{answer}": unjudged.get(answer) for answer in ("true", "false")},
+        "drawn_by_verdict": row.get("drawn_by_verdict"),
         **(row["confusion"] or {}),
         "raters": human["raters"],
         "overlap": human["overlap"],
         **_statistics(row, STATISTICS),
         **_statistics(human, HUMAN, "human_"),
         **_statistics(row["pass_rate"], PASSES, "pass_rate_"),
+        "corrected_by": row.get("corrected_by"),
         "question_version": text["version"],
         "question_hash": text["hash"],
         "prompt_version": prompt.get("version"),
@@ -75,7 +93,8 @@ def _criterion(row: Mapping[str, Any], pinned: Mapping[str, Any]) -> dict[str, A
 
 
 def _pooled(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"n": row["n"], **_statistics(row, ("accuracy", "balanced_accuracy"))}
+    flags = "; ".join(_flags(row, POOLED))
+    return {"n": row["n"], "flags": flags, **_statistics(row, POOLED)}
 
 
 def _statistics(holder: Mapping[str, Any], names: tuple[str, ...], start: str = "") -> dict[str, Any]:
@@ -87,3 +106,9 @@ def _statistics(holder: Mapping[str, Any], names: tuple[str, ...], start: str = 
         found[f"{start}{name}"] = whole.get("value")
         found |= {f"{start}{name}_{end}": whole.get(end) for end in ("low", "high")}
     return found
+
+
+def _flags(holder: Mapping[str, Any], names: tuple[str, ...], start: str = "") -> list[str]:
+    """What a reader has to know of any of these values, each under the name of its column."""
+    given = [(name, holder[name]) for name in names if isinstance(holder[name], Mapping)]
+    return [f"{start}{name}: {value['flag']}" for name, value in given if value.get("flag")]
