@@ -194,10 +194,9 @@ def _shown(pair: Mapping[str, Any]) -> str:
         return ""
     if pair["better"] is not None:
         return "better"
-    balanced = pair["balanced_difference"]["value"]
-    ahead = pair["first"] if balanced > 0 else pair["second"]
-    even = _points(balanced) == EVEN
-    return "right" if even or ahead == pair["more_right"] else "at_odds"
+    low, high = (pair["balanced_difference"][end] or 0.0 for end in ("low", "high"))
+    behind = high < 0 if pair["more_right"] == pair["first"] else low > 0
+    return "at_odds" if behind else "right"
 
 
 def _turned(share: float | None, *, turned: bool) -> float | None:

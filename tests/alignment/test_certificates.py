@@ -14,8 +14,11 @@ from alignment.core.report import build_report
 from alignment.core.signatures import public_text, signed
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
+from alignment.selectors.scope import Scope
 from alignment.services.certificate_keys import signing_key
 from alignment.services.certificates import CertificateRefused, certificate_issue, certificate_revoke
+from alignment.services.label_draw_plans import DrawWish
+from alignment.services.label_draws import label_draw
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus, Label
@@ -23,6 +26,8 @@ from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion
 from tests.alignment.certifying import RECIPE
 from tests.alignment.compared import Compared, add_chats, text_of
+from tests.alignment.test_drawn_by_verdict import answer
+from tests.alignment.test_label_draws import strip
 
 pytestmark = pytest.mark.django_db
 
@@ -55,14 +60,16 @@ def test_it_says_what_the_judge_may_be_used_for_on_which_labels(compared: Compar
 
 
 def test_labels_drawn_by_verdict_are_among_what_it_says(compared: Compared, lead_user: User) -> None:
-    chosen = compared.rubric.chat_sets.create(
-        name="more", sampling={"oversampled": True, "criteria": ["polite"]}
-    )
-    for position in range(1, 5):
-        chosen.members.create(chat=compared.chat(position), position=position, inclusion_probability=0.5)
+    add_chats(compared, to=100)
+    strip(compared, range(9, 101))
+    scope = Scope(compared.chat_set, compared.run)
+    polite = tuple(row for row in scope.criteria if row.key == "polite")
+    wish = DrawWish(scope=scope, criteria=polite, name="More", chats=30, suspect=22, seed=3)
+    answer(label_draw(wish, by=lead_user).chat_set, compared)
     body = certificate_issue(run=compared.run, by=lead_user).body
-    assert "4 of the 40 labelled chats were drawn by verdict" in body["criteria"][0]["cautions"][0]
-    assert any("4 labelled chats were drawn by a judge" in limit for limit in body["limits"])
+    certified = next(entry for entry in body["criteria"] if entry["key"] == "polite")
+    assert "30 of the 38 compared chats were drawn by verdict" in certified["cautions"][0]
+    assert any("30 labelled chats were drawn by a judge" in limit for limit in body["limits"])
 
 
 @pytest.mark.django_db(transaction=True)

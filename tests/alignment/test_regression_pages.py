@@ -166,7 +166,10 @@ def test_labels_drawn_by_verdict_are_told_of(compared: Compared, lead: Client) -
     test = make_test(compared, split="dev")
     assert "drawn by a judge" not in page_of(lead, test)
     chosen = ChatSet.objects.create(
-        name="more", rubric=compared.rubric, sampling={"oversampled": True, "criteria": ["polite"]}
+        name="more",
+        rubric=compared.rubric,
+        kind=ChatSet.Kind.SAMPLE,
+        sampling={"run": compared.run.pk, "oversampled": True, "criteria": ["polite"]},
     )
     for position in (1, 2):  # of splits dev
         chosen.members.create(chat=compared.chat(position), position=position, inclusion_probability=0.5)
