@@ -14,7 +14,10 @@ from labeling.models.people import User
 
 
 class MeasuredOutput(serializers.Serializer[Any]):
-    """People against the judge on one split of a set; `ceiling` is what people reach among themselves."""
+    """People against the judge on one split of a set; `ceiling` is what people reach among themselves.
+
+    Where labels were drawn by verdict, rates are weighted and do not follow from `confusion`.
+    """
 
     set = serializers.CharField()
     split = serializers.CharField()
@@ -22,6 +25,7 @@ class MeasuredOutput(serializers.Serializer[Any]):
     judge = serializers.CharField()
     confusion = serializers.DictField(child=serializers.IntegerField())
     no_verdict = serializers.IntegerField()
+    drawn_by_verdict = serializers.IntegerField()
     balanced_accuracy = serializers.DictField()
     tpr = serializers.DictField()
     tnr = serializers.DictField()
@@ -246,6 +250,7 @@ def _measured(one: Measured) -> dict[str, Any]:
         "judge": one.run.judge.name,
         "confusion": {"tp": one.table.tp, "fn": one.table.fn, "fp": one.table.fp, "tn": one.table.tn},
         "no_verdict": one.silent,
+        "drawn_by_verdict": one.drawn,
         **{name: estimate.as_json() for name, estimate in one.rates.items()},
         "ceiling": one.ceiling,
         "status": one.decision.status,

@@ -18,8 +18,10 @@ from alignment.core.report import CONSENSUS
 from alignment.core.report.judge_side import judge_rates
 from alignment.core.status import Decision, LeftOpen, decide_status
 from alignment.models.reports import Report
-from alignment.selectors.held_out import held_counts
+from alignment.selectors.drawn_rates import KEPT_BACK, drawn_rates, estimates_of
+from alignment.selectors.held_out import CONCEALED, held_counts
 from alignment.selectors.kept import hash_of, older_than, replace_kept
+from alignment.selectors.reports import BODY_VERSION as REPORT_VERSION
 from alignment.selectors.reports import POLICY
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run, Verdict
@@ -29,7 +31,7 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import held_out, reads_holdout
 
-BODY_VERSION = 2
+BODY_VERSION = 3
 # Tries are of texts that nobody has saved; repeats ask the same judge again.
 MEASURING = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION)
 # What makes two judges comparable but for their prompts.
@@ -55,7 +57,8 @@ class Measured:
 
     `ceiling` is the human balanced accuracy on the same chats; `silent` counts chats that people answered
     True or False and the judge neither, `refrained` those of people's True and False whose calls did not
-    fail; `recipe` is equal for runs whose judges differ in prompts alone.
+    fail; `recipe` is equal for runs whose judges differ in prompts alone. Of `drawn` chats the labels were
+    drawn by verdict: then the rates are weighted, as in the report, and do not follow from the table.
     """
 
     run: Run
@@ -66,6 +69,8 @@ class Measured:
     silent: int
     refrained: tuple[int, int]
     recipe: str
+    drawn: int
+    rates: dict[str, Estimate]  # balanced accuracy, TPR and TNR
 
     @property
     def place(self) -> str:
@@ -79,11 +84,6 @@ class Measured:
         return f"{name}, {self.split}" if self.split else name
 
     @cached_property
-    def rates(self) -> dict[str, Estimate]:
-        """Balanced accuracy, TPR and TNR."""
-        return judge_rates(self.table)
-
-    @cached_property
     def figures(self) -> dict[str, Any]:
         """The same as a report has them, for lanes and plots."""
         shown = {name: estimate.as_json() for name, estimate in self.rates.items()}
@@ -92,6 +92,8 @@ class Measured:
     @cached_property
     def decision(self) -> Decision:
         """Whether the judge may be called aligned here, and why."""
+        if self.rates["balanced_accuracy"].reason == CONCEALED:
+            return Decision(None, (CONCEALED,))
         return decide_status(
             table=self.table,
             tpr=self.rates["tpr"],
@@ -125,7 +127,8 @@ def measured(
 
     Versions with the same text and examples were measured together. Counts are kept with the run until a
     human answer changes. Of a split with 1 to 9 held-out chats that are compared, who may not read them gets
-    the counts without these. Four queries, at most six for who may not; some more to count anew.
+    the counts without these, and no rates where labels were drawn by verdict. Four queries, at most six for
+    who may not; some more to count anew.
     """
     prompts = JudgePrompt.objects.filter(criterion__in=criteria)
     if contents is not None:
@@ -155,8 +158,19 @@ def measured(
 
 def _measured(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> Measured:
     true, false = body["refrained"]
-    table, silent = Confusion(*body["table"]), body["silent"]
-    return Measured(run, criterion, split, table, body["ceiling"], silent, (true, false), recipe)
+    table, drawn = Confusion(*body["table"]), body["drawn"]
+    return Measured(
+        run=run,
+        criterion=criterion,
+        split=split,
+        table=table,
+        ceiling=body["ceiling"],
+        silent=body["silent"],
+        refrained=(true, false),
+        recipe=recipe,
+        drawn=drawn["chats"] if drawn else 0,
+        rates=estimates_of(drawn) if drawn else judge_rates(table),
+    )
 
 
 def _newest_runs(asked: Iterable[tuple[int, int, str, int]]) -> dict[tuple[int, str, int, str], Run]:
@@ -202,8 +216,11 @@ def _count_anew(
     """Store the counts in the place of those from before an answer changed."""
     rows = {(run.pk, criterion.pk): _row(run, criterion, pins) for run, criterion in pairs}
     older = older_than(list(rows.values()))
-    for pair, body in _counted(pairs).items():
-        rows[pair].body = body
+    drawn = drawn_rates(pairs)
+    for pair, splits in _counted(pairs).items():
+        rows[pair].body = {
+            split: body | {"drawn": drawn.get((*pair, split))} for split, body in splits.items()
+        }
     replace_kept(list(rows.values()), older=older)
     return list(rows.values())
 
@@ -222,8 +239,9 @@ def _row(run: Run, criterion: Criterion, pins: Mapping[tuple[int, int], str]) ->
 
 
 def _pin(run: Run, criterion: Criterion) -> str:
-    """It moves with every change of the human answers."""
-    return hash_of([*_what(run, criterion), BODY_VERSION, run.finished_at, criterion.labels_seq])
+    """It moves with every change of the human answers, and with the reports that rates are taken from."""
+    forms = BODY_VERSION, REPORT_VERSION
+    return hash_of([*_what(run, criterion), *forms, run.finished_at, criterion.labels_seq])
 
 
 def _what(run: Run, criterion: Criterion) -> list[Any]:
@@ -251,18 +269,21 @@ def _without_few(
     fresh, found = _counted(again, less=Q(chat__in=held_out())), dict(counts)
     for run, criterion in again:
         pair = run.pk, criterion.pk
-        less = {
-            split: fresh[pair].get(split) if split in few[pair] else body
-            for split, body in counts[pair].items()
-        }
-        found[pair] = {split: body for split, body in less.items() if body is not None}
+        found[pair] = {split: body for split, body in counts[pair].items() if split not in few[pair]}
+        for split in few[pair] & fresh[pair].keys():
+            drawn = KEPT_BACK if counts[pair][split]["drawn"] else None
+            found[pair][split] = fresh[pair][split] | {"drawn": drawn}
+        found[pair] = _in_order(found[pair])
     return found, {(run.pk, criterion.pk) for run, criterion in again}
 
 
 def _counted(
     pairs: Iterable[tuple[Run, Criterion]], *, less: Q | None = None
 ) -> dict[tuple[int, int], dict[str, Counts]]:
-    """One query, whatever the number of pairs; `less` says which verdicts to leave out."""
+    """One query, whatever the number of pairs; `less` says which verdicts to leave out.
+
+    Labels that were drawn by verdict count as they are.
+    """
     wanted: dict[int, list[int]] = {}
     for run, criterion in pairs:
         wanted.setdefault(criterion.pk, []).append(run.pk)

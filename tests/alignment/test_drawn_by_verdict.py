@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 from django.db import connection
+from django.db.models import F as Column
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -13,18 +15,26 @@ from alignment.core.report import CriterionData, ReportData, build_report
 from alignment.core.report.data_hash import answers_hash
 from alignment.core.status import StatusPolicy
 from alignment.selectors.answers import report_data
+from alignment.selectors.held_out import CONCEALED
+from alignment.selectors.measured import Measured, measured
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawWish
 from alignment.services.label_draws import label_draw
 from bench.coverage import Drawn, drawn_by_verdict
+from evaluation.models.judges import JudgePrompt
+from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import Rater, User
+from labeling.models.rubric import Criterion
 from labeling.services.consensus import consensus_refresh
-from tests.alignment.compared import HUMAN, JUDGE, Compared, add_chats
+from tests.alignment.compared import HUMAN, JUDGE, Compared, add_chats, text_of
+from tests.alignment.prompted import a_version, promote
 from tests.alignment.report_data import NA, UNLABELLED, F, T, criterion
 from tests.alignment.test_label_draws import strip
+from tests.factories import make_set
 
 
 def drawn(human: Sequence[int], judge: Sequence[int], inverse: Sequence[float]) -> CriterionData:
@@ -148,8 +158,8 @@ def answer(chat_set: ChatSet, compared: Compared) -> None:
     consensus_refresh(criterion_ids=[polite.pk], chat_ids=[chat.pk for chat in chats])
 
 
-def polite_of(compared: Compared) -> dict[str, Any]:
-    report = alignment_report(Scope(compared.chat_set, compared.run))
+def polite_of(compared: Compared, split: str = "") -> dict[str, Any]:
+    report = alignment_report(Scope(compared.chat_set, compared.run, split))
     found: dict[str, Any] = next(row for row in report["criteria"] if row["key"] == "polite")
     return found
 
@@ -194,3 +204,84 @@ def test_queries_depend_on_neither_draws_nor_chats(compared: Compared) -> None:
     with CaptureQueriesContext(connection) as more:
         report_data(Scope(compared.chat_set, compared.run))
     assert len(some) == len(more)
+
+
+# ---------- what versions were measured to be ----------
+
+
+@pytest.fixture
+def version(compared: Compared, labelled_draw: ChatSet) -> PromptVersion:
+    """Of `polite`, released; the run's judge asks it."""
+    criterion = next(row for row in compared.criteria if row.key == "polite")
+    found = a_version(criterion)
+    promote(found)
+    JudgePrompt.objects.create(
+        judge=compared.run.judge,
+        criterion=criterion,
+        criterion_version=criterion.versions.get(),
+        prompt_version=found,
+        group=0,
+    )
+    compared.run.purpose = Run.Purpose.EVALUATION
+    compared.run.save()
+    return found
+
+
+def measured_for(version: PromptVersion, user: User) -> tuple[Measured, ...]:
+    (found,) = measured([version.criterion], user=user).values()
+    return found.rows
+
+
+@pytest.mark.django_db
+def test_a_version_has_the_figures_and_the_status_of_the_report(
+    compared: Compared, version: PromptVersion, lead_user: User
+) -> None:
+    rows = measured_for(version, lead_user)
+    assert {one.split for one in rows} == {"dev", "train", "holdout"}
+    for one in rows:
+        found = polite_of(compared, one.split)
+        assert {name: rate.as_json() for name, rate in one.rates.items()} == {
+            name: found[name] for name in one.rates
+        }
+        assert (one.decision.status, list(one.decision.reasons)) == (found["status"], found["reasons"])
+        assert one.drawn == found["drawn_by_verdict"] > 0
+    dev = rows[0]
+    assert dev.rates["tpr"].value != dev.table.tpr  # what the labels alone would say
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("version")
+def test_the_criterion_page_says_that_its_figures_are_weighted(lead: Client) -> None:
+    assert "labelled chats were drawn by verdict" in text_of(lead.get("/criteria/polite/"))
+
+
+@pytest.mark.django_db
+def test_over_few_held_out_chats_authors_are_told_neither_figures_nor_status(
+    compared: Compared, version: PromptVersion, lead_user: User, author_user: User, author: Client
+) -> None:
+    make_set(compared.rubric, compared.chat(1), name="gold", split="holdout")
+    dev = measured_for(version, author_user)[0]
+    assert (dev.split, dev.decision.status, dev.decision.reasons) == ("dev", None, (CONCEALED,))
+    assert {(rate.value, rate.reason) for rate in dev.rates.values()} == {(None, CONCEALED)}
+    assert dev.table.n == measured_for(version, lead_user)[0].table.n - 1
+    for url in ("/criteria/", "/criteria/polite/", "/criteria/polite/versions/1/"):
+        assert CONCEALED in text_of(author.get(url)).lower()
+
+
+@pytest.mark.django_db
+def test_versions_are_read_back_with_no_more_queries_than_without_draws(
+    version: PromptVersion, labelled_draw: ChatSet, lead_user: User
+) -> None:
+    def queries() -> int:
+        measured_for(version, lead_user)
+        with CaptureQueriesContext(connection) as asked:
+            measured_for(version, lead_user)
+        return len(asked)
+
+    weighted = queries()
+    labelled_draw.sampling = (labelled_draw.sampling or {}) | {"oversampled": False}
+    labelled_draw.save()
+    Criterion.objects.update(labels_seq=Column("labels_seq") + 1)
+    version.criterion.refresh_from_db()
+    assert {one.drawn for one in measured_for(version, lead_user)} == {0}
+    assert queries() == weighted

@@ -1,0 +1,71 @@
+"""A judge's rates where labels were drawn by verdict: those of its report, weighted to all chats judged."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Q
+
+from alignment.core.estimates import Estimate, Interval
+from alignment.core.report.criterion import criterion_entry
+from alignment.selectors.answers import report_data
+from alignment.selectors.held_out import CONCEALED
+from alignment.selectors.reports import POLICY, SEED
+from alignment.selectors.scope import Scope
+from evaluation.models.runs import Run, Verdict
+from labeling.models.chats import ChatSet
+from labeling.models.labels import Label
+from labeling.models.rubric import Criterion
+
+RATES = ("balanced_accuracy", "tpr", "tnr")
+Rates = dict[str, Any]
+_NOTHING = {"value": None, "low": None, "high": None, "reason": CONCEALED}
+# Unweighted they would flatter the judge; weighted they would tell of held-out chats.
+KEPT_BACK: Rates = {"chats": 0, "rates": dict.fromkeys(RATES, _NOTHING)}
+
+
+def drawn_rates(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int, str], Rates]:
+    """By run, criterion id and split, where labels were drawn by verdict; as JSON that can be kept.
+
+    `chats` were drawn, `rates` are balanced accuracy, TPR and TNR. One query where nothing was drawn, else
+    some for each run, criterion and split with such labels.
+    """
+    found = {}
+    for run, criterion, split in _with_draws(pairs):
+        data = report_data(Scope(run.chat_set, run, split, only=criterion.key))
+        entry = criterion_entry(data, data.criteria[0], policy=POLICY, seed=SEED)
+        if entry["drawn_by_verdict"]:
+            rates = {name: entry[name] | {"reason": _reason(entry, name)} for name in RATES}
+            found[run.pk, criterion.pk, split] = {"chats": entry["drawn_by_verdict"], "rates": rates}
+    return found
+
+
+def estimates_of(kept: Rates) -> dict[str, Estimate]:
+    """The rates by name."""
+    return {name: _estimate(told) for name, told in kept["rates"].items()}
+
+
+def _with_draws(pairs: Collection[tuple[Run, Criterion]]) -> list[tuple[Run, Criterion, str]]:
+    """Where a labelled chat is in a set that was drawn by verdict."""
+    drawn = ChatSet.objects.filter(sampling__oversampled=True)
+    if not drawn.exists():
+        return []
+    asked = {(run.pk, criterion.pk): (run, criterion) for run, criterion in pairs}
+    chosen = Q()
+    for run, criterion in asked:
+        chosen |= Q(run=run, criterion=criterion)
+    same = {"chat": OuterRef("chat"), "criterion": OuterRef("criterion")}
+    labels = Label.objects.counted().filter(chat__memberships__chat_set__in=drawn, **same)
+    rows = Verdict.objects.filter(chosen, Exists(labels), run__run_chats__chat=F("chat")).order_by()
+    places = rows.values_list("run_id", "criterion_id", "run__run_chats__split").distinct()
+    return [(*asked[run, criterion], split) for run, criterion, split in places]
+
+
+def _reason(entry: Mapping[str, Any], name: str) -> str:
+    undefined = entry["undefined"]
+    return str(undefined.get(name) or undefined.get(f"{name}.interval", ""))
+
+
+def _estimate(told: Mapping[str, Any]) -> Estimate:
+    interval = None if told["low"] is None else Interval(told["low"], told["high"])
+    more = {name: told[name] for name in ("flag", "dropped") if name in told}
+    return Estimate(told["value"], interval, told["reason"], **more)
