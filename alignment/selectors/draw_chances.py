@@ -62,6 +62,11 @@ def drawn_by_verdict(labels: QuerySet[Label]) -> int:
     return len({chat for by_draw in found.values() for some in by_draw.values() for chat in some})
 
 
+def unequal_draws() -> list[int]:
+    """Ids of the drawn sets that took more of one verdict, or topics otherwise than by size; one query."""
+    return [pk for pk, how in _draws() if how and _unequal(how)]
+
+
 def drawn_labels(labels: QuerySet[Label], draws: Mapping[int, Sampling]) -> dict[int, dict[int, set[int]]]:
     """By criterion and draw: the chats that the draw had labelled.
 

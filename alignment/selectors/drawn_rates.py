@@ -7,12 +7,13 @@ from django.db.models import Exists, F, OuterRef, Q
 
 from alignment.core.estimates import Estimate, Interval
 from alignment.core.report.criterion import criterion_entry
+from alignment.core.status import Decision, Status
 from alignment.selectors.answers import report_data
+from alignment.selectors.draw_chances import unequal_draws
 from alignment.selectors.held_out import CONCEALED
 from alignment.selectors.reports import POLICY, SEED
 from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run, Verdict
-from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
 from labeling.models.rubric import Criterion
 
@@ -20,22 +21,27 @@ RATES = ("balanced_accuracy", "tpr", "tnr")
 Rates = dict[str, Any]
 _NOTHING = {"value": None, "low": None, "high": None, "reason": CONCEALED}
 # Unweighted they would flatter the judge; weighted they would tell of held-out chats.
-KEPT_BACK: Rates = {"chats": 0, "rates": dict.fromkeys(RATES, _NOTHING)}
+KEPT_BACK: Rates = {
+    "chats": 0,
+    "rates": dict.fromkeys(RATES, _NOTHING),
+    "status": None,
+    "reasons": [CONCEALED],
+}
 
 
 def drawn_rates(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int, str], Rates]:
     """By run, criterion id and split, where labels were drawn by verdict; as JSON that can be kept.
 
-    `chats` were drawn, `rates` are balanced accuracy, TPR and TNR. One query where nothing was drawn, else
-    some for each run, criterion and split with such labels.
+    `chats` were drawn, `rates` are balanced accuracy, TPR and TNR; `status` and `reasons`. One query where
+    nothing was drawn, else some for each run, criterion and split with such labels.
     """
     found = {}
     for run, criterion, split in _with_draws(pairs):
         data = report_data(Scope(run.chat_set, run, split, only=criterion.key))
         entry = criterion_entry(data, data.criteria[0], policy=POLICY, seed=SEED)
-        if entry["drawn_by_verdict"]:
-            rates = {name: entry[name] | {"reason": _reason(entry, name)} for name in RATES}
-            found[run.pk, criterion.pk, split] = {"chats": entry["drawn_by_verdict"], "rates": rates}
+        rates = {name: entry[name] | {"reason": _reason(entry, name)} for name in RATES}
+        decided = {name: entry[name] for name in ("status", "reasons")}
+        found[run.pk, criterion.pk, split] = {"chats": entry["drawn_by_verdict"], "rates": rates, **decided}
     return found
 
 
@@ -44,10 +50,15 @@ def estimates_of(kept: Rates) -> dict[str, Estimate]:
     return {name: _estimate(told) for name, told in kept["rates"].items()}
 
 
+def decision_of(kept: Rates) -> Decision:
+    """What the report decides; nothing where the rates are kept back."""
+    return Decision(Status(kept["status"]) if kept["status"] else None, tuple(kept["reasons"]))
+
+
 def _with_draws(pairs: Collection[tuple[Run, Criterion]]) -> list[tuple[Run, Criterion, str]]:
     """Where a labelled chat is in a set that was drawn by verdict."""
-    drawn = ChatSet.objects.filter(sampling__oversampled=True)
-    if not drawn.exists():
+    drawn = unequal_draws()
+    if not drawn:
         return []
     asked = {(run.pk, criterion.pk): (run, criterion) for run, criterion in pairs}
     chosen = Q()

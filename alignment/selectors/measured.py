@@ -18,8 +18,8 @@ from alignment.core.report import CONSENSUS
 from alignment.core.report.judge_side import judge_rates
 from alignment.core.status import Decision, LeftOpen, decide_status
 from alignment.models.reports import Report
-from alignment.selectors.drawn_rates import KEPT_BACK, drawn_rates, estimates_of
-from alignment.selectors.held_out import CONCEALED, held_counts
+from alignment.selectors.drawn_rates import KEPT_BACK, decision_of, drawn_rates, estimates_of
+from alignment.selectors.held_out import held_counts
 from alignment.selectors.kept import hash_of, older_than, replace_kept
 from alignment.selectors.reports import BODY_VERSION as REPORT_VERSION
 from alignment.selectors.reports import POLICY
@@ -71,6 +71,7 @@ class Measured:
     recipe: str
     drawn: int
     rates: dict[str, Estimate]  # balanced accuracy, TPR and TNR
+    decided: Decision | None = None  # by the report, where labels were drawn by verdict
 
     @property
     def place(self) -> str:
@@ -92,8 +93,8 @@ class Measured:
     @cached_property
     def decision(self) -> Decision:
         """Whether the judge may be called aligned here, and why."""
-        if self.rates["balanced_accuracy"].reason == CONCEALED:
-            return Decision(None, (CONCEALED,))
+        if self.decided is not None:
+            return self.decided
         return decide_status(
             table=self.table,
             tpr=self.rates["tpr"],
@@ -170,6 +171,7 @@ def _measured(run: Run, criterion: Criterion, split: str, body: Counts, recipe: 
         recipe=recipe,
         drawn=drawn["chats"] if drawn else 0,
         rates=estimates_of(drawn) if drawn else judge_rates(table),
+        decided=decision_of(drawn) if drawn else None,
     )
 
 

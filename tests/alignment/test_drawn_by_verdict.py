@@ -100,6 +100,14 @@ def test_without_labels_on_a_verdict_nothing_is_said_of_all_chats() -> None:
     assert found["status"] == "not_enough_labels" and "answered True" in found["reasons"][0]
 
 
+def test_without_a_human_class_its_rate_says_so() -> None:
+    found = entry(
+        drawn([T] * 30 + [UNLABELLED] * 10, [T] * 20 + [F] * 10 + [T] * 10, [2.0] * 30 + [0.0] * 10)
+    )
+    assert found["undefined"]["tnr"] == "no chat that people answered False"
+    assert found["undefined"]["balanced_accuracy"] == "no chat that people answered False"
+
+
 def test_figures_over_several_criteria_leave_those_labels_out() -> None:
     plain = criterion([T, F, T, F], [T, F, F, F])
     some = drawn([T, F, T, F], [T, F, F, F], [0, 2, 2, 0])

@@ -17,7 +17,16 @@ from alignment.core.intervals import (
     resample_chats,
 )
 from alignment.core.report.data import SILENT, CriterionData, HumanCode, JudgeCode
-from alignment.core.report.judge_side import BOOTSTRAPPED, NAMES, NO_PAIR, constant_estimate, doubled
+from alignment.core.report.judge_side import (
+    BOOTSTRAPPED,
+    NAMES,
+    NO_HUMAN_FALSE,
+    NO_HUMAN_TRUE,
+    NO_JUDGE_TRUE,
+    NO_PAIR,
+    constant_estimate,
+    doubled,
+)
 from alignment.core.report.tally import Tally
 
 ONE_VERDICT = "no labelled chat among those that the judge answered {}: labels drawn by verdict need some"
@@ -34,6 +43,12 @@ _FORMULAS: dict[str, Formula] = {
     "precision": formulas.precision,
     **{name: one.statistic for name, one in BOOTSTRAPPED.items()},
     PREVALENCE: lambda cells: formulas.ratio(cells[..., 0] + cells[..., 1], cells.sum(axis=-1)),
+}
+_UNDEFINED = {
+    "tpr": NO_HUMAN_TRUE,
+    "tnr": NO_HUMAN_FALSE,
+    "precision": NO_JUDGE_TRUE,
+    **{name: one.undefined for name, one in BOOTSTRAPPED.items()},
 }
 # Of the four cells and, by verdict, the labelled chats without True or False from people.
 _IS_TRUE = np.array([1, 0, 1, 0, 1, 0], dtype=bool)
@@ -76,6 +91,10 @@ def weighted_statistics(
     estimates = {
         name: _estimate(name, counts.table, value, formula, drawn) for name, formula in _FORMULAS.items()
     }
+    if counts.table.n:
+        missing = estimates["tpr"] if counts.table.human_true == 0 else estimates["tnr"]
+        balanced = estimates["balanced_accuracy"]
+        estimates["balanced_accuracy"] = missing if balanced.value is None else balanced
     return estimates | {"pabak": doubled(estimates["accuracy"])}
 
 
@@ -156,7 +175,7 @@ def _share_of_true(sums: NDArray[Any]) -> formulas.Floats:
 def _estimate(
     name: str, table: Confusion, value: NDArray[np.float64], formula: Formula, drawn: Resamples
 ) -> Estimate:
-    reason = BOOTSTRAPPED[name].undefined if name in BOOTSTRAPPED and table.n else NO_PAIR
+    reason = _UNDEFINED.get(name, NO_PAIR) if table.n else NO_PAIR
     point = formulas.scalar(formula(value)) if table.n else None
     return constant_estimate(name, table) or bootstrap_estimate(point, formula, drawn, reason=reason)
 
