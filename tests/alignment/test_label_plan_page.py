@@ -81,7 +81,7 @@ def test_the_report_says_what_to_label_next(compared: Compared, lead: Client, au
 def test_the_page_says_what_each_decision_misses(bare: Compared, lead: Client) -> None:
     response = lead.get(plan_url(bare, "?criterion=polite"))
     page = text_of(response)
-    assert "answered 8 compared chats: 4 True, 4 False" in page
+    assert "answered 8 chats: 4 True, 4 False" in page
     assert "Label 92 more chats, at least 26 that people would call True" in page
     assert "that the judge calls False: about" in page
     assert response.context["focus"].counts.three == 8
