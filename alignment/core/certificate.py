@@ -123,6 +123,11 @@ def _entries(config: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     return {entry[0]: entry for group in config.get("groups", ()) for entry in group["criteria"]}
 
 
+def other_tier(key: str) -> str:
+    """What of a criterion has changed."""
+    return f"{key}: its tier has changed"
+
+
 def _texts(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> list[str]:
     found = []
     for key in before.keys() & after.keys():
@@ -130,7 +135,7 @@ def _texts(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str
         if old[2] != new[2]:
             found.append(f"{key}: another prompt has been released")
         if old[3:] != new[3:]:
-            found.append(f"{key}: its tier has changed")
+            found.append(other_tier(key))
     return sorted(found)
 
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from alignment.core.certificate import differences
+from alignment.core.certificate import differences, other_tier
 from alignment.core.regression.topics import FEWEST
 from alignment.core.signatures import verifies
 from alignment.models.certificates import Certificate
@@ -99,10 +99,11 @@ def judge_changes(rows: Collection[tuple[Judge, Mapping[str, Any]]]) -> list[lis
     criteria = {row.key: row for row in found.order_by("rubric", "dimension__position", "position")}
     hashes = {pk: row.content_hash for pk, row in newest_versions(criteria=criteria.values()).items()}
     recipes = _recipe_changes([row for row in rows if row[0].kind == Judge.Kind.LACE], criteria)
-    return [
+    causes = [
         [*_rubric_changes(body, criteria, hashes), *recipes.get((judge.pk, _keys(body)), [])]
         for judge, body in rows
     ]
+    return [list(dict.fromkeys(some)) for some in causes]
 
 
 def certificate_verified(*, body: Any, signature: str) -> Verified:
@@ -146,6 +147,8 @@ def _rubric_changes(
             causes.append(f"{entry['key']}: the criterion was retired")
         elif hashes[row.pk] != entry["question"]["hash"]:
             causes.append(f"{entry['key']}: the question was changed")
+        elif row.tier != entry["tier"]:
+            causes.append(other_tier(row.key))
     return causes
 
 

@@ -95,6 +95,14 @@ def test_a_retired_criterion_ends_it(certificate: Certificate) -> None:
     assert why(certificate) == ("expired", ("polite: the criterion was retired",))
 
 
+@pytest.mark.parametrize("whose", ["certificate", "in_use"])
+def test_another_tier_ends_it_of_every_judge(request: pytest.FixtureRequest, whose: str) -> None:
+    row = request.getfixturevalue(whose)
+    Criterion.objects.filter(key="polite").update(tier="subjective")
+    state, reasons = why(row)
+    assert (state, reasons[0]) == ("expired", "polite: its tier has changed")
+
+
 def test_revoking_ends_it_for_good_with_a_reason(certificate: Certificate, lead_user: User) -> None:
     with pytest.raises(CertificateRefused, match="needs a reason"):
         certificate_revoke(certificate=certificate, reason=" ", by=lead_user)
