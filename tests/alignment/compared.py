@@ -103,6 +103,13 @@ def add_chats(compared: Compared, *, to: int) -> None:
     )
 
 
+def one_of_each_status(compared: Compared) -> None:
+    """One criterion is aligned, one is not, one has no human False."""
+    add_chats(compared, to=140)
+    Run.objects.update(finished_at=timezone.now())
+    Verdict.objects.filter(criterion__key="polite").update(value=True)
+
+
 def _chat(n: int, topic: Topic) -> Chat:
     texts = ("user", f"Where is order {n}?"), ("assistant", f"Order {n} is on its way.")
     return Chat(

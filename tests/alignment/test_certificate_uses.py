@@ -6,15 +6,13 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from alignment.models.certificates import Certificate
-from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat, Topic
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
 from tests.alignment.certifying import stored_certificate
-from tests.alignment.compared import Compared, add_chats, text_of, urls
+from tests.alignment.compared import Compared, one_of_each_status, text_of, urls
 from tests.alignment.test_regression_pages import words_of
 from tests.factories import make_user
 
@@ -26,9 +24,7 @@ ALTHOUGH = "It allows no use on any criterion. Issue it all the same"
 @pytest.fixture
 def useful(compared: Compared) -> Compared:
     """One criterion of three is aligned."""
-    add_chats(compared, to=140)
-    Run.objects.update(finished_at=timezone.now())
-    Verdict.objects.filter(criterion__key="polite").update(value=True)
+    one_of_each_status(compared)
     return compared
 
 

@@ -2,11 +2,9 @@
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
-from evaluation.models.runs import Run, Verdict
 from labeling.models.rubric import Criterion
-from tests.alignment.compared import Compared, add_chats, urls
+from tests.alignment.compared import Compared, one_of_each_status, urls
 from tests.alignment.test_regression_pages import words_of
 
 pytestmark = pytest.mark.django_db
@@ -17,9 +15,7 @@ EACH = "The judge is compared with each rater in turn, which gives no status."
 @pytest.fixture
 def large(compared: Compared) -> Compared:
     """One criterion is aligned, one is not, one has no human False."""
-    add_chats(compared, to=140)
-    Run.objects.update(finished_at=timezone.now())
-    Verdict.objects.filter(criterion__key="polite").update(value=True)
+    one_of_each_status(compared)
     return compared
 
 

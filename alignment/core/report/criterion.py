@@ -55,6 +55,13 @@ class _Parts:
         answered = (self.data.human <= HumanCode.FALSE) & (self.data.judge <= JudgeCode.FALSE)
         return int((answered & (self.data.inverse > 0)).sum())
 
+    @property
+    def method(self) -> Method | None:
+        """How the judge's pass rate is corrected; of labels drawn by verdict some chats are unlabelled."""
+        if self.drawn:
+            return Method.WEIGHTING
+        return method_of(self.tally, at_random=self.data.at_random)
+
 
 def criterion_entry(
     report: ReportData, data: CriterionData, *, policy: StatusPolicy, seed: int
@@ -71,10 +78,10 @@ def criterion_entry(
     each = report.each_rater
     if not (data.human == HumanCode.UNLABELLED).any():
         data = replace(data, inverse=None)  # the labelled chats are all there are
-    weighable = each or represents(data)
-    set_aside = 0 if weighable else _Parts(data, tally(data), each, policy, seed).drawn
-    data = data if weighable else data.without_drawn
-    parts = _Parts(data, tally(data, each_rater=each), each, policy, seed, set_aside)
+    parts = _Parts(data, tally(data, each_rater=each), each, policy, seed)
+    if parts.drawn and not represents(data):
+        data = data.without_drawn
+        parts = replace(parts, data=data, tally=tally(data), set_aside=parts.drawn)
     judged = _judge_statistics(parts)
     people = human_side(data.counts, raters=data.raters, seed=seed)
     rates = _pass_rates(parts, judged)
@@ -185,7 +192,7 @@ def _pass_rates(parts: _Parts, judged: Mapping[str, Estimate]) -> dict[str, Esti
     if not parts.tally.has_run:
         return {"human": people, "judge": None, "judge_corrected": None}
     judge = judge_pass_rate(parts.tally, passes_when=good)
-    if parts.drawn and method_of(parts.tally, at_random=False):
+    if parts.drawn:
         # Weighted to all chats, people's own rate is the corrected one.
         people = passing(people_share(parts.data, seed=parts.seed), passes_when=good)
         return {"human": people, "judge": judge, "judge_corrected": people}
@@ -195,18 +202,15 @@ def _pass_rates(parts: _Parts, judged: Mapping[str, Estimate]) -> dict[str, Esti
 def _corrected(parts: _Parts) -> Estimate:
     if parts.each_rater:
         return Estimate(None, reason=NEEDS_ONE_TRUTH)
-    good, method = parts.data.spec.passes_when, method_of(parts.tally, at_random=parts.data.at_random)
-    return corrected_pass_rate(parts.tally, passes_when=good, method=method)
+    good = parts.data.spec.passes_when
+    return corrected_pass_rate(parts.tally, passes_when=good, method=parts.method)
 
 
 def _corrected_by(parts: _Parts, rate: Estimate | None) -> str | None:
     """The method behind the corrected pass rate; null without one."""
-    if rate is None or rate.value is None:
+    if rate is None or rate.value is None or parts.method is None:
         return None
-    method = method_of(parts.tally, at_random=parts.data.at_random)
-    if method and parts.drawn:
-        return Method.WEIGHTING.value
-    return method.value if method else None
+    return parts.method.value
 
 
 def _cautions(parts: _Parts, judged: dict[str, Estimate], *, corrected: bool) -> list[str]:

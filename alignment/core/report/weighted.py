@@ -1,6 +1,7 @@
 """A judge's statistics on labels that were drawn by verdict, weighted to all chats that it judged."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from alignment.core.intervals import (
     Pseudo,
     Resamples,
     bootstrap_estimate,
-    half_of_each,
     resample_chats,
 )
 from alignment.core.report.data import SILENT, CriterionData, HumanCode, JudgeCode
@@ -50,8 +50,6 @@ _UNDEFINED = {
     "precision": NO_JUDGE_TRUE,
     **{name: one.undefined for name, one in BOOTSTRAPPED.items()},
 }
-# Of the four cells and, by verdict, the labelled chats without True or False from people.
-_IS_TRUE = np.array([1, 0, 1, 0, 1, 0], dtype=bool)
 
 
 def weighted_statistics(
@@ -79,15 +77,12 @@ def weighted_statistics(
     Begg & Greenes (1983), Biometrics 39:207, verification by the test's result; inverse probabilities:
     Horvitz & Thompson (1952), JASA 47:663.
     """
-    judged = counts.judge(JudgeCode.TRUE), counts.judge(JudgeCode.FALSE)
-    rows, chats = _patterns(data)
-    sums = chats @ rows
-    labelled = [sums[side].sum() for side in (_IS_TRUE, ~_IS_TRUE)]
-    for n, seen, word in zip(judged, labelled, ("True", "False"), strict=True):
-        if n and not seen:
-            return dict.fromkeys((*NAMES, PREVALENCE), Estimate(None, reason=ONE_VERDICT.format(word)))
-    drawn = _resampled(rows, chats, judged, seed=seed, resamples=resamples)
-    value = _as_judged(sums, np.array(judged, dtype=np.float64))
+    found = _over_all(data, groups=2, seed=seed, resamples=resamples)
+    if isinstance(found, str):
+        return dict.fromkeys((*NAMES, PREVALENCE), Estimate(None, reason=found))
+    value, drawn = found.sums[:4], found.drawn
+    if drawn.sums is not None:
+        drawn = Resamples(drawn.sums[:, :4])
     estimates = {
         name: _estimate(name, counts.table, value, formula, drawn) for name, formula in _FORMULAS.items()
     }
@@ -107,10 +102,9 @@ def represents(data: CriterionData) -> bool:
         return True
     for verdict in (JudgeCode.TRUE, JudgeCode.FALSE):
         own = data.judge == verdict
-        rest = own & (data.human == HumanCode.UNLABELLED)
-        if (own & (data.inverse > 0)).any() and (
-            data.chance[rest] == 0
-        ).sum() > MOST_WITHOUT_CHANCE * rest.sum():
+        chances = data.chance[own & (data.human == HumanCode.UNLABELLED)]
+        without = np.count_nonzero(chances == 0)
+        if (data.inverse[own] > 0).any() and without > MOST_WITHOUT_CHANCE * chances.size:
             return False
     return True
 
@@ -134,41 +128,15 @@ def people_share(data: CriterionData, *, seed: int, resamples: int = RESAMPLES) 
     As `weighted_statistics` with a third group, chats without True or False from the judge; left out where
     none of them is labelled.
     """
-    assert data.judge is not None and data.inverse is not None  # noqa: S101  what this is about
-    groups = np.minimum(data.judge, JudgeCode.NA)
-    chosen = data.human != HumanCode.UNLABELLED
-    answers = np.minimum(data.human[chosen], HumanCode.NA)
-    weights = _weights(data.inverse[chosen], groups[chosen])
-    cells = np.column_stack([3 * groups[chosen] + answers, weights])
-    distinct, chats = np.unique(cells, axis=0, return_counts=True)
-    rows = distinct[:, 1:] * np.eye(9)[distinct[:, 0].astype(np.int64)]
-    sums = chats @ rows
-    known = sums.reshape(3, 3).sum(axis=1) > 0
-    sizes = np.bincount(groups, minlength=3) * known
-    for verdict, word in ((JudgeCode.TRUE, "True"), (JudgeCode.FALSE, "False")):
-        if not known[verdict] and (groups == verdict).any():
-            return Estimate(None, reason=ONE_VERDICT.format(word))
-    half = np.eye(9)[[3 * group + answer for group in np.flatnonzero(known) for answer in (0, 1)]]
-    pseudo = Pseudo(half, np.full(len(half), 0.5))
-    drawn = resample_chats(rows, chats.astype(np.int64), seed=seed, resamples=resamples, pseudo=pseudo)
-    if drawn.sums is not None:
-        draw = np.random.default_rng([seed, 1])
-        drawn = Resamples(_of_size(drawn.sums, draw.multinomial(sizes.sum(), sizes / sizes.sum(), resamples)))
-    value = formulas.scalar(_share_of_true(_of_size(sums, sizes)))
-    return bootstrap_estimate(value, _share_of_true, drawn, reason=NO_PAIR)
-
-
-def _of_size(sums: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.float64]:
-    """(…, 9) sums by group and answer, (…, 3) chats by group -> sums as over so many chats."""
-    by_group = sums.reshape(*sums.shape[:-1], 3, 3)
-    whole = by_group.sum(axis=-1)
-    scale = np.divide(sizes, whole, out=np.zeros_like(whole), where=whole > 0)
-    scaled: NDArray[np.float64] = (by_group * scale[..., None]).reshape(sums.shape)
-    return scaled
+    found = _over_all(data, groups=3, seed=seed, resamples=resamples)
+    if isinstance(found, str):
+        return Estimate(None, reason=found)
+    value = formulas.scalar(_share_of_true(found.sums))
+    return bootstrap_estimate(value, _share_of_true, found.drawn, reason=NO_PAIR)
 
 
 def _share_of_true(sums: NDArray[Any]) -> formulas.Floats:
-    true, false = sums[..., 0::3].sum(axis=-1), sums[..., 1::3].sum(axis=-1)
+    true, false = sums[..., :3].sum(axis=-1), sums[..., 3:6].sum(axis=-1)
     return formulas.ratio(true, true + false)
 
 
@@ -180,14 +148,60 @@ def _estimate(
     return constant_estimate(name, table) or bootstrap_estimate(point, formula, drawn, reason=reason)
 
 
-def _patterns(data: CriterionData) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Rows of weights (tp, fn, fp, tn, other True, other False), and how many labelled chats have each."""
+@dataclass(frozen=True)
+class _Weighted:
+    """Sums as over all chats, and by replicate, shape (…, 3 * groups).
+
+    The columns are people's True by group, their False, and neither of these; so of two groups the first four
+    are tp, fn, fp, tn.
+    """
+
+    sums: NDArray[np.float64]
+    drawn: Resamples
+
+
+def _over_all(data: CriterionData, *, groups: int, seed: int, resamples: int) -> _Weighted | str:
+    """Labelled chats weighted to all of their group: judged True, judged False, of three also left open.
+
+    In words what is missing, where no chat of a verdict is labelled; chats left open then count for nothing.
+    """
     assert data.judge is not None and data.inverse is not None  # noqa: S101  what this is about
-    chosen = (data.human != HumanCode.UNLABELLED) & (data.judge <= JudgeCode.FALSE)
-    human, judge = np.minimum(data.human[chosen], HumanCode.NA), data.judge[chosen]
-    cells, weights = 2 * human + judge, _weights(data.inverse[chosen], judge)
+    group = np.minimum(data.judge, JudgeCode.NA)
+    rows, chats = _patterns(data, group, groups)
+    sums = chats @ rows
+    seen = sums.reshape(3, groups).sum(axis=0) > 0
+    sizes = np.bincount(group, minlength=groups)[:groups]
+    for verdict, word in ((JudgeCode.TRUE, "True"), (JudgeCode.FALSE, "False")):
+        if sizes[verdict] and not seen[verdict]:
+            return ONE_VERDICT.format(word)
+    sizes *= seen
+    pseudo = Pseudo(np.eye(3 * groups)[: 2 * groups], np.full(2 * groups, 0.5))
+    drawn = resample_chats(rows, chats, seed=seed, resamples=resamples, pseudo=pseudo)
+    if drawn.sums is not None:
+        draw = np.random.default_rng([seed, 1])
+        drawn = Resamples(_of_size(drawn.sums, draw.multinomial(sizes.sum(), sizes / sizes.sum(), resamples)))
+    return _Weighted(_of_size(sums, sizes), drawn)
+
+
+def _of_size(sums: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(…, 3 * groups) sums and (…, groups) chats -> sums as over so many chats of each group."""
+    by_answer = sums.reshape(*sums.shape[:-1], 3, sizes.shape[-1])
+    whole = by_answer.sum(axis=-2)
+    scale = np.divide(sizes, whole, out=np.zeros_like(whole), where=whole > 0)
+    scaled: NDArray[np.float64] = (by_answer * scale[..., np.newaxis, :]).reshape(sums.shape)
+    return scaled
+
+
+def _patterns(
+    data: CriterionData, group: NDArray[np.int8], groups: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Rows of weights, in the columns of `_Weighted`, and how many labelled chats have each."""
+    assert data.inverse is not None  # noqa: S101  what this is about
+    chosen = (data.human != HumanCode.UNLABELLED) & (group < groups)
+    human, of = np.minimum(data.human[chosen], HumanCode.NA), group[chosen]
+    cells, weights = groups * human + of, _weights(data.inverse[chosen], of)
     distinct, chats = np.unique(np.column_stack([cells, weights]), axis=0, return_counts=True)
-    rows = distinct[:, 1:] * np.eye(len(_IS_TRUE))[distinct[:, 0].astype(np.int64)]
+    rows = distinct[:, 1:] * np.eye(3 * groups)[distinct[:, 0].astype(np.int64)]
     return rows, chats.astype(np.int64)
 
 
@@ -199,25 +213,3 @@ def _weights(inverse: NDArray[np.float64], judge: NDArray[np.int8]) -> NDArray[n
         if drawn.any():
             weights[drawn] = inverse[drawn] / inverse[drawn].mean()
     return weights
-
-
-def _resampled(
-    rows: NDArray[np.float64], chats: NDArray[np.int64], judged: tuple[int, int], *, seed: int, resamples: int
-) -> Resamples:
-    """Cells as they would be over all chats, by replicate."""
-    half = half_of_each()
-    pseudo = Pseudo(np.pad(half.rows, ((0, 0), (0, 2))), half.weights)
-    drawn = resample_chats(rows, chats, seed=seed, resamples=resamples, pseudo=pseudo)
-    if drawn.sums is None:
-        return drawn
-    n = sum(judged)
-    true = np.random.default_rng([seed, 1]).binomial(n, judged[0] / n, size=resamples)
-    return Resamples(_as_judged(drawn.sums, np.column_stack([true, n - true]).astype(np.float64)))
-
-
-def _as_judged(sums: NDArray[np.float64], judged: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(…, 6) sums and (…, 2) chats by verdict -> (…, 4) cells."""
-    sides = np.stack([sums[..., _IS_TRUE].sum(axis=-1), sums[..., ~_IS_TRUE].sum(axis=-1)], axis=-1)
-    scale = np.divide(judged, sides, out=np.zeros_like(sides), where=sides > 0)
-    cells: NDArray[np.float64] = sums[..., :4] * np.where(_IS_TRUE[:4], scale[..., :1], scale[..., 1:])
-    return cells
