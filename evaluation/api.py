@@ -15,6 +15,8 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
+from common.api import FORBIDDEN, Permitted
+from common.problems import FieldProblem, InputProblem
 from evaluation.api_bodies import ResumeInput, RunInput, RunOutput, StartedOutput, run_body
 from evaluation.core.choice import JudgeChoice, choice_read
 from evaluation.gateway.embedded import EmbeddedModelError
@@ -25,8 +27,6 @@ from evaluation.selectors.runs import RunFilter, run_json, run_list, run_rows, r
 from evaluation.selectors.troubles import tell_errors
 from evaluation.services.control import run_cancel, run_launch, run_pause, run_resume
 from evaluation.services.runs import RunRefused
-from labeling.api.base import FORBIDDEN, Permitted
-from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 

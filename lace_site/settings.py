@@ -118,6 +118,7 @@ INSTALLED_APPS = [
     "alignment",
     "evaluation",
     "labeling",
+    "common",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -186,7 +187,7 @@ STATIC_ROOT.mkdir(exist_ok=True)
 # Served straight from the apps: no collect step, and no stale copy after an update.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
-WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/[0-9a-f]{12}/(alignment|evaluation|labeling)/"
+WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/[0-9a-f]{12}/(alignment|common|evaluation|labeling)/"
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -220,7 +221,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["labeling.parsers.GuardedJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["common.parsers.GuardedJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }

@@ -18,9 +18,9 @@ from alignment.models.baselines import BaselineTraining
 from alignment.selectors.answers import UnknownRater
 from alignment.selectors.scope import requested_scope
 from alignment.services.baselines import baselines_get
+from common.api import FORBIDDEN, NOT_FOUND, WRONG
 from evaluation.api import SeesJudge
 from evaluation.selectors.runs import runs_open_to
-from labeling.api.base import FORBIDDEN, NOT_FOUND, WRONG
 
 
 class TrainingOutput(serializers.Serializer[Any]):

@@ -28,13 +28,13 @@ from alignment.services.certificates import (
     certificate_issue,
     certificate_revoke,
 )
+from common.access import found_or_404
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
+from common.problems import InputProblem
 from evaluation.api import SeesJudge
 from evaluation.core.hashing import canonical
 from evaluation.models.runs import Run
 from evaluation.selectors.runs import runs_open_to
-from labeling.access import found_or_404
-from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
-from labeling.core.problems import InputProblem
 from labeling.models.chats import Split
 from labeling.models.people import User
 

@@ -28,10 +28,10 @@ from alignment.api.criterion_bodies import (
 from alignment.selectors.criterion_list import criterion_list, criterion_row
 from alignment.selectors.version_page import row_of
 from alignment.selectors.versions import VersionRow, version_rows, with_figures
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
 from evaluation.api import SeesJudge
 from evaluation.models.prompts import PromptVersion
 from evaluation.services.restores import RestoreRefused, prompt_restore
-from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

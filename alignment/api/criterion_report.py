@@ -12,10 +12,10 @@ from alignment.api.reports import REPORT_PARAMETERS
 from alignment.selectors.answers import UnknownRater
 from alignment.selectors.criterion_report import criterion_report
 from alignment.selectors.scope import requested_scope
+from common.api import FORBIDDEN
 from evaluation.api import SeesJudge
 from evaluation.models.runs import Run
 from evaluation.selectors.runs import runs_open_to
-from labeling.api.base import FORBIDDEN
 
 
 class CriterionReport(APIView):

@@ -21,11 +21,11 @@ from alignment.selectors.label_plan import CriterionPlan, TopicLabels, criterion
 from alignment.selectors.scope import Scope, requested_scope
 from alignment.services.label_draw_plans import MOST, DrawPreview, DrawWish, label_draw_preview
 from alignment.services.label_draws import draw_source, label_draw
+from common.api import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling
+from common.problems import InputProblem
 from evaluation.api import SeesJudge
 from evaluation.selectors.runs import runs_open_to
-from labeling.api.base import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling
 from labeling.core.allocation import AllocationRule
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 from labeling.selectors.blind import labels_too
 from labeling.services.chat_sets import NAME_LIMIT

@@ -14,9 +14,9 @@ from rest_framework.views import APIView
 from alignment.selectors.league import league_document
 from alignment.selectors.league_choice import league_choice
 from alignment.selectors.league_page import HEAD, league_lines
+from common.api import FORBIDDEN, NOT_FOUND, WRONG
+from common.downloads import table_file
 from evaluation.api import SeesJudge
-from labeling.api.base import FORBIDDEN, NOT_FOUND, WRONG
-from labeling.files import table_file
 from labeling.models.chats import ChatSet
 
 PARAMETERS = [

@@ -33,8 +33,8 @@ from alignment.services.misalignments import (
     misalignment_triage,
     misalignment_undo,
 )
-from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, Permitted, problem
-from labeling.core.problems import InputProblem
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, Permitted, problem
+from common.problems import InputProblem
 from labeling.models.people import User
 
 

@@ -13,9 +13,9 @@ from alignment.api.regression_bodies import StrictInput
 from alignment.models.regressions import Policy
 from alignment.selectors.policies import policy_body, policy_chosen
 from alignment.services.policies import policy_in_force, policy_revise
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, Permitted, problem
+from common.problems import FieldProblem, InputProblem
 from evaluation.api import SeesJudge
-from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, Permitted, problem
-from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.people import User
 
 

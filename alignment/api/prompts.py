@@ -17,6 +17,8 @@ from alignment.api.criteria import PromptVersions
 from alignment.selectors.editor import start_of
 from alignment.selectors.example_picker import chosen_examples
 from alignment.services.editing import draft_write, example_choices_for
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.problems import FieldProblem
 from evaluation.api import SeesJudge
 from evaluation.core.examples import LONGEST_RATIONALE
 from evaluation.core.prompts.costar import COSTAR, panes_of
@@ -26,8 +28,6 @@ from evaluation.selectors.drafts import draft_of, examples_as_lines
 from evaluation.services.drafts import FaultyPrompt, NewerVersions, StaleDraft, draft_discard, version_save
 from evaluation.services.examples import LONGEST_PROMPT, PromptRefused
 from evaluation.services.linting import prompt_lint
-from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
-from labeling.core.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

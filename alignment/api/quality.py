@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 from alignment.selectors.quality.answers import given
 from alignment.selectors.quality.scope import quality_scope
 from alignment.selectors.quality.table import quality_document
-from labeling.api.base import FORBIDDEN, NOT_FOUND, ManagesLabeling
+from common.api import FORBIDDEN, NOT_FOUND, ManagesLabeling
 
 SCHEMA = extend_schema(
     parameters=[OpenApiParameter("criterion", OpenApiTypes.STR, description="one criterion only, by key")],

@@ -12,9 +12,9 @@ from rest_framework.views import APIView
 
 from alignment.selectors.redesigns import Preview, redesign_preview
 from alignment.services.redesigns import redesign_carry_out
+from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
+from common.problems import FieldProblem
 from evaluation.api import SeesJudge
-from labeling.api.base import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
-from labeling.core.problems import FieldProblem
 from labeling.core.redesign import KINDS, MOST, REASON_LIMIT, Redesign, successor_of
 from labeling.core.rubric import CRITERION_KEY_LIMIT
 from labeling.models.people import User

@@ -38,12 +38,12 @@ from alignment.services.regression_starts import (
 )
 from alignment.services.regressions import RegressionRefused, regression_cancel
 from alignment.services.releases import ReleaseRefused, may_release, release
+from common.api import NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.problems import FieldProblem, InputProblem
 from evaluation.api import SeesJudge
 from evaluation.api_bodies import ResumeInput
 from evaluation.selectors.troubles import tell_errors
 from evaluation.services.runs import RunRefused
-from labeling.api.base import NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
-from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.people import User
 
 T = TypeVar("T")

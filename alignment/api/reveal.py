@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from alignment.selectors.reveal import ShownVerdict
 from alignment.services.reveal import JudgeView, judge_view_reveal
-from labeling.api.base import FORBIDDEN, NOT_FOUND
+from common.api import FORBIDDEN, NOT_FOUND
 from labeling.api.rater import RaterView
 
 

@@ -11,10 +11,10 @@ from rest_framework.views import APIView
 
 from alignment.core.report.lines import HEAD
 from alignment.selectors.stored_report import stored_found, stored_json, stored_lines
+from common.access import found_or_404
+from common.api import FORBIDDEN, NOT_FOUND
+from common.downloads import table_file
 from evaluation.api import SeesJudge
-from labeling.access import found_or_404
-from labeling.api.base import FORBIDDEN, NOT_FOUND
-from labeling.files import table_file
 
 PROBLEMS: dict[int, Any] = {403: FORBIDDEN, 404: NOT_FOUND}
 

@@ -20,9 +20,9 @@ from alignment.services.suggestions import (
     suggestion_start,
     suggestion_use,
 )
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
-from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

@@ -22,13 +22,13 @@ from alignment.services.tries import (
     try_estimate,
     try_start,
 )
+from common.api import FORBIDDEN, NOT_FOUND, WRONG, WritesTexts
+from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
 from evaluation.runner.preview import Preview
 from evaluation.selectors.runs import runs_open_to
 from evaluation.selectors.troubles import tell_errors
-from labeling.api.base import FORBIDDEN, NOT_FOUND, WRONG, WritesTexts
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

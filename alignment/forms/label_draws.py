@@ -12,8 +12,8 @@ from alignment.selectors.label_plan import TopicLabels
 from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import MOST, DrawWish
 from alignment.services.label_draws import draw_source
+from common.problems import InputProblem
 from labeling.core.allocation import AllocationRule
-from labeling.core.problems import InputProblem
 from labeling.core.sampling import proportions_of
 from labeling.models.people import User
 from labeling.services.chat_sets import NAME_LIMIT

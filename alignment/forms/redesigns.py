@@ -7,7 +7,7 @@ from typing import Any, cast
 from django import forms
 from django.http import QueryDict
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.core.redesign import MOST, REASON_LIMIT, SIZES, Kind, Redesign, successor_of
 from labeling.core.rubric import CRITERION_KEY, CRITERION_KEY_LIMIT
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Tier

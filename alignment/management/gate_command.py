@@ -8,8 +8,8 @@ from django.core.management.base import CommandParser
 from alignment.core.regression import junit_xml, markdown_summary
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.regressions import regression_answer, regression_text, regression_title
-from labeling.core.problems import InputProblem
-from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
+from common.commands import CommandExit, ExitCode, WorkbenchCommand
+from common.problems import InputProblem
 
 EXITS = {"pass": ExitCode.DONE, "fail": ExitCode.NO, "inconclusive": ExitCode.INCONCLUSIVE}
 

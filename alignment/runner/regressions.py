@@ -10,11 +10,11 @@ from alignment.models.regressions import RegressionTest
 from alignment.selectors.paired import judge_codes
 from alignment.selectors.regressions import evidence_of, gate_policy
 from alignment.selectors.reports import SEED
+from common.problems import InputProblem
 from evaluation.models.runs import Run
 from evaluation.runner.execute import ON_WORKER
 from evaluation.services.control import CANCELLABLE, run_cancel, run_ring
 from evaluation.services.runs import run_repeat
-from labeling.core.problems import InputProblem
 
 OWN = (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)

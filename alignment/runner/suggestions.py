@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from alignment.core.suggestions import Drafted, Unreadable, read_answer
 from alignment.models.suggestions import Suggestion
+from common.problems import InputProblem
 from evaluation.core.types import PromptMessage, Reply, Request
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.ledger import CallUsed, attempts_mark_lost
@@ -19,7 +20,6 @@ from evaluation.gateway.throttle import EndpointDown
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
 from evaluation.runner.leases import MOST_TRIES, LeaseLost, is_dead, lease_begin, lease_end
 from evaluation.runner.questions import question_ask, question_key
-from labeling.core.problems import InputProblem
 
 log = logging.getLogger(__name__)
 

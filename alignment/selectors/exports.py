@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from common.jsonl import in_batches, iso
 from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
 from evaluation.selectors.steps import final_rationales
-from labeling.core.importing import in_batches, iso
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.selectors.exports import CHATS_AT_ONCE, Line, filled, places_of
 

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from django.contrib.auth.models import AnonymousUser
 
+from common.diff import Part, word_diff
 from evaluation.core.prompts.changes import Section, SectionChange, prompt_sections, section_changes
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import FewShotExample, PromptVersion
-from labeling.core.diff import Part, word_diff
 from labeling.models.people import User
 from labeling.selectors.blind import chats_shown
 

@@ -17,10 +17,10 @@ from alignment.selectors.regression_cells import (
     Told,
     chat_url,
 )
+from common.safe_text import cited_turns
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
 from evaluation.selectors.prompts import newest_versions
-from labeling.core.safe_text import cited_turns
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion, CriterionVersion
 

@@ -15,12 +15,12 @@ from alignment.selectors.covered import covered
 from alignment.selectors.openings import Opened, holdout_openings
 from alignment.selectors.regressions import gate_policy
 from alignment.selectors.scope import Scope
+from common import plots
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
 from evaluation.runner.execute import ON_WORKER
 from evaluation.selectors import run_page
 from evaluation.selectors.progress import RunProgress, run_progress, units_a_minute
-from labeling.core import plots
 from labeling.models.chats import Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Tier

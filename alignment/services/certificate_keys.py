@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from django.conf import settings
 
-from labeling.core.problems import InputProblem
+from common.problems import InputProblem
 
 
 def signing_key() -> Ed25519PrivateKey:

@@ -16,8 +16,8 @@ from alignment.selectors.newest import COUNTED
 from alignment.selectors.reports import stored_report
 from alignment.selectors.scope import Scope
 from alignment.services.certificate_keys import signing_key
+from common.problems import InputProblem
 from evaluation.models.runs import FINISHED, Run
-from labeling.core.problems import InputProblem
 from labeling.models.chats import Split
 from labeling.models.people import User
 from labeling.services.audit import audit

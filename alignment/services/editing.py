@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alignment.selectors.example_picker import chats_of_lines
+from common.problems import FieldProblem
 from evaluation.core.examples import MOST_EXAMPLES
 from evaluation.core.prompts.costar import with_panes
 from evaluation.models.prompts import PromptDraft, PromptVersion
@@ -16,7 +17,6 @@ from evaluation.services.drafts import (
     version_save,
 )
 from evaluation.services.examples import LONGEST_PROMPT, ExampleChoice, PromptRefused, examples_check
-from labeling.core.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

@@ -11,7 +11,7 @@ from alignment.selectors.label_frame import has_moved
 from alignment.selectors.random_draws import PART
 from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawPreview, DrawWish, PlannedDraw, draw_planned
-from labeling.core.problems import InputProblem, shown
+from common.problems import InputProblem, shown
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
 from labeling.services.audit import audit

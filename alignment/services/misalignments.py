@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from alignment.models.misalignments import Misalignment, TriageChange
-from labeling.core.problems import InputProblem
+from common.problems import InputProblem
 from labeling.models.people import User
 
 LONGEST = 4_000  # characters of a note

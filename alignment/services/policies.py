@@ -8,7 +8,7 @@ from django.db.models import Max
 from alignment.core.regression import GatePolicy
 from alignment.models.regressions import Policy
 from alignment.selectors.policies import policy_chosen
-from labeling.core.problems import InputProblem
+from common.problems import InputProblem
 from labeling.models.people import User
 from labeling.services.audit import audit
 

@@ -3,9 +3,9 @@
 from django.db import transaction
 
 from alignment.selectors.redesigns import open_tests
+from common.problems import FieldProblem
 from evaluation.models.prompts import CriterionArticle
 from evaluation.services.knowledge import criterion_articles_set
-from labeling.core.problems import FieldProblem
 from labeling.core.redesign import Redesign
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

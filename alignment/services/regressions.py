@@ -8,6 +8,7 @@ from django.db import transaction
 
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
 from alignment.runner.regressions import OPEN, own_runs
+from common.problems import InputProblem
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
@@ -25,7 +26,6 @@ from evaluation.services.runs import (
     run_repeat,
     run_start,
 )
-from labeling.core.problems import InputProblem
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

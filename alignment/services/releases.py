@@ -7,13 +7,13 @@ from alignment.models.regressions import RegressionTest
 from alignment.selectors.changed_prompts import changed_by_judges
 from alignment.selectors.policies import policy_chosen
 from alignment.selectors.regressions import gate_policy
+from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile, JudgePrompt
 from evaluation.models.prompts import PromptVersion
 from evaluation.selectors.profiles import default_profile
 from evaluation.selectors.prompts import champions
 from evaluation.services.profiles import profile_make_default, profiles_lock
 from evaluation.services.prompts import prompt_promote
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.services.audit import audit

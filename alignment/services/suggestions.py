@@ -18,6 +18,7 @@ from alignment.selectors.training import (
     train_disagreements,
 )
 from alignment.tasks import suggestion_ring
+from common.problems import InputProblem
 from evaluation.core.grouping import default_sampling
 from evaluation.core.types import Request
 from evaluation.gateway.endpoints import Endpoint
@@ -32,7 +33,6 @@ from evaluation.services.drafts import draft_discard, draft_save
 from evaluation.services.judges import model_kind, model_of
 from evaluation.services.profiles import profiles_ensure
 from evaluation.services.prompts import champions_ensure
-from labeling.core.problems import InputProblem
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
 

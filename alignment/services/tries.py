@@ -12,6 +12,7 @@ from alignment.selectors.newest import Judged, judged
 from alignment.selectors.prompt_parts import hides_examples
 from alignment.selectors.tries import TRIED, members_to_try, tries_of
 from alignment.services.editing import example_choices_for
+from common.problems import FieldProblem, InputProblem
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
@@ -27,7 +28,6 @@ from evaluation.services.judges import judge_ensure
 from evaluation.services.prompts import champions_ensure
 from evaluation.services.runs import RunChoice, asked_together, chosen_criteria
 from evaluation.services.trials import trial_ensure
-from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion

@@ -9,8 +9,8 @@ from django.utils.safestring import SafeString
 
 from alignment.core.estimates import Estimate
 from alignment.core.quality import Agreement
-from labeling.core import plots
-from labeling.templatetags.lace import interval, number
+from common import plots
+from common.templatetags.display import interval, number
 
 register = template.Library()
 

@@ -6,7 +6,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from labeling.templatetags.lace import count, number
+from common.templatetags.display import count, number
 
 register = template.Library()
 

@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import get_text_list
 
 from alignment.models.suggestions import Suggestion
-from labeling.core import safe_text
+from common import safe_text
 
 register = template.Library()
 

@@ -8,7 +8,7 @@ from alignment.selectors.baselines_page import baselines_page
 from alignment.selectors.report_page import scope_query
 from alignment.services.baselines import baselines_get
 from alignment.views.reports import run_and_scope, unknown_rater_404
-from labeling.access import permission_or_404
+from common.access import permission_or_404
 
 
 @permission_or_404("labeling.see_judge")

@@ -15,10 +15,10 @@ from alignment.selectors.certificate_page import certificate_list as listed
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
 from alignment.services.certificates import certifiable, certificate_issue, certificate_revoke
+from common.access import found_or_404, permission_or_404
+from common.problems import InputProblem
 from evaluation.models.runs import Run
 from evaluation.selectors.runs import runs_open_to
-from labeling.access import found_or_404, permission_or_404
-from labeling.core.problems import InputProblem
 from labeling.models.chats import Split
 from labeling.models.people import User
 

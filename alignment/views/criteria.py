@@ -10,9 +10,9 @@ from django.views.decorators.http import require_POST, require_safe
 from alignment.selectors.criterion_list import criterion_list as criteria_by_rubric
 from alignment.selectors.criterion_page import criterion_page
 from alignment.selectors.version_page import version_page
+from common.access import permission_or_404
 from evaluation.models.prompts import PromptVersion
 from evaluation.services.restores import RestoreRefused, prompt_restore
-from labeling.access import permission_or_404
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.selectors.lineage import retired_criteria

@@ -8,7 +8,7 @@ from alignment.selectors.criterion_report import criterion_report as reported
 from alignment.selectors.criterion_report_page import criterion_report_page
 from alignment.services.baselines import baselines_get
 from alignment.views.reports import run_and_scope, unknown_rater_404
-from labeling.access import permission_or_404
+from common.access import permission_or_404
 
 
 @permission_or_404("labeling.see_judge")

@@ -22,8 +22,8 @@ from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import NothingLeft, label_draw_preview
 from alignment.services.label_draws import label_draw
 from alignment.views.reports import run_and_scope
-from labeling.access import permission_or_404
-from labeling.core.problems import InputProblem
+from common.access import permission_or_404
+from common.problems import InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.selectors.blind import labels_too

@@ -6,7 +6,7 @@ from django.shortcuts import get_object_or_404, render
 from alignment.selectors.league import league_document
 from alignment.selectors.league_choice import league_choice
 from alignment.selectors.league_page import league_page
-from labeling.access import permission_or_404
+from common.access import permission_or_404
 from labeling.models.chats import ChatSet
 
 

@@ -23,7 +23,7 @@ from alignment.selectors.misalignment_list import (
     misalignments_shown,
 )
 from alignment.selectors.misalignments import counted_runs, runs_waiting
-from labeling.access import permission_or_404
+from common.access import permission_or_404
 from labeling.models.people import User
 
 PAGE = 50

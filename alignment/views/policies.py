@@ -10,8 +10,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from alignment.forms.policies import PolicyForm
 from alignment.selectors.policies import policies_page
 from alignment.services.policies import policy_in_force, policy_revise
-from labeling.access import permission_or_404
-from labeling.core.problems import FieldProblem, InputProblem
+from common.access import permission_or_404
+from common.problems import FieldProblem, InputProblem
 from labeling.models.people import User
 
 

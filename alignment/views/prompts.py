@@ -13,6 +13,8 @@ from alignment.forms.prompts import SaveForm
 from alignment.selectors.editor import editor_of, start_of
 from alignment.services.editing import draft_publish, example_choices_for
 from alignment.views.criteria import criterion_or_404
+from common.access import permission_or_404
+from common.problems import FieldProblem
 from evaluation.core.prompts.changes import section_changes
 from evaluation.core.prompts.costar import COSTAR
 from evaluation.core.prompts.lint import Finding, Level
@@ -22,8 +24,6 @@ from evaluation.services.drafts import FaultyPrompt, NewerVersions, SavedVersion
 from evaluation.services.examples import LONGEST_PROMPT, PromptRefused
 from evaluation.services.linting import EXAMPLES, prompt_lint
 from evaluation.services.prompts import champions_ensure
-from labeling.access import permission_or_404
-from labeling.core.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

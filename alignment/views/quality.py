@@ -13,9 +13,9 @@ from alignment.selectors.quality.parted import parted_chats, parted_ids
 from alignment.selectors.quality.raters import people_of, rater_rows, together
 from alignment.selectors.quality.scope import QualityScope, quality_scope
 from alignment.selectors.quality.table import HEAD, table_lines
+from common.access import permission_or_404
+from common.downloads import table_file
 from evaluation.selectors.prompts import newest_versions
-from labeling.access import permission_or_404
-from labeling.files import table_file
 from labeling.models.labels import LabelingJob
 from labeling.models.rubric import Criterion
 from labeling.selectors.jobs import job_rows

@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods
 from alignment.forms.redesigns import Questions, WordForm
 from alignment.selectors.redesigns import open_tests, redesign_preview
 from alignment.services.redesigns import redesign_carry_out
-from labeling.access import permission_or_404
-from labeling.core.problems import FieldProblem
+from common.access import permission_or_404
+from common.problems import FieldProblem
 from labeling.core.redesign import KINDS, Kind, Redesign
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

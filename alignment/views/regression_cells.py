@@ -22,8 +22,8 @@ from alignment.selectors.regression_cells import (
 from alignment.selectors.regression_chat import regression_chat_page
 from alignment.selectors.regression_page import regression_whole
 from alignment.selectors.regression_topics import topic_rows
+from common.access import permission_or_404
 from evaluation.selectors.prompts import newest_versions
-from labeling.access import permission_or_404
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import sees_every_chat

@@ -16,9 +16,9 @@ from alignment.services.regression_starts import (
     regression_outlook,
     regression_start,
 )
+from common.access import permission_or_404
+from common.problems import InputProblem
 from evaluation.runner.plan import current_endpoint
-from labeling.access import permission_or_404
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

@@ -23,10 +23,10 @@ from alignment.selectors.regression_page import (
 from alignment.services.regression_control import regression_pause, regression_resume
 from alignment.services.regressions import regression_cancel
 from alignment.services.releases import may_release, release, release_problem
+from common.access import permission_or_404
+from common.problems import InputProblem
 from evaluation.forms.runs import ResumeForm
 from evaluation.selectors.troubles import tell_errors
-from labeling.access import permission_or_404
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 
 PAGE = 50

@@ -27,9 +27,9 @@ from alignment.selectors.run_choice import PEOPLE_ALONE, RunChoice, newest_fitti
 from alignment.selectors.scope import Scope, requested_scope
 from alignment.services.baselines import baselines_get
 from alignment.services.certificates import certifiable
+from common.access import permission_or_404
 from evaluation.models.runs import FINISHED, Run, RunChat
 from evaluation.selectors.runs import runs_open_to
-from labeling.access import permission_or_404
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import chats_shown

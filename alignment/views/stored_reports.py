@@ -6,8 +6,8 @@ from django.views.decorators.http import require_safe
 
 from alignment.core.report.lines import HEAD
 from alignment.selectors.stored_report import stored_found, stored_lines, stored_page
-from labeling.access import found_or_404, permission_or_404
-from labeling.files import table_file
+from common.access import found_or_404, permission_or_404
+from common.downloads import table_file
 
 
 @permission_or_404("labeling.see_judge")

@@ -21,8 +21,8 @@ from alignment.services.suggestions import (
     suggestion_take_back,
     suggestion_use,
 )
-from labeling.access import permission_or_404
-from labeling.core.problems import InputProblem
+from common.access import permission_or_404
+from common.problems import InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

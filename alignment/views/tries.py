@@ -11,6 +11,8 @@ from alignment.selectors.judged import how_judged
 from alignment.selectors.tries import TRIED, Tried, asked_otherwise, last_try, tried
 from alignment.services.tries import MOST_CHATS, USUAL_CHATS, try_cancel, try_estimate, try_start
 from alignment.services.tries import prompt_preview as preview_of
+from common.access import permission_or_404
+from common.problems import InputProblem
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from evaluation.runner.plan import current_endpoint
@@ -21,8 +23,6 @@ from evaluation.selectors.prompts import newest_versions
 from evaluation.selectors.runs import runs_open_to
 from evaluation.selectors.troubles import tell_errors
 from evaluation.services.control import CANCELLABLE
-from labeling.access import permission_or_404
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.selectors.blind import chats_shown

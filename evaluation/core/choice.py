@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_type_hints
 
-from labeling.core.problems import FieldProblem, shown
-
-from .grouping import Grouping
-from .types import Ablation, KnowledgeMode, Role, RoleIn, WindowRule, Windows
+from common.problems import FieldProblem, shown
+from evaluation.core.grouping import Grouping
+from evaluation.core.types import Ablation, KnowledgeMode, Role, RoleIn, WindowRule, Windows
 
 EngineName = Literal["direct", "reflection", "debate", "auto"]
 LayoutChoice = Literal["auto", "criteria_first", "chat_first"]

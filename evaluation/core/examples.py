@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 
 MOST_EXAMPLES = 4
 MOST_TURNS = 6

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .types import Engine, Role, Sampling, Tier
+from evaluation.core.types import Engine, Role, Sampling, Tier
 
 Grouping = Literal["criterion", "dimension", "rubric", "auto"]
 ModelKind = Literal["standard", "reasoning", "embedded"]

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from .marks import without_invisible
-from .types import Chat
+from evaluation.core.marks import without_invisible
+from evaluation.core.types import Chat
 
 INSTRUCTION = "suspect_instruction"
 VERDICT = "suspect_verdict"

@@ -4,8 +4,8 @@ import hashlib
 import json
 from dataclasses import dataclass
 
+from common.jsonl import KEY_LIMIT, Fields, Ignored
 from evaluation.core.types import VerdictState
-from labeling.core.importing import KEY_LIMIT, Fields, Ignored
 
 STATES: tuple[VerdictState, ...] = ("read", "unparsed", "refused", "cut_off", "too_long", "failed")
 VERDICT_FIELDS = frozenset(("chat_id", "criterion", "judge", "value", "rationale", "p_true", "state"))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from .types import Article, Criterion
+from evaluation.core.types import Article, Criterion
 
 PASSAGE_TOKENS = 120
 CHARACTERS_A_TOKEN = 4

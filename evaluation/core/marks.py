@@ -5,7 +5,7 @@ import hmac
 import re
 from functools import lru_cache
 
-from .types import Chat, Message
+from evaluation.core.types import Chat, Message
 
 FENCE_VERSION = 2
 

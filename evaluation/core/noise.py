@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from statistics import fmean
 
-from .types import Votes
+from evaluation.core.types import Votes
 
 
 def flip_rate(votes: Votes) -> float | None:

@@ -4,7 +4,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from .types import PromptMessage
+from evaluation.core.types import PromptMessage
 
 # An entry takes about 200 bytes; one prompt leaves five to twenty.
 REMEMBERED = 20_000

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Literal
 
-from .marks import without_invisible
-from .types import TokenLogprob
-from .verdicts import ANSWER_DECORATION, given_answers
+from evaluation.core.marks import without_invisible
+from evaluation.core.types import TokenLogprob
+from evaluation.core.verdicts import ANSWER_DECORATION, given_answers
 
 _Says = Literal["true", "false", "open", "other"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from .marks import shown, without_invisible
-from .types import Chat
+from evaluation.core.marks import shown, without_invisible
+from evaluation.core.types import Chat
 
 _OPEN, _CLOSE = "[\"“„«']", "[\"”“»']"
 _QUOTE = re.compile(

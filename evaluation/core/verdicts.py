@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .marks import FENCE_LINE, MARKED_LINE, without_invisible
-from .types import Criterion, Size
+from evaluation.core.marks import FENCE_LINE, MARKED_LINE, without_invisible
+from evaluation.core.types import Criterion, Size
 
 READER_VERSION = 2
 FORMATTER_SCHEMA_VERSION = 1

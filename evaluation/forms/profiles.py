@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from django import forms
 
+from common.problems import FieldProblem
 from evaluation.core.choice import LARGEST_NUMBER, MOST_SAMPLES, JudgeChoice, choice_json, choice_read
 from evaluation.core.types import Role
 from evaluation.selectors.recipes import (
@@ -18,7 +19,6 @@ from evaluation.selectors.recipes import (
     ROLES_IN,
     RULES,
 )
-from labeling.core.problems import FieldProblem
 
 EFFORTS = {"": "as the model does", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
 LAYOUT_CHOICES = {"auto": "by model", **LAYOUTS}

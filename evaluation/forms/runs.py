@@ -10,13 +10,13 @@ from uuid import uuid4
 from django import forms
 from django.db.models import Count, Q
 
+from common.problems import FieldProblem
 from evaluation.core.choice import MOST_SAMPLES, JudgeChoice
 from evaluation.core.types import KnowledgeMode
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.selectors.profiles import default_profile, profile_overridden
 from evaluation.services.runs import RunChoice
-from labeling.core.problems import FieldProblem
 from labeling.models.chats import ChatSet, Split
 from labeling.models.rubric import Criterion
 

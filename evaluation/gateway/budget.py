@@ -9,11 +9,11 @@ from django.db.models import Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from common.problems import InputProblem
 from evaluation.core.types import Request
 from evaluation.gateway.client import Kind
 from evaluation.gateway.prices import Price, cost
 from evaluation.models.runs import Attempt, Run, WorkerLease
-from labeling.core.problems import InputProblem
 
 # How a run's error begins that was paused by its budget.
 BUDGET_REACHED = "the budget of"

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from common.problems import InputProblem
 from evaluation.gateway import embedded_child
-from labeling.core.problems import InputProblem
 
 EMBEDDED_NOTICE = "demonstration model, a weak judge"
 EMBEDDED_MODEL = embedded_child.MODEL_ALIAS

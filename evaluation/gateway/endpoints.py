@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
+from common.problems import InputProblem
 from evaluation.gateway.embedded import model_sha256
-from labeling.core.problems import InputProblem
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 _DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from labeling.core.problems import InputProblem
+from common.problems import InputProblem
 
 _NAMES = {"input", "cached_input", "output"}
 _PER = Decimal(1_000_000)

@@ -4,13 +4,13 @@ from argparse import ArgumentParser, ArgumentTypeError
 from decimal import Decimal, InvalidOperation
 from typing import Any, get_args
 
+from common.problems import FieldProblem, InputProblem
 from evaluation.core.choice import JudgeChoice, LayoutChoice, choice_read
 from evaluation.core.grouping import Grouping
 from evaluation.core.types import Ablation, KnowledgeMode, RoleIn, WindowRule
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.services.runs import RunChoice
-from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.chats import ChatSet, Split
 
 # Options that make up a judge, by the field of its recipe; left out they are the profile's, else the default.

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from django.conf import settings
 
+from common.problems import InputProblem
 from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
 from evaluation.gateway.embedded import ensure_running
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
@@ -17,7 +18,6 @@ from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Run
 from evaluation.runner.drain import Group, Plan
 from evaluation.selectors.examples import examples_of
-from labeling.core.problems import InputProblem
 from labeling.models.people import Workspace
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models import Count, Q, Sum
 
+from common.problems import OutsideFailure
 from evaluation.core.engines import judge_group
 from evaluation.core.probes import Trial
 from evaluation.core.types import GroupResult, Model, Reply, Request, VerdictResult
@@ -23,7 +24,6 @@ from evaluation.models.runs import ModelCall, Run
 from evaluation.runner.drain import FAILURES_IN_A_ROW, Plan, gateway_open
 from evaluation.runner.plan import plan_load
 from evaluation.runner.probe_cases import Case
-from labeling.core.problems import OutsideFailure
 
 CHARACTERS_PER_TOKEN = 4
 LOT = 500

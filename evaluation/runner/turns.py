@@ -9,11 +9,11 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
+from common.problems import InputProblem
 from evaluation.models.runs import Run, Unit, WorkerLease
 from evaluation.runner.batch import batch_advance
 from evaluation.runner.execute import ON_WORKER, run_execute, run_settle
 from evaluation.runner.leases import leases_release
-from labeling.core.problems import InputProblem
 
 log = logging.getLogger(__name__)
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.db.models import Count, QuerySet
 
+from common.problems import FieldProblem
 from evaluation.core.choice import JudgeChoice, choice_read
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.selectors.recipes import recipe_line
-from labeling.core.problems import FieldProblem
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.jsonl import KEY_LIMIT, Fields, Ignored, read_records
+from common.problems import ImportProblem, shown
 from evaluation.core.examples import LONGEST_RATIONALE
 from evaluation.services.examples import ExampleChoice, PromptRefused
-from labeling.core.importing import KEY_LIMIT, Fields, Ignored, read_records
-from labeling.core.problems import ImportProblem, shown
 from labeling.models.chats import Chat
 
 FIELDS = frozenset(("chat_id", "turns", "value", "rationale"))

@@ -8,10 +8,10 @@ from pathlib import Path
 from django.db import transaction
 from markdown_it import MarkdownIt
 
+from common.jsonl import KEY_LIMIT, ImportResult, read_text
+from common.problems import FieldProblem, ImportProblem, shown
 from evaluation.core.hashing import text_hash
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
-from labeling.core.importing import KEY_LIMIT, ImportResult, read_text
-from labeling.core.problems import FieldProblem, ImportProblem, shown
 from labeling.models.rubric import Criterion
 
 ENDING = ".md"

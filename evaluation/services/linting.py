@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from common.problems import FieldProblem
 from evaluation.core.examples import advice, check_mixture
 from evaluation.core.prompts.lint import Finding, Level
 from evaluation.selectors.criteria import leak_findings, prompt_findings, text_findings
 from evaluation.services.examples import ExampleChoice, PromptRefused, examples_check
-from labeling.core.problems import FieldProblem
 from labeling.models.rubric import Criterion
 
 EXAMPLES = "examples"

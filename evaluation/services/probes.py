@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from common.problems import InputProblem
 from evaluation.core.choice import JudgeChoice
 from evaluation.core.hostile import chat_flags
 from evaluation.core.probes import KINDS, Direction, attacks, probe_report
@@ -20,7 +21,6 @@ from evaluation.runner.probes import calls_paid, probe_plan, probes_ask, probes_
 from evaluation.runner.units import core_chat
 from evaluation.services.judges import judge_ensure
 from evaluation.services.runs import chosen_criteria
-from labeling.core.problems import InputProblem
 from labeling.models.chats import ChatSet
 
 

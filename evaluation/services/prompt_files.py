@@ -7,6 +7,8 @@ from pathlib import Path
 
 from django.db import transaction
 
+from common.jsonl import Ignored, ImportResult, read_text
+from common.problems import FieldProblem, ImportProblem, InputProblem, shown
 from evaluation.core.prompts.files import PromptFile, prompt_file_read, prompt_file_text, same_text
 from evaluation.models.prompts import FewShotExample, PromptVersion
 from evaluation.selectors.prompts import champions
@@ -14,8 +16,6 @@ from evaluation.services.example_files import ExampleFile, examples_read, refuse
 from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_hash, prompt_version_add
 from evaluation.services.linting import prompt_lint
 from evaluation.services.prompts import champions_ensure
-from labeling.core.importing import Ignored, ImportResult, read_text
-from labeling.core.problems import FieldProblem, ImportProblem, InputProblem, shown
 from labeling.models.rubric import Criterion
 
 TEXT, EXAMPLES = ".md", ".examples.jsonl"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from django.db import transaction
 
+from common.problems import InputProblem
 from evaluation.core.hashing import text_hash
 from evaluation.core.prompts import sections
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.selectors.prompts import champions, newest_versions, next_number
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Tier
 

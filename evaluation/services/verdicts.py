@@ -11,11 +11,11 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from common.jsonl import Ignored, in_batches, read_records
+from common.problems import FieldProblem, ImportProblem, InputProblem, shown
 from evaluation.core.imported import MODULUS, VerdictLine, verdict_line_of
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
-from labeling.core.importing import Ignored, in_batches, read_records
-from labeling.core.problems import FieldProblem, ImportProblem, InputProblem, shown
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.selectors.chats import chat_set_named, criteria_of_set
 

@@ -6,9 +6,9 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from common.templatetags.display import number
 from evaluation.selectors import run_page
 from evaluation.selectors.recipes import ROLES
-from labeling.templatetags.lace import number
 
 register = template.Library()
 

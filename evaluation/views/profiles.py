@@ -7,6 +7,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from common.access import permission_or_404
+from common.problems import FieldProblem
 from evaluation.forms.profiles import ProfileForm
 from evaluation.models.judges import JudgeProfile
 from evaluation.selectors.profiles import profile_choice, profile_judges, profile_rows
@@ -19,8 +21,6 @@ from evaluation.services.profiles import (
     profile_make_default,
     profile_save,
 )
-from labeling.access import permission_or_404
-from labeling.core.problems import FieldProblem
 
 JUDGES_SHOWN = 20
 

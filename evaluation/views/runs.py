@@ -9,6 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from common.access import permission_or_404
+from common.problems import InputProblem
 from evaluation.forms.runs import ResumeForm
 from evaluation.models.runs import Run
 from evaluation.selectors import run_page
@@ -27,8 +29,6 @@ from evaluation.services.control import (
     run_pause,
     run_resume,
 )
-from labeling.access import permission_or_404
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 
 RUNS_A_PAGE = 50

@@ -7,10 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.access import permission_or_404
+from common.problems import InputProblem
 from evaluation.forms.runs import StartForm
 from evaluation.services.starts import start_estimate, start_run
-from labeling.access import permission_or_404
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 
 STARTED = "Run {} is started. You can leave this page; it goes on."

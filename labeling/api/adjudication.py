@@ -13,16 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from labeling.api.base import (
-    FORBIDDEN,
-    NOT_FOUND,
-    PROBLEMS,
-    WRONG,
-    AnswerInput,
-    ConflictResponse,
-    ManagesLabeling,
-)
-from labeling.core.problems import FieldProblem
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, AnswerInput, ConflictResponse, ManagesLabeling
+from common.problems import FieldProblem
 from labeling.forms.adjudication import AdjudicationFilterForm
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Adjudication

@@ -16,9 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from labeling.api.base import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
-from labeling.core.exporting import csv_lines, json_line
-from labeling.core.problems import FieldProblem
+from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
+from common.files import csv_lines, json_line
+from common.problems import FieldProblem
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import User

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.problems import FieldProblem
 from labeling.api.rater import RaterView
-from labeling.core.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
 from labeling.selectors.guidelines import Change, CriterionText, changes_since, guideline_for

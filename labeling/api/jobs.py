@@ -18,15 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from labeling.api.base import (
-    FORBIDDEN,
-    NOT_FOUND,
-    WRONG,
-    LabelsChats,
-    ManagesLabeling,
-    ProblemOutput,
-    problem,
-)
+from common.api import FORBIDDEN, NOT_FOUND, WRONG, LabelsChats, ManagesLabeling, ProblemOutput, problem
 from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User

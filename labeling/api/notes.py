@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from labeling.api.base import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts
 from labeling.api.rater import RaterView
 from labeling.models.labels import RaterNote
 from labeling.models.people import User

@@ -12,14 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from labeling.api.base import (
-    FORBIDDEN,
-    NOT_FOUND,
-    PROBLEMS,
-    WRONG,
-    LabelsChats,
-    problem,
-)
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, LabelsChats, problem
+from common.problems import FieldProblem
 from labeling.api.rater_bodies import (
     AssignmentOutput,
     ClearInput,
@@ -33,7 +27,6 @@ from labeling.api.rater_bodies import (
     StateOutput,
     SubmitInput,
 )
-from labeling.core.problems import FieldProblem
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import ApiToken, Rater, User
 from labeling.models.rubric import Criterion

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.validators import MaxLengthValidator
 from rest_framework import serializers
 
-from labeling.api.base import AnswerInput, ProblemOutput
+from common.api import AnswerInput, ProblemOutput
 from labeling.core.evidence import LIMIT
 from labeling.models.chats import Chat
 from labeling.models.labels import RaterNote

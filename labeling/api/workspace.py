@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from labeling.api.base import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
+from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
 from labeling.models.people import AuditEvent, User
 from labeling.selectors.audit import audit_events
 from labeling.services.workspace import rules_now, workspace_change

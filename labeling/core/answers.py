@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from labeling.core.importing import KEY_LIMIT, NAME_LIMIT, Fields, Ignored, whole_number
+from common.jsonl import KEY_LIMIT, NAME_LIMIT, Fields, Ignored, whole_number
 
 MOST_MS = 2**31 - 1  # milliseconds that the database holds
 RATER_KINDS = ("person", "automatic", "demo")

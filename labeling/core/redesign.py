@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from labeling.core.importing import Fields, Ignored
-from labeling.core.problems import FieldProblem, shown
+from common.jsonl import Fields, Ignored
+from common.problems import FieldProblem, shown
 from labeling.core.rubric import CriterionSpec, check_once, criterion_of
 
 Kind = Literal["retire", "replace", "split", "merge"]
@@ -80,7 +80,7 @@ def redesign_check(redesign: Redesign) -> None:
     >>> redesign_check(Redesign("retire", ("polite",)))
     >>> redesign_check(Redesign("merge", ("polite",)))
     Traceback (most recent call last):
-    labeling.core.problems.FieldProblem: others: a merge takes 2 to 10 criteria, not 1
+    common.problems.FieldProblem: others: a merge takes 2 to 10 criteria, not 1
     """
     ending, made = SIZES[redesign.kind]
     _check_number("others", redesign.kind, ending, "criteria", len(set(redesign.olds)))

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from labeling.core.importing import KEY_LIMIT, NAME_LIMIT, Fields, Ignored
-from labeling.core.problems import FieldProblem, shown
+from common.jsonl import KEY_LIMIT, NAME_LIMIT, Fields, Ignored
+from common.problems import FieldProblem, shown
 
 TIERS = ("simple", "context", "subjective")
 STATES = ("active", "retired")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from labeling.core.problems import InputProblem, shown
+from common.problems import InputProblem, shown
 from labeling.core.transcript import SPLITS
 
 NEAR_BITS = 3

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labeling.core.importing import KEY_LIMIT, Fields, Ignored, iso
+from common.jsonl import KEY_LIMIT, Fields, Ignored, iso
 
 MAX_CHARACTERS = 1_000_000
 MAX_MESSAGES = 5_000

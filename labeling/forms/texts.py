@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 
 LONGEST_TEXT = 50_000  # characters; a longer one would not be rendered as Markdown
 LONGEST_EXAMPLE = 2_000

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from labeling.core.importing import in_batches
+from common.jsonl import in_batches
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.rubric import Criterion
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from labeling.core.importing import in_batches, iso
+from common.jsonl import in_batches, iso
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, Label, LabelRevision, RaterNote
 from labeling.models.people import User

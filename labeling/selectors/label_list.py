@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from django.db.models import QuerySet
 
-from labeling.core.problems import FieldProblem, shown
+from common.problems import FieldProblem, shown
 from labeling.models.chats import ChatSetMember
 from labeling.models.labels import Label
 from labeling.models.people import Rater, User

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.models.labels import Assignment, Label, LabelingJob, LabelRevision
 from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion, CriterionVersion

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
-from labeling.core.problems import FieldProblem, shown
+from common.problems import FieldProblem, shown
 from labeling.core.redesign import Redesign, Successor, redesign_check
 from labeling.models.labels import Adjudication, Label, LabelingJob, counting_versions
 from labeling.models.rubric import Criterion, Dimension

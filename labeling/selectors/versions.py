@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from labeling.core.diff import Part, word_diff
+from common.diff import Part, word_diff
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
 
 Version = TypeVar("Version", RubricGuideline, CriterionVersion)

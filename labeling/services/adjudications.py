@@ -8,9 +8,9 @@ from pathlib import Path
 from django.db import transaction
 from django.utils import timezone
 
+from common.jsonl import NAME_LIMIT, Ignored, ImportResult, in_batches, read_records
+from common.problems import FieldProblem, ImportProblem
 from labeling.core.answers import AdjudicationLine, adjudication_line_of
-from labeling.core.importing import NAME_LIMIT, Ignored, ImportResult, in_batches, read_records
-from labeling.core.problems import FieldProblem, ImportProblem
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
 from labeling.models.people import User

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from labeling.core.importing import in_batches
-from labeling.core.problems import FieldProblem, shown
+from common.jsonl import in_batches
+from common.problems import FieldProblem, shown
 from labeling.models.chats import Chat
 from labeling.models.people import Rater
 from labeling.models.rubric import CriterionVersion

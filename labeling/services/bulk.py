@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection, models
 
-from labeling.core.importing import in_batches
+from common.jsonl import in_batches
 from labeling.models.labels import Label, LabelRevision
 
 ROWS_AT_ONCE = 1000

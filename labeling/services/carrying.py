@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from labeling.core.importing import in_batches
+from common.jsonl import in_batches
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.selectors.redesign import Carrying, Tally, adjudications_of, labels_to_carry

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from django.db.models import Max
 
-from labeling.core.importing import in_batches
-from labeling.core.problems import InputProblem, shown
+from common.jsonl import in_batches
+from common.problems import InputProblem, shown
 from labeling.core.sampling import Candidate, splits_of
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.rubric import Rubric

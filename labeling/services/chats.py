@@ -6,8 +6,8 @@ from pathlib import Path
 
 from django.db import transaction
 
-from labeling.core.importing import Fields, Ignored, ImportResult, read_records
-from labeling.core.problems import ImportProblem, InputProblem, shown
+from common.jsonl import Fields, Ignored, ImportResult, read_records
+from common.problems import ImportProblem, InputProblem, shown
 from labeling.core.sampling import proportions_of
 from labeling.core.transcript import Transcript, transcript_of
 from labeling.models.chats import Chat, Split, Topic

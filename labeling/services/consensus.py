@@ -6,8 +6,8 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q
 
+from common.jsonl import in_batches
 from labeling.core.consensus import ConsensusResult, Decision, Votes, consensus_of
-from labeling.core.importing import in_batches
 from labeling.models.labels import Adjudication, Consensus, Label, counting_versions
 from labeling.models.rubric import Criterion, CriterionVersion
 

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 from django.db import transaction
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.core.rubric import version_hash
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline

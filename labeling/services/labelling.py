@@ -11,8 +11,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Subquery
 from django.utils import timezone
 
+from common.problems import FieldProblem
 from labeling.core.evidence import EvidenceError, evidence_of
-from labeling.core.problems import FieldProblem
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater

@@ -12,10 +12,10 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from common.jsonl import Ignored, ImportResult, in_batches, read_records
+from common.problems import FieldProblem, ImportProblem
 from labeling.core.answers import LabelLine, label_line_of
 from labeling.core.evidence import EvidenceError, evidence_of
-from labeling.core.importing import Ignored, ImportResult, in_batches, read_records
-from labeling.core.problems import FieldProblem, ImportProblem
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Rater
 from labeling.selectors.chats import ChatRef, chats_by_external_id

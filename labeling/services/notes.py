@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion

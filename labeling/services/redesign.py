@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.core.redesign import REASON_LIMIT, Redesign, Successor
 from labeling.core.rubric import version_hash
 from labeling.models.people import User

@@ -7,8 +7,8 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import Max
 
-from labeling.core.importing import Fields, Ignored, ImportResult, read_document
-from labeling.core.problems import FieldProblem, shown
+from common.jsonl import Fields, Ignored, ImportResult, read_document
+from common.problems import FieldProblem, shown
 from labeling.core.rubric import WORDS_FOR_RATERS, CriterionSpec, DimensionSpec, rubric_of, version_hash
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, RubricGuideline

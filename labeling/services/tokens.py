@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.models.people import ApiToken, User
 from labeling.selectors.tokens import own_scopes
 from labeling.services.audit import audit

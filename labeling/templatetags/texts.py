@@ -7,8 +7,8 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from labeling.core import safe_text
-from labeling.core.diff import Part
+from common import safe_text
+from common.diff import Part
 
 register = template.Library()
 

@@ -12,9 +12,10 @@ from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from labeling.access import permission_or_404
+from common.access import permission_or_404
+from common.problems import FieldProblem
+from common.templatetags.display import answer_in_words, visible
 from labeling.core.consensus import state_of
-from labeling.core.problems import FieldProblem
 from labeling.forms.adjudication import AdjudicationFilterForm, DecisionForm
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
@@ -38,7 +39,6 @@ from labeling.services.adjudications import (
     adjudication_withdraw,
     raters_named,
 )
-from labeling.templatetags.lace import answer_in_words, visible
 
 ITEMS_A_PAGE = 50
 MANAGE = "labeling.manage_labeling"

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from labeling.access import permission_or_404
-from labeling.core.problems import FieldProblem
+from common.access import permission_or_404
+from common.problems import FieldProblem
 from labeling.forms.texts import CriterionTextForm
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from labeling.access import permission_or_404
+from common.access import permission_or_404
 from labeling.forms.jobs import JobForm
 from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob

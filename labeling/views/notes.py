@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from labeling.access import permission_or_404
+from common.access import permission_or_404
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
 from labeling.selectors.notes import (

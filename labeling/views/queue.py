@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from labeling.access import permission_or_404
+from common.access import permission_or_404
 from labeling.models.people import User
 from labeling.selectors.queue import Queue, QueueJob, RecentChat, jobs_of, queue_for
 from labeling.services.leases import Conflict, assignment_next

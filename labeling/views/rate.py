@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 
-from labeling.access import permission_or_404
+from common.access import permission_or_404
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion

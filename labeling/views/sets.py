@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from labeling.access import permission_or_404
+from common.access import permission_or_404
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.selectors.exports import LABELLING

@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.forms.tokens import TokenForm
 from labeling.models.people import User
 from labeling.selectors.tokens import own_scopes, own_token, token_rows

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
-from labeling.access import permission_or_404
+from common.access import permission_or_404
 from labeling.forms.workspace import SettingsForm
 from labeling.models.people import User
 from labeling.selectors.audit import audit_page

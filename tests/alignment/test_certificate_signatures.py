@@ -17,7 +17,7 @@ from alignment.models.certificates import Certificate
 from alignment.selectors.certificates import certificate_verified
 from alignment.services.certificate_keys import signing_key
 from alignment.services.certificates import certificate_issue, certificate_revoke
-from labeling.core.problems import InputProblem
+from common.problems import InputProblem
 from labeling.models.people import User
 from tests.alignment.compared import Compared
 

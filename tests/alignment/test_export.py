@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from common.files import replaced_file
+from common.problems import InputProblem
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
-from labeling.core.exporting import replaced_file
-from labeling.core.problems import InputProblem
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Adjudication, Consensus, Label, LabelRevision
 from labeling.models.people import Rater

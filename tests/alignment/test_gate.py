@@ -16,7 +16,7 @@ from alignment.core.regression import (
     weigh,
 )
 from alignment.core.report.data import HumanCode, JudgeCode
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 
 POLICY = GatePolicy()
 

@@ -9,7 +9,7 @@ from django.db import connection
 from alignment.selectors.label_frame import Frame, label_frame
 from alignment.services import label_draw_plans
 from alignment.services.label_draws import draw_source, label_draw
-from labeling.core.problems import InputProblem
+from common.problems import InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
 from labeling.models.people import AuditEvent, Role, User

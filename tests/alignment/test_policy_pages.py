@@ -10,7 +10,7 @@ from alignment.core.regression import GatePolicy
 from alignment.models.regressions import Policy
 from alignment.selectors.policies import LIMITS
 from alignment.services.policies import policy_ensure, policy_in_force, policy_revise
-from labeling.core.problems import InputProblem
+from common.problems import InputProblem
 from labeling.models.people import AuditEvent, User
 from tests.alignment.compared import text_of
 from tests.alignment.test_regression_pages import words_of

@@ -11,12 +11,12 @@ from alignment.models.regressions import RegressionTest
 from alignment.services.policies import policy_in_force
 from alignment.services.redesigns import redesign_carry_out
 from alignment.services.regressions import RegressionChoice, prompt_test_start
+from common.problems import FieldProblem, InputProblem
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.services.examples import prompt_version_add
 from evaluation.services.prompts import champions_ensure
-from labeling.core.problems import FieldProblem, InputProblem
 from labeling.core.redesign import Redesign
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion

@@ -22,6 +22,7 @@ from alignment.services.regressions import (
 )
 from alignment.services.releases import ReleaseRefused, may_release, release
 from alignment.tasks import gate
+from common.problems import FieldProblem, InputProblem
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
@@ -32,7 +33,6 @@ from evaluation.selectors.prompts import champions
 from evaluation.services.control import run_cancel
 from evaluation.services.examples import prompt_version_add
 from evaluation.services.profiles import profile_make_default, profile_save, profiles_ensure
-from labeling.core.problems import FieldProblem, InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion

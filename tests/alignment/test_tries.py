@@ -11,12 +11,12 @@ from pytest_django import Settings
 from alignment.selectors.newest import judged
 from alignment.selectors.tries import TRIED, last_try
 from alignment.services.tries import TryRefused, try_cancel, try_estimate, try_start
+from common.problems import InputProblem
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
 from evaluation.models.runs import Attempt, Run, Unit, Verdict
 from evaluation.selectors.prompts import next_number
 from evaluation.services.examples import PromptRefused, prompt_version_add
-from labeling.core.problems import InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.alignment.trying import (

@@ -12,13 +12,13 @@ from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
+from common.problems import InputProblem
 from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.budget import BUDGET_REACHED, budget_recount, settle
 from evaluation.models.runs import Attempt, ModelCall, Run, WorkerLease
 from evaluation.runner.execute import run_execute, run_reopen
 from evaluation.runner.plan import current_endpoint
 from evaluation.services.runs import RunChoice, run_start
-from labeling.core.problems import InputProblem
 from tests.evaluation.running import MODEL, answering, block, workspace
 from tests.stub_endpoint import Answer, StubReply
 

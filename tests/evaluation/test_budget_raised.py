@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from common.problems import InputProblem
 from evaluation.models.runs import Run
 from evaluation.services.control import run_resume
 from evaluation.tasks import drain
-from labeling.core.problems import InputProblem
 from labeling.models.people import User
 from tests.evaluation.running import MODEL, always, answering, the_run, workspace
 from tests.evaluation.working import control, launched, purge_rings

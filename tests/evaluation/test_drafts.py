@@ -4,6 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from common.problems import FieldProblem
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.services.drafts import (
     FaultyPrompt,
@@ -14,7 +15,6 @@ from evaluation.services.drafts import (
     version_save,
 )
 from evaluation.services.examples import PromptRefused
-from labeling.core.problems import FieldProblem
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
 from tests.alignment.prompting import TEXT, champion_of, draft_of_text, make_prompted, saved

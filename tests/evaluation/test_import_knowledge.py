@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from common.problems import FieldProblem
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.services.knowledge import criterion_articles_set, title_of
-from labeling.core.problems import FieldProblem
 from tests.factories import make_rubric
 from tests.files import refused, run
 

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
+from common.problems import FieldProblem
 from evaluation.core.choice import JudgeChoice, choice_json
 from evaluation.core.types import Windows
 from evaluation.models.judges import Judge, JudgeProfile
@@ -21,7 +22,6 @@ from evaluation.services.profiles import (
     profile_save,
     profiles_ensure,
 )
-from labeling.core.problems import FieldProblem
 from labeling.models.people import User
 from tests.evaluation.running import point_at
 from tests.factories import make_rubric

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from labeling.core.importing import Fields, Ignored
+from common.jsonl import Fields, Ignored
 from labeling.core.redesign import Kind, Redesign, Successor
 from labeling.core.rubric import criterion_of
 from labeling.models.chats import Chat

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import close_old_connections, connection
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.people import AuditEvent, Role, User
 from labeling.models.rubric import Criterion

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.models.chats import Chat
 from labeling.models.people import ApiToken, AuditEvent, Role, User
 from labeling.services.tokens import token_create, token_revoke

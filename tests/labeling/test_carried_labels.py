@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Consensus, Label, LabelRevision
 from labeling.models.people import Rater

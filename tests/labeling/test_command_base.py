@@ -13,8 +13,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
-from labeling.core.problems import ImportProblem, OutsideFailure
-from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
+from common.commands import CommandExit, ExitCode, WorkbenchCommand
+from common.problems import ImportProblem, OutsideFailure
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labeling.core.diff import word_diff
+from common.diff import word_diff
 
 TEXTS = st.text(alphabet="ab \n.", max_size=200)
 

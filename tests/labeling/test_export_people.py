@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from labeling.core.exporting import csv_lines
+from common.files import csv_lines
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.models.people import AuditEvent, Rater, User
 from labeling.selectors.exports import LABELLING

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from common.problems import ImportProblem
 from labeling.core.foreign.records import read_objects
-from labeling.core.problems import ImportProblem
 from tests.files import chat, criterion, rubric, run, write_json, write_jsonl
 
 

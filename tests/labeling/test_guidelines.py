@@ -7,10 +7,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from common.problems import FieldProblem
 from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.services.judges import judge_ensure
-from labeling.core.problems import FieldProblem
 from labeling.models.labels import Assignment, Consensus, Label
 from labeling.models.people import AuditEvent, Rater, User
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from labeling.core.guarded_json import guarded_loads, line_of
-from labeling.core.importing import (
+from common.guarded_json import guarded_loads, line_of
+from common.jsonl import (
     MAX_LINE,
     Fields,
     Ignored,
@@ -19,7 +19,7 @@ from labeling.core.importing import (
     read_records,
     read_text,
 )
-from labeling.core.problems import FieldProblem, ImportProblem
+from common.problems import FieldProblem, ImportProblem
 
 
 def file_of(tmp_path: Path, content: bytes, name: str = "chats.jsonl") -> Path:

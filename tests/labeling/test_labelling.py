@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.models.labels import Assignment, Consensus, Label, LabelRevision
 from labeling.models.rubric import CriterionVersion
 from labeling.selectors.labels import answers_of

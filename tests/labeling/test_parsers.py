@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
-from labeling.parsers import GuardedJSONParser
+from common.parsers import GuardedJSONParser
 
 
 class Echo(APIView):

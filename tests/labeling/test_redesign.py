@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.core.redesign import Redesign
 from labeling.models.labels import Label, LabelRevision
 from labeling.models.people import AuditEvent, User

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 from labeling.models.labels import Consensus, Label
 from labeling.models.rubric import Criterion, CriterionLineage
 from labeling.services.submitting import assignment_submit

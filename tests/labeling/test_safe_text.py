@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from labeling.core.safe_text import cited_turns, markdown, quoted_in, rationale, visible
+from common.safe_text import cited_turns, markdown, quoted_in, rationale, visible
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labeling.core.problems import InputProblem
+from common.problems import InputProblem
 from labeling.core.sampling import Candidate, near_duplicates, proportions_of, splits_of
 
 SHARES = {"train": 0.2, "dev": 0.4, "holdout": 0.4}

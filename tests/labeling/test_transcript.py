@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labeling.core.importing import Fields, Ignored
-from labeling.core.problems import FieldProblem
+from common.jsonl import Fields, Ignored
+from common.problems import FieldProblem
 from labeling.core.transcript import Transcript, content_hash, near_hash, transcript_of
 from tests.files import chat
 

@@ -1,6 +1,6 @@
 """How many more labels a decision needs, of which answer, and what a draw of chats may bring."""
 
-from .expected import (
+from alignment.core.label_planning.expected import (
     Expected,
     Seen,
     Shares,
@@ -14,7 +14,15 @@ from .expected import (
     shares_of,
     split_of,
 )
-from .needs import Asked, Decision, LabelCounts, Need, Part, missing_labels, needs
+from alignment.core.label_planning.needs import (
+    Asked,
+    Decision,
+    LabelCounts,
+    Need,
+    Part,
+    missing_labels,
+    needs,
+)
 
 __all__ = [
     "Asked",

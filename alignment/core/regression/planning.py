@@ -6,9 +6,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from alignment.core.paired import tango_z
-
-from .evidence import CriterionEvidence, Evidence, PooledEvidence
-from .policy import GatePolicy
+from alignment.core.regression.evidence import CriterionEvidence, Evidence, PooledEvidence
+from alignment.core.regression.policy import GatePolicy
 
 MOST = 20_000  # more chats than anybody labels for one release
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 
 SHARES = (
     "family_alpha",

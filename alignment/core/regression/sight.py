@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, gammaln, xlogy
 
-from .policy import GatePolicy
+from alignment.core.regression.policy import GatePolicy
 
 # The losses that people ask about: six points in a hundred chats, as in docs/gate.md.
 LOSS = 0.06

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from alignment.core.estimates import Estimate
 from alignment.core.paired import PairedTable, tango_interval
-
-from .evidence import Bools, PairedVerdicts
+from alignment.core.regression.evidence import Bools, PairedVerdicts
 
 # Under so many chats a share says next to nothing, and a count comes close to telling what is said of one.
 FEWEST = 10

@@ -1,8 +1,15 @@
 """A revision of a prompt, drafted by a model: the request, its answer, and words copied from chats."""
 
-from .answer import Drafted, Unreadable, read_answer
-from .copied import copied_findings
-from .prompt import Disagreement, Material, Opinion, room_for, shown_part, suggestion_messages
+from alignment.core.suggestions.answer import Drafted, Unreadable, read_answer
+from alignment.core.suggestions.copied import copied_findings
+from alignment.core.suggestions.prompt import (
+    Disagreement,
+    Material,
+    Opinion,
+    room_for,
+    shown_part,
+    suggestion_messages,
+)
 
 __all__ = [
     "Disagreement",

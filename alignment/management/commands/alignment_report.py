@@ -7,9 +7,9 @@ from alignment.core.table import report_table
 from alignment.selectors.answers import UnknownRater
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope, valid_ground_truth
+from common.commands import WorkbenchCommand
+from common.problems import InputProblem
 from evaluation.models.runs import Run
-from labeling.core.problems import InputProblem
-from labeling.management.base import WorkbenchCommand
 from labeling.models.chats import ChatSet, Split
 
 

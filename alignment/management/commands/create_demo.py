@@ -10,13 +10,13 @@ from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
 from alignment.services.demo import RUNS, DemoRun, demo_ensure, demo_password, demo_run_ensure, people_ensure
 from alignment.services.demo_labelling import labelling_ensure
+from common.commands import WorkbenchCommand
+from common.problems import OutsideFailure
 from evaluation.gateway.embedded import EMBEDDED_NOTICE
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.runs import Run
 from evaluation.runner.execute import run_execute, run_reopen
 from evaluation.runner.plan import current_endpoint, current_prices
-from labeling.core.problems import OutsideFailure
-from labeling.management.base import WorkbenchCommand
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.services.roles import rater_for

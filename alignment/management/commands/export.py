@@ -15,10 +15,10 @@ from alignment.selectors.exports import (
     runs_to_export,
     verdict_lines,
 )
+from common.commands import WorkbenchCommand
+from common.files import csv_lines, json_line, replaced_file
+from common.problems import InputProblem, shown
 from evaluation.models.runs import Run
-from labeling.core.exporting import csv_lines, json_line, replaced_file
-from labeling.core.problems import InputProblem, shown
-from labeling.management.base import WorkbenchCommand
 from labeling.models.chats import ChatSet
 from labeling.selectors.chats import chat_set_named
 from labeling.selectors.exports import LABELLING, Line

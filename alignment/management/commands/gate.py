@@ -8,10 +8,10 @@ from django.core.management.base import CommandParser
 from alignment.management.gate_command import GateCommand
 from alignment.models.regressions import RegressionTest
 from alignment.runner.regressions import regression_advance, runs_of
+from common.commands import CommandExit, ExitCode
+from common.problems import InputProblem
 from evaluation.management.options import positive
 from evaluation.models.runs import Run
-from labeling.core.problems import InputProblem
-from labeling.management.base import CommandExit, ExitCode
 
 POLL_SECONDS = 2.0
 

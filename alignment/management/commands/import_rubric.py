@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.commands import WorkbenchCommand
 from evaluation.services.knowledge import criterion_articles_set
-from labeling.management.base import WorkbenchCommand
 from labeling.services.rubric import rubric_import
 
 

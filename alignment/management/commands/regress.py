@@ -14,6 +14,9 @@ from alignment.models.regressions import Policy, RegressionTest
 from alignment.runner.regressions import regression_advance, runs_of
 from alignment.services.policies import policy_ensure, policy_in_force
 from alignment.services.regressions import RegressionChoice, prompt_test_take_up
+from common.commands import CommandExit, ExitCode
+from common.jsonl import read_text
+from common.problems import FieldProblem, InputProblem, shown
 from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.budget import BUDGET_REACHED
 from evaluation.management.options import dollars
@@ -26,9 +29,6 @@ from evaluation.selectors.profiles import default_profile, profile_choice
 from evaluation.services.examples import prompt_version_add
 from evaluation.services.prompt_files import prompt_read
 from evaluation.services.runs import budget_change
-from labeling.core.importing import read_text
-from labeling.core.problems import FieldProblem, InputProblem, shown
-from labeling.management.base import CommandExit, ExitCode
 from labeling.models.chats import ChatSet, Split
 from labeling.models.rubric import Criterion
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 
 from alignment.core.quality import shortest_ms
-from labeling.core.importing import in_batches
+from common.jsonl import in_batches
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.rubric import Criterion

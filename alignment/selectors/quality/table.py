@@ -9,7 +9,7 @@ from alignment.selectors.quality.criteria import Parting, partings
 from alignment.selectors.quality.pairs import Matrix, matrix
 from alignment.selectors.quality.raters import RaterRow, people_of, rater_rows, together
 from alignment.selectors.quality.scope import QualityScope
-from labeling.core.importing import iso
+from common.jsonl import iso
 
 HEAD = (
     "rater", "kind", "labels", "compared", "agreeing", "agreement", "agreement_low", "agreement_high",

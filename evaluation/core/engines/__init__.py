@@ -4,17 +4,16 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from evaluation.core.engines.audit import audited
+from evaluation.core.engines.debate import judge_by_debate
+from evaluation.core.engines.direct import judge_directly
+from evaluation.core.engines.reflection import judge_by_reflection
+from evaluation.core.engines.sampling import majority
+from evaluation.core.engines.session import Session
+from evaluation.core.engines.windows import WINDOWS_VERSION, combined, cut, part_note
 from evaluation.core.hostile import chat_flags
 from evaluation.core.retrieval import retrieve
 from evaluation.core.types import Chat, Criterion, GroupResult, Model, Passage, Setup, VerdictResult
-
-from .audit import audited
-from .debate import judge_by_debate
-from .direct import judge_directly
-from .reflection import judge_by_reflection
-from .sampling import majority
-from .session import Session
-from .windows import WINDOWS_VERSION, combined, cut, part_note
 
 Verdicts = tuple[VerdictResult, ...]
 

@@ -4,10 +4,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
+from evaluation.core.engines.session import Session
 from evaluation.core.types import VerdictResult
 from evaluation.core.verdicts import Formatted, read_answer, read_formatter
-
-from .session import Session
 
 _ALL = 2**64
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evaluation.core.engines.reading import Reading, fallen, has_answer, readings_by_rule, settled
 from evaluation.core.prompts import formatter_messages, reasoning_messages
 from evaluation.core.types import (
     CallUse,
@@ -18,8 +19,6 @@ from evaluation.core.types import (
     Setup,
 )
 from evaluation.core.verdicts import formatter_schema, read_answer
-
-from .reading import Reading, fallen, has_answer, readings_by_rule, settled
 
 
 @dataclass(slots=True)

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from evaluation.core.probes.payloads import KINDS, Aim, Direction
 from evaluation.core.types import Chat, Message, MessageRole
 from labeling.core.transcript import content_hash
-
-from .payloads import KINDS, Aim, Direction
 
 SPEAKERS: dict[MessageRole, str] = {"user": "customer", "assistant": "bot", "tool": "tool"}
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)

@@ -6,10 +6,9 @@ from typing import Any, Literal
 
 from scipy.stats import binomtest
 
+from evaluation.core.probes.attacks import DIRECTIONS, Attack
+from evaluation.core.probes.payloads import Direction
 from evaluation.core.types import VerdictResult
-
-from .attacks import DIRECTIONS, Attack
-from .payloads import Direction
 
 Plain = Literal["repeat", "paraphrase", "wordier", "altered"]
 PLAIN_PROBES: tuple[Plain, ...] = ("repeat", "paraphrase", "wordier", "altered")

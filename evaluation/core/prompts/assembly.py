@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 
 from evaluation.core.marks import canary, chat_block, text_block
-from evaluation.core.types import Chat, Criterion, Passage, PromptMessage, Role, Setup, Size
-
-from .examples import without_own_example
-from .parts import (
+from evaluation.core.prompts.examples import without_own_example
+from evaluation.core.prompts.parts import (
     Advocate,
     criteria_parts,
     formatter_keys_part,
@@ -15,8 +13,9 @@ from .parts import (
     knowledge_parts,
     questions,
 )
-from .passages import passage_parts
-from .texts import some_texts, texts
+from evaluation.core.prompts.passages import passage_parts
+from evaluation.core.prompts.texts import some_texts, texts
+from evaluation.core.types import Chat, Criterion, Passage, PromptMessage, Role, Setup, Size
 
 _BRIEF_MARKS = {"customer": "critic", "support": "defender"}
 

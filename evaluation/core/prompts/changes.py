@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from labeling.core.diff import Part, word_diff
-
-from .costar import HEADINGS, PREAMBLE, sections
+from common.diff import Part, word_diff
+from evaluation.core.prompts.costar import HEADINGS, PREAMBLE, sections
 
 BEFORE = "Before the first section"
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from labeling.core.problems import FieldProblem
+from common.problems import FieldProblem
 
 COSTAR = ("context", "objective", "style", "tone", "audience", "response")
 HEADINGS = (*COSTAR, "examples")

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evaluation.core.marks import shown, text_block
+from evaluation.core.prompts.texts import texts
 from evaluation.core.types import Chat, Criterion, Example, Setup
-
-from .texts import texts
 
 ANSWERS = {True: "TRUE", False: "FALSE", None: "NOT_APPLICABLE"}
 

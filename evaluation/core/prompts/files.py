@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from labeling.core.problems import FieldProblem, shown
+from common.problems import FieldProblem, shown
 
 MARK = "---"
 _ENTRY = re.compile(r"^([a-z0-9]+): (\S+)$")

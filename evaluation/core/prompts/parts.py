@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from evaluation.core.knowledge import group_articles
+from evaluation.core.prompts.costar import HEADINGS, PREAMBLE, fill_knowledge, sections
+from evaluation.core.prompts.examples import worked_examples
+from evaluation.core.prompts.texts import texts
 from evaluation.core.types import Article, Criterion, Role, Setup, Size
-
-from .costar import HEADINGS, PREAMBLE, fill_knowledge, sections
-from .examples import worked_examples
-from .texts import texts
 
 Advocate = Literal["customer", "support"]
 

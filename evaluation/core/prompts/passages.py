@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from evaluation.core.marks import shown, text_block
+from evaluation.core.prompts.parts import article_keys
+from evaluation.core.prompts.texts import some_texts, texts
 from evaluation.core.types import Criterion, Passage, Size
-
-from .parts import article_keys
-from .texts import some_texts, texts
 
 
 def passage_parts(

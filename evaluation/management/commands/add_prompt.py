@@ -6,15 +6,15 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
+from common.commands import WorkbenchCommand
+from common.jsonl import Ignored
+from common.problems import InputProblem, shown
 from evaluation.models.prompts import PromptVersion
 from evaluation.services.example_files import ExampleFile, examples_read, refused_in_file
 from evaluation.services.examples import PromptRefused, prompt_version_add
 from evaluation.services.linting import prompt_lint
 from evaluation.services.prompt_files import prompt_read
 from evaluation.services.prompts import prompt_promote
-from labeling.core.importing import Ignored
-from labeling.core.problems import InputProblem, shown
-from labeling.management.base import WorkbenchCommand
 from labeling.models.rubric import Criterion
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from django.conf import settings
 from tqdm import tqdm
 
+from common.commands import CommandExit, ExitCode, WorkbenchCommand
+from common.problems import InputProblem
 from evaluation.gateway.budget import BUDGET_REACHED, budget_check
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.management.options import (
@@ -30,8 +32,6 @@ from evaluation.runner.execute import run_execute, run_reopen, run_settle
 from evaluation.runner.plan import current_endpoint, current_prices, plan_load
 from evaluation.services.estimates import estimate_for
 from evaluation.services.runs import budget_change, run_start
-from labeling.core.problems import InputProblem
-from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
 
 # An endpoint that could not be reached at so many looks in a row is given up; its batches are not.
 SILENT_POLLS = 20

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from common.commands import WorkbenchCommand
 from evaluation.services.prompt_files import prompts_import
-from labeling.management.base import WorkbenchCommand
 
 
 class Command(WorkbenchCommand):

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from common.commands import WorkbenchCommand
 from evaluation.selectors.runs import run_json, run_list, run_rows
-from labeling.management.base import WorkbenchCommand
 
 
 class Command(WorkbenchCommand):

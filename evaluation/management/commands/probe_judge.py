@@ -8,15 +8,15 @@ from typing import Any, get_args
 
 from tqdm import tqdm
 
+from common.commands import CommandExit, ExitCode, WorkbenchCommand
+from common.jsonl import read_text
+from common.problems import FieldProblem, InputProblem
 from evaluation.core.choice import JudgeChoice, choice_read
 from evaluation.core.probes import DIRECTIONS, KINDS
 from evaluation.core.types import KnowledgeMode
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.runner.plan import current_endpoint
 from evaluation.services.probes import ProbeChoice, probe_estimate, probe_judge, probe_prepare
-from labeling.core.importing import read_text
-from labeling.core.problems import FieldProblem, InputProblem
-from labeling.management.base import CommandExit, ExitCode, WorkbenchCommand
 from labeling.models.chats import ChatSet, Split
 
 # 20 chats make hundreds of calls a criterion already.

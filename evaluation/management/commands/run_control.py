@@ -3,12 +3,12 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from common.commands import WorkbenchCommand
+from common.problems import InputProblem
 from evaluation.management.options import dollars
 from evaluation.models.runs import Run
 from evaluation.selectors.progress import progress_json, run_progress
 from evaluation.services.control import run_cancel, run_pause, run_resume
-from labeling.core.problems import InputProblem
-from labeling.management.base import WorkbenchCommand
 
 ACTIONS = {"pause": run_pause, "resume": run_resume, "cancel": run_cancel}
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labeling.core.importing import NAME_LIMIT, Fields, read_document
-from labeling.core.problems import FieldProblem, shown
+from common.jsonl import NAME_LIMIT, Fields, read_document
+from common.problems import FieldProblem, shown
 
 Choice = str | int | float | bool
 ANSWERS: Mapping[str, bool | None] = {"true": True, "false": False, "not_applicable": None}

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from labeling.core.guarded_json import guarded_loads
-from labeling.core.importing import MAX_LINE, Fields, open_input
-from labeling.core.problems import FieldProblem, ImportProblem
+from common.guarded_json import guarded_loads
+from common.jsonl import MAX_LINE, Fields, open_input
+from common.problems import FieldProblem, ImportProblem
 
 CHUNK = 1 << 16  # characters
 # A whole string, the beginning of one that goes on behind the chunk, or a bracket.

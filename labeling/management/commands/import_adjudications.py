@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from labeling.management.base import WorkbenchCommand
+from common.commands import WorkbenchCommand
 from labeling.services.adjudications import adjudications_import
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from labeling.core.problems import InputProblem
-from labeling.management.base import WorkbenchCommand
+from common.commands import WorkbenchCommand
+from common.problems import InputProblem
 from labeling.services.foreign_labels import TOOLS, foreign_labels_import
 from labeling.services.labels import labels_import
 

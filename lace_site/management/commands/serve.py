@@ -12,8 +12,8 @@ from typing import Any
 
 from django.conf import settings
 
-from labeling.core.problems import InputProblem, OutsideFailure
-from labeling.management.base import WorkbenchCommand
+from common.commands import WorkbenchCommand
+from common.problems import InputProblem, OutsideFailure
 
 # Answers on their way are waited for: they are paid for.
 STOP_SECONDS = 20

@@ -13,8 +13,8 @@ from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError, CommandParser, handle_default_options
 from django.db import OperationalError, ProgrammingError, connections
 
-from labeling.core.importing import ImportResult
-from labeling.core.problems import InputProblem, OutsideFailure
+from common.jsonl import ImportResult
+from common.problems import InputProblem, OutsideFailure
 
 
 class ExitCode(IntEnum):

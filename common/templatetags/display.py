@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeData, SafeString, mark_safe
 
-from labeling.core import plots, safe_text
+from common import plots, safe_text
 
 register = template.Library()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from labeling.core.exporting import csv_lines
+from common.files import csv_lines
 
 
 def table_file(lines: Iterable[Mapping[str, Any]], columns: Sequence[str], *, name: str) -> HttpResponse:

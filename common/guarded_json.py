@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from labeling.core.problems import FieldProblem, shown
+from common.problems import FieldProblem, shown
 
 MAX_DEPTH = 32
 MAX_DIGITS = 4300
@@ -38,7 +38,7 @@ def guarded_loads(text: str) -> Any:
     {'a': [1, 2.5, None]}
     >>> guarded_loads('{"a": 1, "a": 2}')
     Traceback (most recent call last):
-    labeling.core.problems.FieldProblem: a: stands twice in one object
+    common.problems.FieldProblem: a: stands twice in one object
     """
     if _separators(text) > MAX_VALUES and _separators(_STRING.sub("", text)) > MAX_VALUES:
         raise FieldProblem("", f"holds more than {MAX_VALUES:,} values")

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from labeling.core.guarded_json import guarded_loads, line_of, printable
-from labeling.core.problems import FieldProblem, ImportProblem, shown
+from common.guarded_json import guarded_loads, line_of, printable
+from common.problems import FieldProblem, ImportProblem, shown
 
 MAX_LINE = 16 * 1024 * 1024  # bytes
 NAME_LIMIT = 120
@@ -58,7 +58,7 @@ class Fields:
     'a1'
     >>> Fields({"role": 3}, "messages[2]").text("role")
     Traceback (most recent call last):
-    labeling.core.problems.FieldProblem: messages[2].role: must be text, not 3
+    common.problems.FieldProblem: messages[2].role: must be text, not 3
     """
 
     __slots__ = ("data", "path")

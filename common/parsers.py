@@ -7,8 +7,8 @@ from django.conf import settings
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
-from labeling.core.guarded_json import guarded_loads
-from labeling.core.problems import FieldProblem
+from common.guarded_json import guarded_loads
+from common.problems import FieldProblem
 
 
 class GuardedJSONParser(JSONParser):

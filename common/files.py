@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from labeling.core.problems import InputProblem, OutsideFailure
+from common.problems import InputProblem, OutsideFailure
 
 # JSON takes these as they are, but many readers take them for line ends.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "'")

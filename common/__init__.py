@@ -1,0 +1,1 @@
+"""What every app shares and no feature owns; imports none of them."""
