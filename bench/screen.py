@@ -28,10 +28,10 @@ from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Rubric
+from labeling.people.services.roles import rater_for
 from labeling.services.chats import chats_import
 from labeling.services.jobs import job_open
 from labeling.services.leases import assignment_next
-from labeling.services.roles import rater_for
 from labeling.services.rubric import rubric_import
 from lace_site.management.commands.serve import start, stop, web_command
 

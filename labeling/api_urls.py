@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from labeling.api import adjudication, exports, guidelines, jobs, notes, rater, workspace
+from labeling.api import adjudication, exports, guidelines, jobs, notes, rater
+from labeling.people.api import workspace
 
 urlpatterns = [
     path("adjudication/", adjudication.AdjudicationQueueApi.as_view(), name="api_adjudication_queue"),

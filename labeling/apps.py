@@ -9,7 +9,7 @@ from django.db.models.signals import post_migrate
 
 def make_roles(sender: AppConfig, **_: Any) -> None:
     """The role groups exist in every migrated database."""
-    from labeling.services.roles import roles_ensure  # models are not loaded when this module is
+    from labeling.people.services.roles import roles_ensure  # models are not loaded when this module is
 
     create_permissions(sender, verbosity=0)  # Django's own receiver for this may come after ours
     roles_ensure()

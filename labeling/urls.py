@@ -2,18 +2,8 @@
 
 from django.urls import path
 
-from labeling.views import (
-    adjudicate,
-    criterion_texts,
-    guidelines,
-    jobs,
-    notes,
-    queue,
-    rate,
-    sets,
-    tokens,
-    workspace,
-)
+from labeling.people.views import tokens, workspace
+from labeling.views import adjudicate, criterion_texts, guidelines, jobs, notes, queue, rate, sets
 
 app_name = "labeling"
 urlpatterns = [

@@ -216,7 +216,7 @@ if switch("HTTPS"):
 REST_FRAMEWORK = {
     # NB: the first one answers 401 for a token that is not good.
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "labeling.api.authentication.TokenAuthentication",
+        "labeling.people.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -234,7 +234,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "labeling.api.authentication.document_refusal",
+        "labeling.people.api.authentication.document_refusal",
     ],
     # Fields of one name and different choices; without names of ours theirs change as fields are added.
     "ENUM_NAME_OVERRIDES": {

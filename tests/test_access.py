@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from labeling.models.people import Role
-from labeling.services.roles import PERMISSIONS
-from labeling.services.tokens import token_create
+from labeling.people.services.roles import PERMISSIONS
+from labeling.people.services.tokens import token_create
 from tests.cases import ADMIN, METHODS, NAMED, PEOPLE, RATERS, UNSAFE, Case
 from tests.routes import ROUTES, address, in_world, is_admin, own_routes, route_names, send, url_of
 from tests.world import World, make_world, rolled_back

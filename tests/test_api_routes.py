@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from labeling.models.people import ApiToken, User
-from labeling.services.tokens import token_create
+from labeling.people.services.tokens import token_create
 from tests.labeling.desk import make_desk
 from tests.test_architecture import Route, all_routes, everybody
 

@@ -28,7 +28,7 @@ from labeling.models.labels import (
     RaterNote,
 )
 from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Workspace
-from labeling.services.audit import audit
+from labeling.people.services.audit import audit
 from labeling.services.consensus import consensus_refresh
 from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip

@@ -27,7 +27,7 @@ from evaluation.api import SeesJudge
 from evaluation.selectors.runs import runs_open_to
 from labeling.core.allocation import AllocationRule
 from labeling.models.people import User
-from labeling.selectors.blind import labels_too
+from labeling.people.queries.visibility import labels_too
 from labeling.services.chat_sets import NAME_LIMIT
 
 PARTS = [one for one in REPORT_PARAMETERS if one.name != "against"]

@@ -17,7 +17,7 @@ from alignment.selectors.scope import Own, Scope, own_chats
 from evaluation.models.runs import RunChat, Verdict
 from labeling.models.chats import Chat
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown, sees_every_chat
+from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 CELL_CODES = {
     "tp": (HumanCode.TRUE, JudgeCode.TRUE),

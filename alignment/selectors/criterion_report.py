@@ -28,7 +28,7 @@ from labeling.models.chats import Split, Topic
 from labeling.models.labels import Consensus
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import reads_holdout
+from labeling.people.queries.visibility import reads_holdout
 
 BODY_VERSION = 4
 HEAD = ("run", "set", "split", "topic", "since", "until", "against", "judge", "chats", "generated_at")

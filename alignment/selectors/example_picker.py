@@ -14,7 +14,7 @@ from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 
 VALUES: Mapping[str, bool | None] = {
     Consensus.State.TRUE.value: True,

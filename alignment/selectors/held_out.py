@@ -11,7 +11,7 @@ from alignment.models.regressions import RegressionTest
 from evaluation.models.runs import RunChat, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.people import User
-from labeling.selectors.blind import held_out, reads_holdout
+from labeling.people.queries.visibility import held_out, reads_holdout
 
 ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
 CONCEALED = f"figures on fewer than {FEWEST} holdout chats are for leads alone"

@@ -16,7 +16,7 @@ from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, LabelingJob
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown, held_out
+from labeling.people.queries.visibility import chats_shown, held_out
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from alignment.selectors.scope import Scope
 from labeling.models.chats import Topic
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_hidden, sees_every_chat
+from labeling.people.queries.visibility import chats_hidden, sees_every_chat
 
 SMALL = 10  # topics with fewer chats stand folded together
 # A topic is thin when its share of the labels is under this part of its share of the chats.

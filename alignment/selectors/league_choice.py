@@ -13,7 +13,7 @@ from evaluation.models.runs import FINISHED, Run
 from evaluation.selectors.runs import id_of, run_list, runs_open_to
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown, sees_every_chat
+from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 FEWEST, MOST = 2, 6  # runs in a league
 ENOUGH = 0.5  # of the answers of the run that gave the most

@@ -29,7 +29,7 @@ from labeling.models.chats import Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import held_out, reads_holdout
+from labeling.people.queries.visibility import held_out, reads_holdout
 
 BODY_VERSION = 3
 # Tries are of texts that nobody has saved; repeats ask the same judge again.

@@ -18,7 +18,13 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_hidden, chats_shown, labels_too, sees_every_chat, to_label
+from labeling.people.queries.visibility import (
+    chats_hidden,
+    chats_shown,
+    labels_too,
+    sees_every_chat,
+    to_label,
+)
 
 STATES = {"": "Not closed", "open": "Open", "triaged": "Triaged", "closed": "Closed", "all": "All"}
 UNTRIAGED = "none"

@@ -20,7 +20,7 @@ from labeling.models.chats import Split
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown, sees_every_chat
+from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 READ_BY_AUTHORS = (Split.DEV, Split.TRAIN)
 DISAGREEMENTS_SHOWN = 5

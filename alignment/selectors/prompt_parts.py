@@ -11,7 +11,7 @@ from evaluation.core.prompts.changes import Section, SectionChange, prompt_secti
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import FewShotExample, PromptVersion
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from alignment.selectors.paired import judge_codes, paired_answers
 from alignment.selectors.scope import Own, Scope, own_chats
 from labeling.models.chats import Chat
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown, reads_holdout, sees_every_chat
+from labeling.people.queries.visibility import chats_shown, reads_holdout, sees_every_chat
 
 NAMES = {
     "fixed": "Fixed",

@@ -12,7 +12,7 @@ from alignment.models.regressions import RegressionTest
 from alignment.selectors.paired import paired_answers
 from alignment.selectors.scope import Scope
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown, sees_every_chat
+from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from evaluation.models.runs import FINISHED, Run
 from evaluation.selectors.runs import RunFilter, run_list, run_rows
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from labeling.selectors.blind import reads_holdout
+from labeling.people.queries.visibility import reads_holdout
 
 SHOWN = 100
 

@@ -22,7 +22,7 @@ from labeling.models.chats import ChatSet, ChatSetMember, Split, Topic
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import held_out, labels_too, reads_holdout, to_label
+from labeling.people.queries.visibility import held_out, labels_too, reads_holdout, to_label
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from alignment.selectors.reports import report_pin
 from alignment.selectors.scope import Scope, narrowed, own_chats
 from evaluation.selectors.runs import runs_open_to
 from labeling.models.people import User
-from labeling.selectors.blind import held_out, reads_holdout
+from labeling.people.queries.visibility import held_out, reads_holdout
 
 
 def stored_found(pk: int, *, user: User | AnonymousUser) -> Report | None:

@@ -18,7 +18,7 @@ from evaluation.selectors.drafts import draft_of
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 
 LISTED = 20
 

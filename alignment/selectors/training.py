@@ -20,7 +20,7 @@ from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Adjudication, Label, RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 from labeling.selectors.notes import notes_for
 
 MOST_NOTES = 10

@@ -16,7 +16,7 @@ from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown, held_out
+from labeling.people.queries.visibility import chats_shown, held_out
 
 LOOKED_AT = (Split.TRAIN, Split.DEV)
 # The key of a run's options under which a try says what it tried.

@@ -20,7 +20,7 @@ from common.problems import InputProblem
 from evaluation.models.runs import FINISHED, Run
 from labeling.models.chats import Split
 from labeling.models.people import User
-from labeling.services.audit import audit
+from labeling.people.services.audit import audit
 
 DAYS = 90
 LONGEST_DAYS = 365

@@ -14,7 +14,7 @@ from alignment.services.label_draw_plans import DrawPreview, DrawWish, PlannedDr
 from common.problems import InputProblem, shown
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
-from labeling.services.audit import audit
+from labeling.people.services.audit import audit
 from labeling.services.chat_sets import AT_ONCE, NAME_LIMIT
 
 TRIES = 3  # draws computed before it is told that others are quicker

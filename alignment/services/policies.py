@@ -10,7 +10,7 @@ from alignment.models.regressions import Policy
 from alignment.selectors.policies import policy_chosen
 from common.problems import InputProblem
 from labeling.models.people import User
-from labeling.services.audit import audit
+from labeling.people.services.audit import audit
 
 
 def policy_in_force() -> Policy:

@@ -16,7 +16,7 @@ from evaluation.services.profiles import profile_make_default, profiles_lock
 from evaluation.services.prompts import prompt_promote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.services.audit import audit
+from labeling.people.services.audit import audit
 
 
 class ReleaseRefused(InputProblem):

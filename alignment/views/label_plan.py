@@ -26,7 +26,7 @@ from common.access import permission_or_404
 from common.problems import InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from labeling.selectors.blind import labels_too
+from labeling.people.queries.visibility import labels_too
 from labeling.services.chat_sets import NAME_LIMIT
 
 MANAGES = permission_or_404("labeling.manage_labeling")

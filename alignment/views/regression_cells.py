@@ -26,7 +26,7 @@ from common.access import permission_or_404
 from evaluation.selectors.prompts import newest_versions
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import sees_every_chat
+from labeling.people.queries.visibility import sees_every_chat
 
 PAGE = 50
 

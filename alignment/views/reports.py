@@ -32,7 +32,7 @@ from evaluation.models.runs import FINISHED, Run, RunChat
 from evaluation.selectors.runs import runs_open_to
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 
 PAGE = 50
 

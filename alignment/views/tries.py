@@ -25,7 +25,7 @@ from evaluation.selectors.troubles import tell_errors
 from evaluation.services.control import CANCELLABLE
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 
 LONGEST_SEEN = 1000  # characters; a try has few chats
 

@@ -20,9 +20,9 @@ from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Adjudication
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.queries.visibility import chats_shown
 from labeling.selectors.adjudication import Kind, QueueItem, queue_items, queue_rows
 from labeling.selectors.adjudication_item import AdjudicationItem, adjudication_item
-from labeling.selectors.blind import chats_shown
 from labeling.selectors.dawid_skene import dawid_skene_of, likely_cells, likely_rows
 from labeling.services.adjudications import (
     REASON_LIMIT,

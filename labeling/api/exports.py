@@ -22,10 +22,10 @@ from common.problems import FieldProblem
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import User
+from labeling.people.services.audit import audit
 from labeling.selectors.exports import LABELLING, Line, label_line
 from labeling.selectors.label_list import labels_for
 from labeling.selectors.sets import SetRow, set_rows
-from labeling.services.audit import audit
 
 TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 FILTERS = ("set", "criterion", "rater")

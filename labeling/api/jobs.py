@@ -23,13 +23,13 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.services.roles import rater_for
 from labeling.selectors.job_page import JobPage, job_page
 from labeling.selectors.jobs import JobRow, job_rows
 from labeling.selectors.queue import jobs_of
 from labeling.selectors.sets import labellers
 from labeling.services.jobs import job_close, job_open, job_start
 from labeling.services.leases import Conflict, assignment_next
-from labeling.services.roles import rater_for
 
 MOST_RATERS = 500
 

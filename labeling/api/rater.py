@@ -30,12 +30,12 @@ from labeling.api.rater_bodies import (
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import ApiToken, Rater, User
 from labeling.models.rubric import Criterion
+from labeling.people.services.roles import rater_for
 from labeling.selectors.labels import answers_of, asked_criterion, criteria_of, own_assignment, own_work
 from labeling.selectors.notes import own_notes
 from labeling.selectors.queue import queue_for
 from labeling.services.labelling import Incomplete, Stale, label_clear, label_save
 from labeling.services.leases import Conflict, assignment_skip, lease_extend
-from labeling.services.roles import rater_for
 from labeling.services.submitting import Outdated, Unanswered, assignment_submit
 
 

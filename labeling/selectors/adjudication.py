@@ -25,7 +25,7 @@ from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, Consensus, LabelingJob, RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
-from labeling.selectors.blind import chats_shown, sees_every_chat
+from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 # A place is one whole number: dispute, labels, chat, criterion; good for 10,000,000 chats, 100,000 criteria.
 PERMILLE = 1000

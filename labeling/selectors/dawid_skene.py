@@ -13,7 +13,7 @@ from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 
 # Not applicable is an answer like the others, as in the majority.
 CATEGORIES: tuple[ConsensusState, ...] = ("true", "false", "na")

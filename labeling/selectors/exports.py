@@ -9,7 +9,7 @@ from common.jsonl import in_batches, iso
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, Label, LabelRevision, RaterNote
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 from labeling.selectors.chats import criteria_of_set
 
 CHATS_AT_ONCE = 200

@@ -10,7 +10,7 @@ from django.utils import timezone
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 from labeling.selectors.jobs import Teammate, job_counts, missing_of, team_of
 from labeling.selectors.labels import EXPIRED
 from labeling.selectors.queue import MS_A_MINUTE

@@ -9,7 +9,7 @@ from labeling.models.chats import ChatSetMember
 from labeling.models.labels import Label
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 from labeling.selectors.chats import chat_set_named
 
 Row = TypeVar("Row")

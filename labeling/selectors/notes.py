@@ -9,7 +9,7 @@ from django.db.models import Count, QuerySet
 from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 from labeling.selectors.versions import TextChange, criterion_diff
 
 

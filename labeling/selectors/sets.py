@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Consensus, Label, LabelingJob
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown, held_out, reads_holdout
+from labeling.people.queries.visibility import chats_shown, held_out, reads_holdout
 
 
 @dataclass(frozen=True, slots=True)

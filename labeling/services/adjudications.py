@@ -15,9 +15,9 @@ from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit
 from labeling.selectors.chats import chats_by_external_id
 from labeling.services.answers import chat_named, check_answer, criteria_by_key, criterion_named
-from labeling.services.audit import audit
 from labeling.services.consensus import consensus_refresh, criteria_lock
 
 LINES_AT_ONCE = 1000

@@ -8,8 +8,8 @@ from common.problems import FieldProblem
 from labeling.core.rubric import version_hash
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
+from labeling.people.services.audit import audit
 from labeling.selectors.guidelines import guideline_in_force
-from labeling.services.audit import audit
 from labeling.services.consensus import consensus_follow
 
 

@@ -14,8 +14,8 @@ from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit
 from labeling.selectors.jobs import gold_chats, missing_of, team_of
-from labeling.services.audit import audit
 
 AT_ONCE = 2000
 Kind = Assignment.Kind

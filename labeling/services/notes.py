@@ -10,8 +10,8 @@ from common.problems import FieldProblem
 from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
+from labeling.people.services.audit import audit
 from labeling.selectors.labels import version_read
-from labeling.services.audit import audit
 from labeling.services.leases import Conflict
 
 MOST = 200  # notes of one rater on one chat

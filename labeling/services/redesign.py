@@ -14,9 +14,9 @@ from labeling.core.redesign import REASON_LIMIT, Redesign, Successor
 from labeling.core.rubric import version_hash
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionLineage, CriterionVersion, Dimension, Tier
+from labeling.people.services.audit import audit
 from labeling.selectors.lineage import BROUGHT_BACK, ENDED
 from labeling.selectors.redesign import Carrying, redesigned
-from labeling.services.audit import audit
 from labeling.services.carrying import answers_carry
 from labeling.services.consensus import criteria_lock
 

@@ -21,6 +21,7 @@ from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.queries.visibility import chats_shown
 from labeling.selectors.adjudication import (
     Filters,
     Kind,
@@ -31,7 +32,6 @@ from labeling.selectors.adjudication import (
     queue_rows,
 )
 from labeling.selectors.adjudication_item import adjudication_item
-from labeling.selectors.blind import chats_shown
 from labeling.selectors.dawid_skene import dawid_skene_of
 from labeling.services.adjudications import (
     DecidedMeanwhileError,

@@ -12,6 +12,7 @@ from common.problems import FieldProblem
 from labeling.forms.texts import GuidelineForm
 from labeling.models.people import User
 from labeling.models.rubric import Rubric, RubricGuideline
+from labeling.people.services.roles import rater_for
 from labeling.selectors.guidelines import guideline_in_force
 from labeling.selectors.texts import rubric_of_rater, rubric_texts, texts_for_rater
 from labeling.selectors.versions import (
@@ -22,7 +23,6 @@ from labeling.selectors.versions import (
     two_of,
 )
 from labeling.services.guidelines import EditConflict, guideline_write
-from labeling.services.roles import rater_for
 
 
 @permission_or_404("labeling.edit_prompts")

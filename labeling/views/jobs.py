@@ -15,12 +15,12 @@ from labeling.forms.jobs import JobForm
 from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
+from labeling.people.services.roles import rater_for
 from labeling.selectors.job_page import job_page
 from labeling.selectors.jobs import gold_chats, job_rows, job_size, team_size
 from labeling.selectors.sets import demo_notices, set_rows
 from labeling.services.jobs import job_close, job_open, job_start
 from labeling.services.leases import SkipReason
-from labeling.services.roles import rater_for
 
 JOBS_A_PAGE = 50
 MANAGES = permission_or_404("labeling.manage_labeling")

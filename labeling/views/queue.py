@@ -11,9 +11,9 @@ from django.views.decorators.http import require_POST
 
 from common.access import permission_or_404
 from labeling.models.people import User
+from labeling.people.services.roles import rater_for
 from labeling.selectors.queue import Queue, QueueJob, RecentChat, jobs_of, queue_for
 from labeling.services.leases import Conflict, assignment_next
-from labeling.services.roles import rater_for
 
 
 @permission_or_404("labeling.label_chats")

@@ -19,6 +19,7 @@ from common.access import permission_or_404
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion
+from labeling.people.services.roles import rater_for
 from labeling.selectors.guidelines import changes_since, guideline_for
 from labeling.selectors.labels import (
     EXPIRED,
@@ -35,7 +36,6 @@ from labeling.selectors.notes import own_notes
 from labeling.selectors.queue import job_progress
 from labeling.selectors.rating import chat_in_work, chat_number
 from labeling.services.leases import LEASE, Conflict, SkipReason
-from labeling.services.roles import rater_for
 
 
 @permission_or_404("labeling.label_chats")

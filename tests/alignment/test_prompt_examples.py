@@ -11,8 +11,8 @@ from evaluation.models.prompts import PromptDraft, PromptVersion
 from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.people import Role
 from labeling.models.rubric import Criterion
+from labeling.people.services.roles import rater_for
 from labeling.services.jobs import job_open
-from labeling.services.roles import rater_for
 from tests.alignment.compared import text_of
 from tests.alignment.prompting import champion_of, decided, label, line, make_prompted
 from tests.alignment.test_regression_pages import words_of

@@ -15,7 +15,7 @@ from pytest_django import DjangoAssertNumQueries
 from common.problems import FieldProblem
 from labeling.models.chats import Chat
 from labeling.models.people import ApiToken, AuditEvent, Role, User
-from labeling.services.tokens import token_create, token_revoke
+from labeling.people.services.tokens import token_create, token_revoke
 from tests.factories import make_user
 from tests.labeling.desk import make_desk, user_of
 
@@ -171,7 +171,7 @@ def test_the_token_is_in_no_log_no_table_and_no_error_page(
         patch.setattr("evaluation.api.run_list", broken)
         failed = called(secret)
     assert failed.status_code == 500
-    monkeypatch.setattr("labeling.services.tokens._digest", broken)
+    monkeypatch.setattr("labeling.people.services.tokens._digest", broken)
     refused = called(secret)
     assert refused.status_code == 500
     assert (b"RuntimeError" in failed.content + refused.content) is debug

@@ -17,7 +17,7 @@ from evaluation.models.prompts import FewShotExample, PromptVersion
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, UnitCall, Verdict
 from labeling.models.chats import Chat, ChatSetMember, Topic
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
-from labeling.services.audit import audit
+from labeling.people.services.audit import audit
 from tests.cases import METHODS
 from tests.labeling.test_blind import as_text, ask, calls, without_tokens
 from tests.routes import ROUTES

@@ -14,11 +14,11 @@ from django.urls import reverse
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.models.people import ApiToken, Role, User
-from labeling.selectors.blind import chats_shown, sees_every_chat
+from labeling.people.queries.visibility import chats_shown, sees_every_chat
+from labeling.people.services.tokens import token_create
 from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
-from labeling.services.tokens import token_create
 from tests.cases import METHODS
 from tests.factories import make_rater, make_user
 from tests.labeling.calls import label_url, put, signed_in

@@ -20,12 +20,12 @@ from django.utils import timezone
 from common.files import csv_lines
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.models.people import AuditEvent, Rater, User
+from labeling.people.services.tokens import token_create
 from labeling.selectors.exports import LABELLING
 from labeling.services.consensus import consensus_refresh
 from labeling.services.labelling import label_save
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
-from labeling.services.tokens import token_create
 from tests.factories import make_rater
 from tests.files import decision, label, refused, run, write_jsonl
 from tests.labeling.desk import Desk, answer_all, grow, make_desk, user_of

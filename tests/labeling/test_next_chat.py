@@ -12,11 +12,11 @@ from django.utils import timezone
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Assignment
 from labeling.models.people import AuditEvent, Role, User
+from labeling.people.services.roles import rater_for
 from labeling.selectors.queue import job_progress, queue_for
 from labeling.services.jobs import job_close
 from labeling.services.labelling import label_save
 from labeling.services.leases import Conflict, assignment_next, assignment_skip, lease_extend
-from labeling.services.roles import rater_for
 from labeling.services.submitting import assignment_submit
 from tests.factories import make_chat, make_rater, make_set, make_user
 from tests.labeling.desk import answer_all, expire, gold_set_of, make_desk, work_through

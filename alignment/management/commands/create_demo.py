@@ -19,7 +19,7 @@ from evaluation.runner.execute import run_execute, run_reopen
 from evaluation.runner.plan import current_endpoint, current_prices
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from labeling.services.roles import rater_for
+from labeling.people.services.roles import rater_for
 
 FINISHED = (Run.State.DONE, Run.State.CANCELLED)
 

@@ -15,7 +15,7 @@ from alignment.selectors.quality.scope import QualityScope
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, RaterNote
 from labeling.models.people import User
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from rest_framework.views import APIView
 
 from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
 from labeling.models.people import AuditEvent, User
-from labeling.selectors.audit import audit_events
-from labeling.services.workspace import rules_now, workspace_change
+from labeling.people.queries.audit import audit_events
+from labeling.people.services.workspace import rules_now, workspace_change
 
 
 class RulesSerializer(serializers.Serializer[Any]):

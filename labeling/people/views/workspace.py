@@ -8,10 +8,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.access import permission_or_404
-from labeling.forms.workspace import SettingsForm
 from labeling.models.people import User
-from labeling.selectors.audit import audit_page
-from labeling.services.workspace import rules_now, workspace_change
+from labeling.people.forms.workspace import SettingsForm
+from labeling.people.queries.audit import audit_page
+from labeling.people.services.workspace import rules_now, workspace_change
 
 NEWEST = 10
 

@@ -9,7 +9,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from labeling.models.people import ApiToken, User
-from labeling.services.tokens import TokenRefused, token_user
+from labeling.people.services.tokens import TokenRefused, token_user
 
 SCHEME = "Token"
 

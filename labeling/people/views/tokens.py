@@ -10,11 +10,11 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
 from common.problems import FieldProblem
-from labeling.forms.tokens import TokenForm
 from labeling.models.people import User
-from labeling.selectors.tokens import own_scopes, own_token, token_rows
-from labeling.services.tokens import NewToken, token_create
-from labeling.services.tokens import token_revoke as revoke
+from labeling.people.forms.tokens import TokenForm
+from labeling.people.queries.tokens import own_scopes, own_token, token_rows
+from labeling.people.services.tokens import NewToken, token_create
+from labeling.people.services.tokens import token_revoke as revoke
 
 
 @never_cache

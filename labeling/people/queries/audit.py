@@ -8,7 +8,7 @@ from django.db.models import Model, QuerySet
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, RaterNote
 from labeling.models.people import AuditEvent, User
-from labeling.selectors.blind import chats_shown
+from labeling.people.queries.visibility import chats_shown
 
 EVENTS_A_PAGE = 50
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.db import transaction
 
 from labeling.models.people import User, Workspace
-from labeling.services.audit import audit
+from labeling.people.services.audit import audit
 
 RULES = ("reveal_after_submit", "evidence_on_false", "comment_required")
 

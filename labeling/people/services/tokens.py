@@ -13,8 +13,8 @@ from django.views.decorators.debug import sensitive_variables
 
 from common.problems import FieldProblem
 from labeling.models.people import ApiToken, User
-from labeling.selectors.tokens import own_scopes
-from labeling.services.audit import audit
+from labeling.people.queries.tokens import own_scopes
+from labeling.people.services.audit import audit
 
 PREFIX = "lace_"  # tells people, and those who search files for leaked keys, what it is
 USE_NOTED_EVERY = timedelta(minutes=1)
