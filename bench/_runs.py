@@ -19,9 +19,9 @@ from evaluation.runner.execute import run_execute
 from evaluation.runner.plan import current_endpoint, plan_load
 from evaluation.runner.units import core_chat
 from evaluation.services.runs import RunChoice, run_start
+from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.rubric import Rubric
-from labeling.services.chats import chats_import
 from labeling.services.rubric import rubric_import
 
 KEYS = ("polite", "correct", "short", "complete", "careful")

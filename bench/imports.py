@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bench import Figure, peak_mb, timed
 from bench._files import chat_lines, write_lines
+from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat
-from labeling.services.chats import chats_import
 
 FEW, MANY = 10_000, 40_000
 CHATS_A_SECOND = 3000.0

@@ -26,9 +26,9 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.runner.execute import run_execute
 from evaluation.services.examples import prompt_version_add
 from evaluation.services.prompts import champions_ensure
+from labeling.chats.services.chats import chats_import
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
-from labeling.services.chats import chats_import
 from labeling.services.labels import labels_import
 from labeling.services.rubric import rubric_import
 from tests.stub_endpoint import Body, StubEndpoint, StubReply, asked_keys, conversation

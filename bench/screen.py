@@ -24,12 +24,12 @@ from playwright.sync_api import Browser, Error, Page, sync_playwright
 from bench import Figure
 from bench._files import chat_lines, rubric, write_lines
 from bench._workers import free_port
+from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Rubric
 from labeling.people.services.roles import rater_for
-from labeling.services.chats import chats_import
 from labeling.services.jobs import job_open
 from labeling.services.leases import assignment_next
 from labeling.services.rubric import rubric_import

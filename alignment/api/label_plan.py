@@ -25,10 +25,10 @@ from common.api import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling
 from common.problems import InputProblem
 from evaluation.api import SeesJudge
 from evaluation.selectors.runs import runs_open_to
-from labeling.core.allocation import AllocationRule
+from labeling.chats.core.allocation import AllocationRule
+from labeling.chats.services.chat_sets import NAME_LIMIT
 from labeling.models.people import User
 from labeling.people.queries.visibility import labels_too
-from labeling.services.chat_sets import NAME_LIMIT
 
 PARTS = [one for one in REPORT_PARAMETERS if one.name != "against"]
 

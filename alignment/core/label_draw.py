@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from labeling.core.allocation import AllocationError, AllocationRule, allocation
+from labeling.chats.core.allocation import AllocationError, AllocationRule, allocation
+from labeling.chats.core.splits import Candidate, near_duplicates
 from labeling.core.orders import draw
-from labeling.core.sampling import Candidate, near_duplicates
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import MOST, DrawWish
 from alignment.services.label_draws import draw_source
 from common.problems import InputProblem
-from labeling.core.allocation import AllocationRule
-from labeling.core.sampling import proportions_of
+from labeling.chats.core.allocation import AllocationRule
+from labeling.chats.core.splits import proportions_of
+from labeling.chats.services.chat_sets import NAME_LIMIT
 from labeling.models.people import User
-from labeling.services.chat_sets import NAME_LIMIT
 
 LARGEST_SEED = 2**31 - 1
 RULES = [

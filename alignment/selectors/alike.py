@@ -4,7 +4,7 @@ from alignment.core.label_draw import alike
 from alignment.models.reports import Report
 from alignment.selectors.kept import hash_of, kept
 from alignment.selectors.scope import Scope
-from labeling.core.sampling import Candidate
+from labeling.chats.core.splits import Candidate
 
 BODY_VERSION = 1
 

@@ -30,7 +30,7 @@ from alignment.selectors.kept import digest, kept, pin_of
 from alignment.selectors.reports import POLICY, SEED
 from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run
-from labeling.core.sampling import Candidate, near_duplicates
+from labeling.chats.core.splits import Candidate, near_duplicates
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from alignment.selectors.scope import Scope
 from evaluation.models.runs import RunChat, Verdict
-from labeling.core.allocation import AllocationRule
+from labeling.chats.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
 

@@ -11,8 +11,8 @@ from alignment.selectors.label_frame import Frame, label_frame
 from alignment.selectors.label_plan import CriterionPlan, criterion_plans
 from alignment.selectors.scope import Scope
 from common.problems import InputProblem
-from labeling.core.allocation import AllocationError, AllocationRule
-from labeling.core.sampling import proportions_of, splits_of
+from labeling.chats.core.allocation import AllocationError, AllocationRule
+from labeling.chats.core.splits import proportions_of, splits_of
 from labeling.models.chats import Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -12,10 +12,10 @@ from alignment.selectors.random_draws import PART
 from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawPreview, DrawWish, PlannedDraw, draw_planned
 from common.problems import InputProblem, shown
+from labeling.chats.services.chat_sets import AT_ONCE, NAME_LIMIT
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
 from labeling.people.services.audit import audit
-from labeling.services.chat_sets import AT_ONCE, NAME_LIMIT
 
 TRIES = 3  # draws computed before it is told that others are quicker
 

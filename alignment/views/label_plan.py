@@ -24,10 +24,10 @@ from alignment.services.label_draws import label_draw
 from alignment.views.reports import run_and_scope
 from common.access import permission_or_404
 from common.problems import InputProblem
+from labeling.chats.services.chat_sets import NAME_LIMIT
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.people.queries.visibility import labels_too
-from labeling.services.chat_sets import NAME_LIMIT
 
 MANAGES = permission_or_404("labeling.manage_labeling")
 SEES = permission_or_404("labeling.see_judge")

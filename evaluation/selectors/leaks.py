@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from common.jsonl import in_batches
 from evaluation.core.prompts.leaks import Shingles, leaked_passages, merged, shingles_of
-from labeling.core.sampling import has_near
+from labeling.chats.core.splits import has_near
 from labeling.models.chats import Chat, ChatSetMember, Split
 
 # The judge is measured on these; a prompt with words or examples from them would know the answer.

@@ -16,8 +16,8 @@ from common.problems import FieldProblem, ImportProblem, InputProblem, shown
 from evaluation.core.imported import MODULUS, VerdictLine, verdict_line_of
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.chats.queries import chat_set_named, criteria_of_set
 from labeling.models.chats import ChatSet, ChatSetMember
-from labeling.selectors.chats import chat_set_named, criteria_of_set
 
 LINES_AT_ONCE = 5000
 CHATS_AT_ONCE = 1000

@@ -6,11 +6,11 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from common.jsonl import in_batches, iso
+from labeling.chats.queries import criteria_of_set
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, Label, LabelRevision, RaterNote
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown
-from labeling.selectors.chats import criteria_of_set
 
 CHATS_AT_ONCE = 200
 ROWS_AT_ONCE = 1000

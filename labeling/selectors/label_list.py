@@ -5,12 +5,12 @@ from typing import TypeVar
 from django.db.models import QuerySet
 
 from common.problems import FieldProblem, shown
+from labeling.chats.queries import chat_set_named
 from labeling.models.chats import ChatSetMember
 from labeling.models.labels import Label
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown
-from labeling.selectors.chats import chat_set_named
 
 Row = TypeVar("Row")
 

@@ -6,10 +6,10 @@ from functools import cached_property
 
 from common.jsonl import in_batches
 from common.problems import FieldProblem, shown
+from labeling.chats.queries import AT_ONCE, ChatRef
 from labeling.models.chats import Chat
 from labeling.models.people import Rater
 from labeling.models.rubric import CriterionVersion
-from labeling.selectors.chats import AT_ONCE, ChatRef
 
 
 @dataclass(frozen=True, slots=True)

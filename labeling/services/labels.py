@@ -14,11 +14,11 @@ from django.utils import timezone
 
 from common.jsonl import Ignored, ImportResult, in_batches, read_records
 from common.problems import FieldProblem, ImportProblem
+from labeling.chats.queries import ChatRef, chats_by_external_id
 from labeling.core.answers import LabelLine, label_line_of
 from labeling.core.evidence import EvidenceError, evidence_of
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Rater
-from labeling.selectors.chats import ChatRef, chats_by_external_id
 from labeling.services.answers import (
     Raters,
     VersionRef,

@@ -11,7 +11,7 @@ from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawWish, label_draw_preview
 from alignment.services.label_draws import label_draw
 from evaluation.models.runs import Run, RunChat
-from labeling.core.allocation import AllocationRule
+from labeling.chats.core.allocation import AllocationRule
 from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.labels import Consensus
 from labeling.models.people import User

@@ -13,8 +13,8 @@ from alignment.core.label_draw import (
     strata_of,
     stratum_codes,
 )
-from labeling.core.allocation import AllocationError, AllocationRule
-from labeling.core.sampling import Candidate
+from labeling.chats.core.allocation import AllocationError, AllocationRule
+from labeling.chats.core.splits import Candidate
 
 PROPORTIONAL = AllocationRule.PROPORTIONAL
 STRATA = [

@@ -9,7 +9,7 @@ from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawWish, label_draw_preview
 from alignment.services.label_draws import draw_source, label_draw
 from common.problems import InputProblem
-from labeling.core.allocation import AllocationRule
+from labeling.chats.core.allocation import AllocationRule
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Consensus, Label, LabelRevision
 from labeling.models.people import AuditEvent, Role, User

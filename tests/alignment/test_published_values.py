@@ -55,7 +55,7 @@ from alignment.core.ppi import ppi_share
 from alignment.core.reliability import expected_calibration_error, reliability, reliability_bins
 from alignment.core.replacement import replacement
 from alignment.core.stratified import Stratum, stratified_share
-from labeling.core.allocation import AllocationRule, allocated_shares, allocation
+from labeling.chats.core.allocation import AllocationRule, allocated_shares, allocation
 from labeling.core.consensus import Votes, consensus_of
 
 Given = dict[str, Any]

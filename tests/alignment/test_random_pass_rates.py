@@ -15,7 +15,7 @@ from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawWish
 from alignment.services.label_draws import label_draw
-from labeling.core.allocation import AllocationRule
+from labeling.chats.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.alignment.compared import JUDGE, SPLITS, Compared, add_chats, text_of, urls

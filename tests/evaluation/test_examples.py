@@ -14,7 +14,7 @@ from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
 from evaluation.selectors.prompts import champions
 from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_version_add
 from evaluation.services.prompts import champions_ensure, prompt_promote
-from labeling.core.transcript import near_hash
+from labeling.chats.core.transcript import near_hash
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Rubric

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labeling.core.allocation import AllocationError, AllocationRule, allocation, expected_spread
+from labeling.chats.core.allocation import AllocationError, AllocationRule, allocation, expected_spread
 
 strata = st.lists(st.integers(0, 500), min_size=1, max_size=12)
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from labeling.core.sampling import Candidate, splits_of
+from labeling.chats.core.splits import Candidate, splits_of
+from labeling.chats.services import chats as chats_service
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
-from labeling.services import chats as chats_service
 from tests.factories import make_rubric
 from tests.files import chat, refused, run, write_jsonl
 

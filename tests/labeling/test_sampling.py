@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.problems import InputProblem
-from labeling.core.sampling import Candidate, near_duplicates, proportions_of, splits_of
+from labeling.chats.core.splits import Candidate, near_duplicates, proportions_of, splits_of
 
 SHARES = {"train": 0.2, "dev": 0.4, "holdout": 0.4}
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from common.jsonl import Fields, Ignored
 from common.problems import FieldProblem
-from labeling.core.transcript import Transcript, content_hash, near_hash, transcript_of
+from labeling.chats.core.transcript import Transcript, content_hash, near_hash, transcript_of
 from tests.files import chat
 
 

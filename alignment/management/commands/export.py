@@ -19,8 +19,8 @@ from common.commands import WorkbenchCommand
 from common.files import csv_lines, json_line, replaced_file
 from common.problems import InputProblem, shown
 from evaluation.models.runs import Run
+from labeling.chats.queries import chat_set_named
 from labeling.models.chats import ChatSet
-from labeling.selectors.chats import chat_set_named
 from labeling.selectors.exports import LABELLING, Line
 
 

@@ -6,7 +6,7 @@ from typing import get_args
 
 from evaluation.core.probes.payloads import KINDS, Aim, Direction
 from evaluation.core.types import Chat, Message, MessageRole
-from labeling.core.transcript import content_hash
+from labeling.chats.core.transcript import content_hash
 
 SPEAKERS: dict[MessageRole, str] = {"user": "customer", "assistant": "bot", "tool": "tool"}
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.commands import WorkbenchCommand
-from labeling.services.chats import chats_import
+from labeling.chats.services.chats import chats_import
 
 
 class Command(WorkbenchCommand):

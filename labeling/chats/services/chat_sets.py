@@ -6,7 +6,7 @@ from django.db.models import Max
 
 from common.jsonl import in_batches
 from common.problems import InputProblem, shown
-from labeling.core.sampling import Candidate, splits_of
+from labeling.chats.core.splits import Candidate, splits_of
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.rubric import Rubric
 

@@ -8,10 +8,10 @@ from django.db import transaction
 
 from common.jsonl import Fields, Ignored, ImportResult, read_records
 from common.problems import ImportProblem, InputProblem, shown
-from labeling.core.sampling import proportions_of
-from labeling.core.transcript import Transcript, transcript_of
+from labeling.chats.core.splits import proportions_of
+from labeling.chats.core.transcript import Transcript, transcript_of
+from labeling.chats.services.chat_sets import MembersImport, chat_set_ensure
 from labeling.models.chats import Chat, Split, Topic
-from labeling.services.chat_sets import MembersImport, chat_set_ensure
 
 CHATS_AT_ONCE = 1000
 CHARACTERS_AT_ONCE = 8_000_000  # a chunk of long chats must not fill the memory

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from common.problems import InputProblem, shown
-from labeling.core.transcript import SPLITS
+from labeling.chats.core.transcript import SPLITS
 
 NEAR_BITS = 3
 _BLOCKS = NEAR_BITS + 1  # with d differing bits and d + 1 blocks, one block is equal
