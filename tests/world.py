@@ -17,6 +17,7 @@ from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
+from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import (
     Adjudication,
@@ -29,7 +30,6 @@ from labeling.models.labels import (
 )
 from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Workspace
 from labeling.people.services.audit import audit
-from labeling.services.consensus import consensus_refresh
 from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit

@@ -26,10 +26,10 @@ from evaluation.services.runs import (
     run_repeat,
     run_start,
 )
+from labeling.consensus.services import criteria_lock
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.services.consensus import criteria_lock
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, AnswerInput, ConflictResponse, ManagesLabeling
 from common.problems import FieldProblem
+from labeling.consensus.queries import dawid_skene_of, likely_cells, likely_rows
 from labeling.forms.adjudication import AdjudicationFilterForm
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Adjudication
@@ -23,7 +24,6 @@ from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown
 from labeling.selectors.adjudication import Kind, QueueItem, queue_items, queue_rows
 from labeling.selectors.adjudication_item import AdjudicationItem, adjudication_item
-from labeling.selectors.dawid_skene import dawid_skene_of, likely_cells, likely_rows
 from labeling.services.adjudications import (
     REASON_LIMIT,
     DecidedMeanwhileError,

@@ -11,6 +11,7 @@ from django.utils import timezone
 from common.jsonl import NAME_LIMIT, Ignored, ImportResult, in_batches, read_records
 from common.problems import FieldProblem, ImportProblem
 from labeling.chats.queries import chats_by_external_id
+from labeling.consensus.services import consensus_refresh, criteria_lock
 from labeling.core.answers import AdjudicationLine, adjudication_line_of
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
@@ -18,7 +19,6 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.services.audit import audit
 from labeling.services.answers import chat_named, check_answer, criteria_by_key, criterion_named
-from labeling.services.consensus import consensus_refresh, criteria_lock
 
 LINES_AT_ONCE = 1000
 REASON_LIMIT = 10_000

@@ -9,11 +9,11 @@ from typing import Any
 from django.db.models import QuerySet
 
 from common.jsonl import in_batches
+from labeling.consensus.services import consensus_refresh
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.selectors.redesign import Carrying, Tally, adjudications_of, labels_to_carry
 from labeling.services.bulk import history_add, labels_copy
-from labeling.services.consensus import consensus_refresh
 
 CHATS_AT_ONCE = 1000
 FIXED = {"state": Label.State.SUBMITTED, "source": Label.Source.CARRIED}

@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from django.utils import timezone
 
 from common.problems import FieldProblem
+from labeling.consensus.services import consensus_refresh
 from labeling.core.evidence import EvidenceError, evidence_of
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, Label, LabelRevision
@@ -26,7 +27,6 @@ from labeling.selectors.labels import (
     seen_by,
     version_read,
 )
-from labeling.services.consensus import consensus_refresh
 from labeling.services.leases import LEASE, Conflict, check_held
 
 LEEWAY = timedelta(minutes=1)  # of a browser's clock

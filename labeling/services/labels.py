@@ -15,6 +15,7 @@ from django.utils import timezone
 from common.jsonl import Ignored, ImportResult, in_batches, read_records
 from common.problems import FieldProblem, ImportProblem
 from labeling.chats.queries import ChatRef, chats_by_external_id
+from labeling.consensus.services import consensus_refresh
 from labeling.core.answers import LabelLine, label_line_of
 from labeling.core.evidence import EvidenceError, evidence_of
 from labeling.models.labels import Assignment, Label
@@ -29,7 +30,6 @@ from labeling.services.answers import (
     criterion_named,
 )
 from labeling.services.bulk import history_add
-from labeling.services.consensus import consensus_refresh
 
 LINES_AT_ONCE = 5000
 ROWS_AT_ONCE = 1000

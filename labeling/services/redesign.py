@@ -10,6 +10,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from common.problems import FieldProblem
+from labeling.consensus.services import criteria_lock
 from labeling.core.redesign import REASON_LIMIT, Redesign, Successor
 from labeling.core.rubric import version_hash
 from labeling.models.people import User
@@ -18,7 +19,6 @@ from labeling.people.services.audit import audit
 from labeling.selectors.lineage import BROUGHT_BACK, ENDED
 from labeling.selectors.redesign import Carrying, redesigned
 from labeling.services.carrying import answers_carry
-from labeling.services.consensus import criteria_lock
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from django.db.models import F
 from django.utils import timezone
 
 from common.problems import FieldProblem
+from labeling.consensus.services import consensus_refresh
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, RubricGuideline
 from labeling.selectors.guidelines import guideline_in_force
 from labeling.selectors.labels import draft_revisions, may_reveal
-from labeling.services.consensus import consensus_refresh
 from labeling.services.labelling import rules_check, stands, time_spent, work_locked
 from labeling.services.leases import Conflict, check_held
 

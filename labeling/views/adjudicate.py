@@ -15,7 +15,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from common.access import permission_or_404
 from common.problems import FieldProblem
 from common.templatetags.display import answer_in_words, visible
-from labeling.core.consensus import state_of
+from labeling.consensus.core.votes import state_of
+from labeling.consensus.queries import dawid_skene_of
 from labeling.forms.adjudication import AdjudicationFilterForm, DecisionForm
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
@@ -32,7 +33,6 @@ from labeling.selectors.adjudication import (
     queue_rows,
 )
 from labeling.selectors.adjudication_item import adjudication_item
-from labeling.selectors.dawid_skene import dawid_skene_of
 from labeling.services.adjudications import (
     DecidedMeanwhileError,
     adjudication_decide,

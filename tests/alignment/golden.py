@@ -12,11 +12,11 @@ from evaluation.runner.execute import run_execute
 from evaluation.selectors.prompts import champions
 from evaluation.services.examples import prompt_version_add
 from evaluation.services.profiles import profiles_ensure
+from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Label
 from labeling.models.people import Workspace
 from labeling.models.rubric import Criterion
-from labeling.services.consensus import consensus_refresh
 from tests.factories import analyze, make_rater, make_rubric
 from tests.stub_endpoint import Answer, Body, StubReply, asked_keys, case_of, conversation
 

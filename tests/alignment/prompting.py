@@ -11,11 +11,11 @@ from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.services.drafts import draft_save
 from evaluation.services.examples import prompt_version_add
 from evaluation.services.prompts import champions_ensure
+from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.services.consensus import consensus_refresh
 from tests.factories import make_chat, make_criterion, make_rater, make_rubric, make_set
 
 QUESTION = "Is polite so?"

@@ -16,11 +16,11 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.selectors.prompts import champions
 from evaluation.services.profiles import profiles_ensure
+from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Label, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.services.consensus import consensus_refresh
 from tests.evaluation.judged_rows import make_judge, make_run
 from tests.evaluation.running import answering
 from tests.factories import make_chat, make_rater, make_rubric, make_set

@@ -12,9 +12,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from evaluation.models.prompts import FewShotExample
+from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import ChatSetMember
 from labeling.models.labels import Adjudication, Consensus, Label
-from labeling.services.consensus import consensus_refresh
 from tests.alignment.compared import Compared, chat_url, text_of
 from tests.evaluation.running import always, answering, evaluate, the_run, workspace
 from tests.factories import make_chat

@@ -17,11 +17,11 @@ from alignment.selectors.criterion_page import VERSIONS_A_PAGE, criterion_page
 from alignment.selectors.measured import Measured, measured
 from alignment.selectors.versions import version_rows, with_figures
 from evaluation.models.prompts import PromptDraft
+from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Label, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.services.consensus import consensus_refresh
 from tests.alignment.compared import Compared, add_chats
 from tests.alignment.prompted import a_test, a_version, promote, run_of
 from tests.alignment.quality import polite

@@ -14,11 +14,11 @@ from alignment.models.reports import Report
 from alignment.selectors.label_plan import criterion_plans
 from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run, Verdict
+from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion
-from labeling.services.consensus import consensus_refresh
 from tests.alignment.compared import HUMAN, JUDGE, SPLITS, Compared, add_chats, cell, cell_url, text_of, urls
 from tests.alignment.prompted import a_version, promote, run_of
 from tests.alignment.quality import polite

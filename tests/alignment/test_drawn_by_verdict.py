@@ -25,11 +25,11 @@ from bench.coverage import Drawn, drawn_by_verdict
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
+from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.services.consensus import consensus_refresh
 from tests.alignment.compared import HUMAN, JUDGE, Compared, add_chats, text_of
 from tests.alignment.prompted import a_version, promote
 from tests.alignment.report_data import NA, UNLABELLED, F, T, criterion

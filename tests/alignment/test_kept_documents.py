@@ -15,8 +15,8 @@ from alignment.models.reports import Report
 from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run
+from labeling.consensus.services import consensus_refresh
 from labeling.models.labels import Label
-from labeling.services.consensus import consensus_refresh
 from tests.alignment.compared import Compared, urls
 from tests.alignment.leagued import judged, perfect
 

@@ -56,7 +56,7 @@ from alignment.core.reliability import expected_calibration_error, reliability, 
 from alignment.core.replacement import replacement
 from alignment.core.stratified import Stratum, stratified_share
 from labeling.chats.core.allocation import AllocationRule, allocated_shares, allocation
-from labeling.core.consensus import Votes, consensus_of
+from labeling.consensus.core.votes import Votes, consensus_of
 
 Given = dict[str, Any]
 CASES = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.utils import timezone
 
+from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Label
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, Rubric
-from labeling.services.consensus import consensus_refresh
 from tests.factories import make_chat, make_criterion, make_set
 
 NAMES = ("Amira", "Basil", "Cleo", "Dan", "Eve")

@@ -5,13 +5,13 @@ from typing import Any
 from django.utils import timezone
 
 from common.jsonl import Fields, Ignored
+from labeling.consensus.services import consensus_refresh
 from labeling.core.redesign import Kind, Redesign, Successor
 from labeling.core.rubric import criterion_of
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Label
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion
-from labeling.services.consensus import consensus_refresh
 from labeling.services.redesign import Redesigned, criteria_redesign
 
 DIMENSIONS = ("compliance", "answer_correctness")

@@ -3,11 +3,11 @@
 import pytest
 from django.utils import timezone
 
-from labeling.core.consensus import Decision, Votes, consensus_of
+from labeling.consensus.core.votes import Decision, Votes, consensus_of
+from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.rubric import Criterion
-from labeling.services.consensus import consensus_refresh
 from tests.factories import make_chat, make_rater, make_rubric
 
 

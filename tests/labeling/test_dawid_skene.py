@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from labeling.core.dawid_skene import DawidSkene, TooFewError, dawid_skene
+from labeling.consensus.core.dawid_skene import DawidSkene, TooFewError, dawid_skene
 
 # Table 1 of Dawid and Skene (1979): 45 patients, the first anaesthetist three times, then four others once.
 # (Some copies have 1 2 2 for the first anaesthetist and patient 7.)

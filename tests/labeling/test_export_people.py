@@ -18,11 +18,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.files import csv_lines
+from labeling.consensus.services import consensus_refresh
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.models.people import AuditEvent, Rater, User
 from labeling.people.services.tokens import token_create
 from labeling.selectors.exports import LABELLING
-from labeling.services.consensus import consensus_refresh
 from labeling.services.labelling import label_save
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q
 
 from common.jsonl import in_batches
-from labeling.core.consensus import ConsensusResult, Decision, Votes, consensus_of
+from labeling.consensus.core.votes import ConsensusResult, Decision, Votes, consensus_of
 from labeling.models.labels import Adjudication, Consensus, Label, counting_versions
 from labeling.models.rubric import Criterion, CriterionVersion
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from django.db.models import QuerySet
 
-from labeling.core.consensus import ConsensusState, state_of
-from labeling.core.dawid_skene import DawidSkene, TooFewError, dawid_skene, numbered
+from labeling.consensus.core.dawid_skene import DawidSkene, TooFewError, dawid_skene, numbered
+from labeling.consensus.core.votes import ConsensusState, state_of
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater, User
