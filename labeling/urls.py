@@ -3,7 +3,8 @@
 from django.urls import path
 
 from labeling.people.views import tokens, workspace
-from labeling.views import adjudicate, criterion_texts, guidelines, jobs, notes, queue, rate, sets
+from labeling.sets import views as sets
+from labeling.views import adjudicate, criterion_texts, guidelines, jobs, notes, queue, rate
 
 app_name = "labeling"
 urlpatterns = [

@@ -19,7 +19,7 @@ from evaluation.selectors.prompts import newest_versions
 from labeling.models.labels import LabelingJob
 from labeling.models.rubric import Criterion
 from labeling.selectors.jobs import job_rows
-from labeling.selectors.sets import demo_notices, set_rows
+from labeling.sets.queries import demo_notices, set_rows
 
 RATERS_A_PAGE = 50
 JOBS_SHOWN = 6  # the newest; the list of the quality pages has all

@@ -25,7 +25,7 @@ from labeling.models.people import User
 from labeling.people.services.audit import audit
 from labeling.selectors.exports import LABELLING, Line, label_line
 from labeling.selectors.label_list import labels_for
-from labeling.selectors.sets import SetRow, set_rows
+from labeling.sets.queries import SetRow, set_rows
 
 TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 FILTERS = ("set", "criterion", "rater")

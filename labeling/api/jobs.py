@@ -27,9 +27,9 @@ from labeling.people.services.roles import rater_for
 from labeling.selectors.job_page import JobPage, job_page
 from labeling.selectors.jobs import JobRow, job_rows
 from labeling.selectors.queue import jobs_of
-from labeling.selectors.sets import labellers
 from labeling.services.jobs import job_close, job_open, job_start
 from labeling.services.leases import Conflict, assignment_next
+from labeling.sets.queries import labellers
 
 MOST_RATERS = 500
 

@@ -13,7 +13,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
-from labeling.selectors.sets import labellers
+from labeling.sets.queries import labellers
 
 if TYPE_CHECKING:
     MultipleChoice = forms.ModelMultipleChoiceField[Any]

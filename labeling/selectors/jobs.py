@@ -13,7 +13,7 @@ from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.selectors.sets import labellers
+from labeling.sets.queries import labellers
 
 
 @dataclass(frozen=True, slots=True)

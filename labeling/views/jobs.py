@@ -18,9 +18,9 @@ from labeling.models.people import User
 from labeling.people.services.roles import rater_for
 from labeling.selectors.job_page import job_page
 from labeling.selectors.jobs import gold_chats, job_rows, job_size, team_size
-from labeling.selectors.sets import demo_notices, set_rows
 from labeling.services.jobs import job_close, job_open, job_start
 from labeling.services.leases import SkipReason
+from labeling.sets.queries import demo_notices, set_rows
 
 JOBS_A_PAGE = 50
 MANAGES = permission_or_404("labeling.manage_labeling")

@@ -12,14 +12,7 @@ from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.selectors.exports import LABELLING
 from labeling.selectors.jobs import job_rows
-from labeling.selectors.sets import (
-    TopicRow,
-    chat_rows,
-    demo_notices,
-    set_members,
-    set_rows,
-    topic_rows,
-)
+from labeling.sets.queries import TopicRow, chat_rows, demo_notices, set_members, set_rows, topic_rows
 
 CHATS_A_PAGE = 50
 JOBS_SHOWN = 20
