@@ -22,7 +22,7 @@ from evaluation.services.runs import RunChoice, run_start
 from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.rubric import Rubric
-from labeling.services.rubric import rubric_import
+from labeling.rubric.services.rubric import rubric_import
 
 KEYS = ("polite", "correct", "short", "complete", "careful")
 

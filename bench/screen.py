@@ -30,9 +30,9 @@ from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Rubric
 from labeling.people.services.roles import rater_for
+from labeling.rubric.services.rubric import rubric_import
 from labeling.services.jobs import job_open
 from labeling.services.leases import assignment_next
-from labeling.services.rubric import rubric_import
 from lace_site.management.commands.serve import start, stop, web_command
 
 CHATS, CRITERIA, LONG_CHAT = 30, 10, 200

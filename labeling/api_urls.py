@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from labeling.api import adjudication, exports, guidelines, jobs, notes, rater
+from labeling.api import adjudication, exports, jobs, notes, rater
 from labeling.people.api import workspace
+from labeling.rubric import api as guidelines
 
 urlpatterns = [
     path("adjudication/", adjudication.AdjudicationQueueApi.as_view(), name="api_adjudication_queue"),

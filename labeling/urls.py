@@ -3,8 +3,9 @@
 from django.urls import path
 
 from labeling.people.views import tokens, workspace
+from labeling.rubric.views import criterion_texts, guidelines
 from labeling.sets import views as sets
-from labeling.views import adjudicate, criterion_texts, guidelines, jobs, notes, queue, rate
+from labeling.views import adjudicate, jobs, notes, queue, rate
 
 app_name = "labeling"
 urlpatterns = [

@@ -8,10 +8,10 @@ from typing import Any
 from django.contrib.auth.models import Group
 from django.db import connection
 
-from labeling.core.rubric import version_hash
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
+from labeling.rubric.core.rubric import version_hash
 
 _numbers = itertools.count(1)
 

@@ -15,13 +15,13 @@ from alignment.services.redesigns import redesign_carry_out
 from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
 from common.problems import FieldProblem
 from evaluation.api import SeesJudge
-from labeling.core.redesign import KINDS, MOST, REASON_LIMIT, Redesign, successor_of
-from labeling.core.rubric import CRITERION_KEY_LIMIT
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Dimension, Tier
-from labeling.selectors.lineage import Lineage, Step, lineage_of
-from labeling.selectors.redesign import Carrying
-from labeling.services.redesign import Redesigned, criterion_bring_back
+from labeling.rubric.core.redesign import KINDS, MOST, REASON_LIMIT, Redesign, successor_of
+from labeling.rubric.core.rubric import CRITERION_KEY_LIMIT
+from labeling.rubric.queries.lineage import Lineage, Step, lineage_of
+from labeling.rubric.queries.redesign import Carrying
+from labeling.rubric.services.redesign import Redesigned, criterion_bring_back
 
 BRING_BACK = "bring_back"
 Keys = serializers.ListField

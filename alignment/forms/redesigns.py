@@ -8,9 +8,9 @@ from django import forms
 from django.http import QueryDict
 
 from common.problems import FieldProblem
-from labeling.core.redesign import MOST, REASON_LIMIT, SIZES, Kind, Redesign, successor_of
-from labeling.core.rubric import CRITERION_KEY, CRITERION_KEY_LIMIT
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Tier
+from labeling.rubric.core.redesign import MOST, REASON_LIMIT, SIZES, Kind, Redesign, successor_of
+from labeling.rubric.core.rubric import CRITERION_KEY, CRITERION_KEY_LIMIT
 
 LONGEST_QUESTION = 2_000
 LONGEST_DEFINITION = 10_000

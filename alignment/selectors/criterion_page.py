@@ -25,7 +25,7 @@ from evaluation.selectors.criteria import articles_of
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.lineage import lineage_of
+from labeling.rubric.queries.lineage import lineage_of
 from labeling.selectors.notes import NoteFilter, note_rows, notes_for
 
 NOTES_SHOWN = 10

@@ -9,9 +9,9 @@ from alignment.models.regressions import RegressionTest
 from alignment.selectors.regression_list import regression_rows
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
-from labeling.core.redesign import Redesign
 from labeling.models.rubric import Criterion
-from labeling.selectors.redesign import Consequences, consequences, redesigned
+from labeling.rubric.core.redesign import Redesign
+from labeling.rubric.queries.redesign import Consequences, consequences, redesigned
 
 OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)
 TOLD = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)

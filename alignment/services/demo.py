@@ -22,12 +22,12 @@ from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import Rater, Role, User
+from labeling.rubric.services.rubric import rubric_import
 from labeling.services.adjudications import adjudications_import
 from labeling.services.labels import labels_import
-from labeling.services.rubric import rubric_import
 
 DEMO = Path(__file__).resolve().parent.parent / "demo"
-RUBRIC = settings.BASE_DIR / "labeling" / "default_rubric.json"
+RUBRIC = settings.BASE_DIR / "labeling" / "rubric" / "default_rubric.json"
 SET = "demo"
 REVISED = "On demo-13 the judge took the plan that most members have for a given one"
 # Those of the invented raters who labelled every chat.

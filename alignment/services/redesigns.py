@@ -7,10 +7,10 @@ from common.problems import FieldProblem
 from evaluation.models.prompts import CriterionArticle
 from evaluation.services.knowledge import criterion_articles_set
 from labeling.consensus.services import criteria_lock
-from labeling.core.redesign import Redesign
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.services.redesign import Redesigned, criteria_redesign
+from labeling.rubric.core.redesign import Redesign
+from labeling.rubric.services.redesign import Redesigned, criteria_redesign
 
 
 @transaction.atomic

@@ -15,7 +15,7 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.services.restores import RestoreRefused, prompt_restore
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.lineage import retired_criteria
+from labeling.rubric.queries.lineage import retired_criteria
 
 
 @permission_or_404("labeling.see_judge")

@@ -16,11 +16,11 @@ from alignment.selectors.redesigns import open_tests, redesign_preview
 from alignment.services.redesigns import redesign_carry_out
 from common.access import permission_or_404
 from common.problems import FieldProblem
-from labeling.core.redesign import KINDS, Kind, Redesign
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.selectors.lineage import lineage_of
-from labeling.services.redesign import Redesigned, criterion_bring_back
+from labeling.rubric.core.redesign import KINDS, Kind, Redesign
+from labeling.rubric.queries.lineage import lineage_of
+from labeling.rubric.services.redesign import Redesigned, criterion_bring_back
 
 PAGE = "alignment/redesign.html"
 DONE = {

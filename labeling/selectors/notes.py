@@ -10,7 +10,7 @@ from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.people.queries.visibility import chats_shown
-from labeling.selectors.versions import TextChange, criterion_diff
+from labeling.rubric.queries.versions import TextChange, criterion_diff
 
 
 def own_notes(*, assignment: Assignment) -> list[RaterNote]:

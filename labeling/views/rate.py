@@ -20,7 +20,7 @@ from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import rater_for
-from labeling.selectors.guidelines import changes_since, guideline_for
+from labeling.rubric.queries.guidelines import changes_since, guideline_for
 from labeling.selectors.labels import (
     EXPIRED,
     Answer,

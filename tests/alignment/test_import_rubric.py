@@ -161,7 +161,7 @@ def test_an_unknown_article_is_refused(path: Path) -> None:
 
 
 def test_the_shipped_rubric_is_taken_whole() -> None:
-    path = Path(settings.BASE_DIR) / "labeling" / "default_rubric.json"
+    path = Path(settings.BASE_DIR) / "labeling" / "rubric" / "default_rubric.json"
     document = json.loads(path.read_text(encoding="utf-8"))
     answer = run("import_rubric", path)
     assert answer.document["created"] == len(document["criteria"])

@@ -17,9 +17,9 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.services.examples import prompt_version_add
 from evaluation.services.prompts import champions_ensure
-from labeling.core.redesign import Redesign
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
+from labeling.rubric.core.redesign import Redesign
 from tests.evaluation.running import point_at, workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -19,7 +19,7 @@ from evaluation.core.types import Engine, Role
 from tests.evaluation.scripted import default_roles
 
 PROMPTS = Path(__file__).parents[2] / "evaluation" / "prompts"
-RUBRIC = Path(__file__).parents[2] / "labeling" / "default_rubric.json"
+RUBRIC = Path(__file__).parents[2] / "labeling" / "rubric" / "default_rubric.json"
 
 
 def shipped() -> list[Groupable]:

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMPTS = ROOT / "evaluation" / "prompts"
-RUBRIC = ROOT / "labeling" / "default_rubric.json"
+RUBRIC = ROOT / "labeling" / "rubric" / "default_rubric.json"
 
 HEADINGS = ["Context", "Objective", "Style", "Tone", "Audience", "Response"]
 SLOT = "{{knowledge}}"

@@ -6,13 +6,13 @@ from django.utils import timezone
 
 from common.jsonl import Fields, Ignored
 from labeling.consensus.services import consensus_refresh
-from labeling.core.redesign import Kind, Redesign, Successor
-from labeling.core.rubric import criterion_of
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Label
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion
-from labeling.services.redesign import Redesigned, criteria_redesign
+from labeling.rubric.core.redesign import Kind, Redesign, Successor
+from labeling.rubric.core.rubric import criterion_of
+from labeling.rubric.services.redesign import Redesigned, criteria_redesign
 
 DIMENSIONS = ("compliance", "answer_correctness")
 KEYS = ("polite", "brief", "correct")

@@ -14,9 +14,9 @@ from evaluation.services.judges import judge_ensure
 from labeling.models.labels import Assignment, Consensus, Label
 from labeling.models.people import AuditEvent, Rater, User
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
-from labeling.selectors.guidelines import changes_since, guideline_for, guideline_in_force
+from labeling.rubric.queries.guidelines import changes_since, guideline_for, guideline_in_force
+from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
 from labeling.selectors.labels import own_assignment
-from labeling.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
 from labeling.services.labelling import label_save
 from labeling.services.submitting import assignment_submit
 from tests.labeling.desk import Desk, answer_all, make_desk

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.people.services.tokens import token_create
-from labeling.services.guidelines import guideline_write
+from labeling.rubric.services.guidelines import guideline_write
 from labeling.services.leases import assignment_next
 from tests.labeling.calls import label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, make_desk, user_of

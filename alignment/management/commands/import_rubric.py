@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from common.commands import WorkbenchCommand
 from evaluation.services.knowledge import criterion_articles_set
-from labeling.services.rubric import rubric_import
+from labeling.rubric.services.rubric import rubric_import
 
 
 class Command(WorkbenchCommand):

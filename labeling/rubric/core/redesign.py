@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from common.jsonl import Fields, Ignored
 from common.problems import FieldProblem, shown
-from labeling.core.rubric import CriterionSpec, check_once, criterion_of
+from labeling.rubric.core.rubric import CriterionSpec, check_once, criterion_of
 
 Kind = Literal["retire", "replace", "split", "merge"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -12,7 +12,7 @@ from common.jsonl import in_batches
 from labeling.consensus.services import consensus_refresh
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion
-from labeling.selectors.redesign import Carrying, Tally, adjudications_of, labels_to_carry
+from labeling.rubric.queries.redesign import Carrying, Tally, adjudications_of, labels_to_carry
 from labeling.services.bulk import history_add, labels_copy
 
 CHATS_AT_ONCE = 1000

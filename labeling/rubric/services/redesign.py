@@ -11,14 +11,14 @@ from django.utils import timezone
 
 from common.problems import FieldProblem
 from labeling.consensus.services import criteria_lock
-from labeling.core.redesign import REASON_LIMIT, Redesign, Successor
-from labeling.core.rubric import version_hash
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionLineage, CriterionVersion, Dimension, Tier
 from labeling.people.services.audit import audit
-from labeling.selectors.lineage import BROUGHT_BACK, ENDED
-from labeling.selectors.redesign import Carrying, redesigned
-from labeling.services.carrying import answers_carry
+from labeling.rubric.core.redesign import REASON_LIMIT, Redesign, Successor
+from labeling.rubric.core.rubric import version_hash
+from labeling.rubric.queries.lineage import BROUGHT_BACK, ENDED
+from labeling.rubric.queries.redesign import Carrying, redesigned
+from labeling.rubric.services.label_carry_over import answers_carry
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,20 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.access import permission_or_404
 from common.problems import FieldProblem
-from labeling.forms.texts import GuidelineForm
 from labeling.models.people import User
 from labeling.models.rubric import Rubric, RubricGuideline
 from labeling.people.services.roles import rater_for
-from labeling.selectors.guidelines import guideline_in_force
-from labeling.selectors.texts import rubric_of_rater, rubric_texts, texts_for_rater
-from labeling.selectors.versions import (
+from labeling.rubric.forms import GuidelineForm
+from labeling.rubric.queries.guidelines import guideline_in_force
+from labeling.rubric.queries.texts import rubric_of_rater, rubric_texts, texts_for_rater
+from labeling.rubric.queries.versions import (
     criterion_diff,
     criterion_versions,
     guideline_diff,
     guideline_versions,
     two_of,
 )
-from labeling.services.guidelines import EditConflict, guideline_write
+from labeling.rubric.services.guidelines import EditConflict, guideline_write
 
 
 @permission_or_404("labeling.edit_prompts")

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
-from labeling.selectors.guidelines import CriterionText, criterion_text
+from labeling.rubric.queries.guidelines import CriterionText, criterion_text
 from labeling.selectors.labels import newest_version
 from labeling.selectors.notes import notes_for, unclear_counts
 

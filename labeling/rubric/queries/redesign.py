@@ -7,9 +7,9 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 
 from common.problems import FieldProblem, shown
-from labeling.core.redesign import Redesign, Successor, redesign_check
 from labeling.models.labels import Adjudication, Label, LabelingJob, counting_versions
 from labeling.models.rubric import Criterion, Dimension
+from labeling.rubric.core.redesign import Redesign, Successor, redesign_check
 
 OPEN_JOBS = (LabelingJob.State.OPEN, LabelingJob.State.WAITING)
 

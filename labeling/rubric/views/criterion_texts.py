@@ -10,12 +10,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.access import permission_or_404
 from common.problems import FieldProblem
-from labeling.forms.texts import CriterionTextForm
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.rubric.forms import CriterionTextForm
+from labeling.rubric.queries.versions import TEXTS, criterion_diff, criterion_versions, two_of
+from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write
 from labeling.selectors.notes import notes_for, unclear_counts
-from labeling.selectors.versions import TEXTS, criterion_diff, criterion_versions, two_of
-from labeling.services.guidelines import CriterionWords, EditConflict, criterion_write
 
 
 def _criterion(key: str) -> Criterion:

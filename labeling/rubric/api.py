@@ -16,9 +16,9 @@ from common.problems import FieldProblem
 from labeling.api.rater import RaterView
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
-from labeling.selectors.guidelines import Change, CriterionText, changes_since, guideline_for
+from labeling.rubric.queries.guidelines import Change, CriterionText, changes_since, guideline_for
+from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
 from labeling.selectors.labels import criteria_of
-from labeling.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
 
 LONGEST_TEXT = 50_000
 

@@ -10,9 +10,15 @@ from django.db.models import Max
 from common.jsonl import Fields, Ignored, ImportResult, read_document
 from common.problems import FieldProblem, shown
 from labeling.consensus.services import consensus_follow
-from labeling.core.rubric import WORDS_FOR_RATERS, CriterionSpec, DimensionSpec, rubric_of, version_hash
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
+from labeling.rubric.core.rubric import (
+    WORDS_FOR_RATERS,
+    CriterionSpec,
+    DimensionSpec,
+    rubric_of,
+    version_hash,
+)
 
 ArticlesSet = Callable[[Criterion, Sequence[str]], bool]
 

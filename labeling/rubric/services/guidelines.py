@@ -6,11 +6,11 @@ from django.db import transaction
 
 from common.problems import FieldProblem
 from labeling.consensus.services import consensus_follow
-from labeling.core.rubric import version_hash
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
 from labeling.people.services.audit import audit
-from labeling.selectors.guidelines import guideline_in_force
+from labeling.rubric.core.rubric import version_hash
+from labeling.rubric.queries.guidelines import guideline_in_force
 
 
 class EditConflict(Exception):
