@@ -25,12 +25,12 @@ from django.utils import timezone
 
 from bench import Figure
 from bench._child import in_child
+from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Adjudication, Assignment, LabelingJob
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
 from labeling.people.services.roles import roles_ensure
-from labeling.services.jobs import job_open
 from labeling.services.leases import assignment_next
 from tests.factories import analyze
 from tests.with_postgres import postgres

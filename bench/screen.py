@@ -25,13 +25,13 @@ from bench import Figure
 from bench._files import chat_lines, rubric, write_lines
 from bench._workers import free_port
 from labeling.chats.services.chats import chats_import
+from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Rubric
 from labeling.people.services.roles import rater_for
 from labeling.rubric.services.rubric import rubric_import
-from labeling.services.jobs import job_open
 from labeling.services.leases import assignment_next
 from lace_site.management.commands.serve import start, stop, web_command
 

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from labeling.api import adjudication, exports, jobs, notes, rater
+from labeling.api import adjudication, exports, notes, rater
+from labeling.jobs import api as jobs
 from labeling.people.api import workspace
 from labeling.rubric import api as guidelines
 

@@ -18,6 +18,7 @@ from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
 from labeling.consensus.services import consensus_refresh
+from labeling.jobs.services import job_close
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import (
     Adjudication,
@@ -30,7 +31,6 @@ from labeling.models.labels import (
 )
 from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Workspace
 from labeling.people.services.audit import audit
-from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
 from tests.alignment.certifying import stored_certificate

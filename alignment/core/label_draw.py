@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from labeling.chats.core.allocation import AllocationError, AllocationRule, allocation
 from labeling.chats.core.splits import Candidate, near_duplicates
-from labeling.core.orders import draw
+from labeling.jobs.core import draw
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from typing import Any, cast
 from django.db import transaction
 
 from alignment.services.demo import DEMO, LABELLED, SET
+from labeling.jobs.services import job_close, job_open, job_start
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion, Rubric
 from labeling.rubric.queries.guidelines import guideline_in_force
 from labeling.rubric.services.guidelines import CriterionWords, criterion_write, guideline_write
-from labeling.services.jobs import job_close, job_open, job_start
 
 JOB = "Label the demo chats"
 INVENTED = "Labels of invented raters (demo)"

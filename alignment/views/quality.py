@@ -16,9 +16,9 @@ from alignment.selectors.quality.table import HEAD, table_lines
 from common.access import permission_or_404
 from common.downloads import table_file
 from evaluation.selectors.prompts import newest_versions
+from labeling.jobs.queries.jobs import job_rows
 from labeling.models.labels import LabelingJob
 from labeling.models.rubric import Criterion
-from labeling.selectors.jobs import job_rows
 from labeling.sets.queries import demo_notices, set_rows
 
 RATERS_A_PAGE = 50

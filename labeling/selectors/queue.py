@@ -11,12 +11,12 @@ from django.contrib.auth.models import Group
 from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from labeling.core.orders import gold_ahead
+from labeling.jobs.core import gold_ahead
+from labeling.jobs.queries.jobs import round_left
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.selectors.jobs import round_left
 from labeling.selectors.labels import EXPIRED, drafts_left, newest_drafts
 
 RECENT = 10

@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from labeling.core.orders import draw, gold_place
+from labeling.jobs.core import draw, gold_place
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater
 from labeling.selectors.labels import EXPIRED

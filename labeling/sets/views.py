@@ -8,10 +8,10 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from common.access import permission_or_404
+from labeling.jobs.queries.jobs import job_rows
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.selectors.exports import LABELLING
-from labeling.selectors.jobs import job_rows
 from labeling.sets.queries import TopicRow, chat_rows, demo_notices, set_members, set_rows, topic_rows
 
 CHATS_A_PAGE = 50

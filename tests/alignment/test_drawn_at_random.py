@@ -12,11 +12,11 @@ from alignment.services.label_draw_plans import DrawWish, label_draw_preview
 from alignment.services.label_draws import label_draw
 from evaluation.models.runs import Run, RunChat
 from labeling.chats.core.allocation import AllocationRule
+from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from labeling.services.jobs import job_open
 from tests.alignment.compared import Compared, text_of
 from tests.alignment.prompted import a_version, run_of
 from tests.alignment.quality import polite

@@ -10,11 +10,11 @@ from alignment.services.label_draw_plans import DrawWish, label_draw_preview
 from alignment.services.label_draws import draw_source, label_draw
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
+from labeling.jobs.services import job_close, job_open
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Consensus, Label, LabelRevision
 from labeling.models.people import AuditEvent, Role, User
 from labeling.models.rubric import Criterion
-from labeling.services.jobs import job_close, job_open
 from tests.alignment.compared import JUDGE, SPLITS, Compared, add_chats
 from tests.factories import make_rater, make_set, make_user
 

@@ -8,9 +8,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.people import Role, User
-from labeling.services.jobs import job_open
 from tests.alignment.compared import JUDGE, SPLITS, Compared, add_chats, text_of, urls
 from tests.alignment.test_label_draws import BARE, strip
 from tests.factories import make_rater, make_user

@@ -7,11 +7,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from labeling.jobs.services import job_close, job_open
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Consensus
 from labeling.models.people import Role, User
 from labeling.people.services.roles import rater_for
-from labeling.services.jobs import job_close, job_open
 from tests.alignment.compared import Compared, cell_url, urls
 from tests.alignment.prompted import a_version, promote, run_of
 from tests.alignment.quality import polite

@@ -8,11 +8,11 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
+from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.people import Role
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import rater_for
-from labeling.services.jobs import job_open
 from tests.alignment.compared import text_of
 from tests.alignment.prompting import champion_of, decided, label, line, make_prompted
 from tests.alignment.test_regression_pages import words_of

@@ -7,10 +7,10 @@ from django.test import Client
 
 from alignment.models.reports import Report
 from alignment.selectors.scope import Scope, requested_scope
+from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, Topic
 from labeling.models.people import Role, User
 from labeling.people.services.roles import rater_for
-from labeling.services.jobs import job_open
 from tests.alignment.compared import SPLITS, Compared, urls
 from tests.alignment.test_regression_pages import words_of
 from tests.factories import make_user

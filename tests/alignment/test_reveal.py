@@ -12,11 +12,11 @@ from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
+from labeling.jobs.services import job_open
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, Consensus, Label, LabelRevision
 from labeling.models.people import Workspace
 from labeling.models.rubric import Criterion
-from labeling.services.jobs import job_open
 from labeling.services.labelling import label_save
 from labeling.services.leases import LEASE, assignment_next
 from labeling.services.submitting import assignment_submit

@@ -14,12 +14,12 @@ from alignment.models.reports import Report
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.runs import Run
 from labeling.consensus.services import consensus_refresh
+from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension
 from labeling.people.services.roles import rater_for
-from labeling.services.jobs import job_open
 from tests.alignment.compared import SPLITS, Compared, add_chats, text_of, urls
 from tests.alignment.prompted import a_version, promote, run_of
 from tests.alignment.quality import polite

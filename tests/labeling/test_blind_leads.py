@@ -12,11 +12,11 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.models.runs import Run, Verdict
+from labeling.jobs.services import job_close
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.models.people import ApiToken, Role, User
 from labeling.people.queries.visibility import chats_shown, sees_every_chat
 from labeling.people.services.tokens import token_create
-from labeling.services.jobs import job_close
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
 from tests.cases import METHODS

@@ -5,12 +5,12 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
+from labeling.jobs.services import job_close, job_start
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import AuditEvent, Role, User
 from labeling.people.services.roles import rater_for
 from labeling.selectors.queue import queue_for
-from labeling.services.jobs import job_close, job_start
 from labeling.services.leases import Conflict, assignment_next, assignment_skip
 from labeling.services.submitting import assignment_submit
 from tests.factories import make_chat, make_set, make_user

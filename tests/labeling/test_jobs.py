@@ -9,11 +9,11 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from labeling.jobs.services import job_open
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Rubric, RubricGuideline
-from labeling.services.jobs import job_open
 from tests.factories import make_chat, make_rater, make_rubric, make_set
 from tests.labeling.desk import grow, make_desk
 

@@ -265,7 +265,7 @@ def test_an_older_submitted_label_stays_in_force_until_the_new_job_is_submitted(
     first = desk.taken()
     answer_all(first, value=True)
     assignment_submit(assignment=first, rater=desk.rater)
-    from labeling.services.jobs import job_open
+    from labeling.jobs.services import job_open
 
     again = job_open(
         chat_set=desk.chat_set, name="Relabel", criteria=desk.criteria, raters=desk.raters, overlap=1, by=None

@@ -9,12 +9,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from labeling.jobs.services import job_close
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Assignment
 from labeling.models.people import AuditEvent, Role, User
 from labeling.people.services.roles import rater_for
 from labeling.selectors.queue import job_progress, queue_for
-from labeling.services.jobs import job_close
 from labeling.services.labelling import label_save
 from labeling.services.leases import Conflict, assignment_next, assignment_skip, lease_extend
 from labeling.services.submitting import assignment_submit

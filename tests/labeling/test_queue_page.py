@@ -10,12 +10,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from labeling.jobs.services import job_close
 from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Assignment
 from labeling.models.people import Role, Workspace
 from labeling.models.rubric import Criterion
 from labeling.selectors.queue import job_progress, queue_for
-from labeling.services.jobs import job_close
 from labeling.services.labels import labels_import
 from labeling.services.leases import assignment_skip
 from labeling.services.submitting import assignment_submit
@@ -187,7 +187,7 @@ def test_the_queue_shows_every_open_job_and_of_the_closed_ones_the_last_five(des
 
 
 def test_the_queue_takes_the_same_number_of_queries_for_1_and_5_jobs(rater: Client, desk: Desk) -> None:
-    from labeling.services.jobs import job_open
+    from labeling.jobs.services import job_open
     from labeling.services.leases import assignment_next
 
     counts = []

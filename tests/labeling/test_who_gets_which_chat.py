@@ -10,13 +10,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from labeling.consensus.services import criteria_lock
+from labeling.jobs.services import job_close
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob
 from labeling.models.people import Role, Workspace
 from labeling.models.rubric import Criterion
 from labeling.selectors.labels import may_reveal
 from labeling.selectors.queue import queue_for
-from labeling.services.jobs import job_close
 from labeling.services.labelling import label_save
 from labeling.services.leases import Conflict, assignment_next, assignment_skip
 from labeling.services.submitting import assignment_submit

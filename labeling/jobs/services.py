@@ -9,13 +9,13 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from labeling.core import orders
+from labeling.jobs import core as orders
+from labeling.jobs.queries.jobs import gold_chats, missing_of, team_of
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.people.services.audit import audit
-from labeling.selectors.jobs import gold_chats, missing_of, team_of
 
 AT_ONCE = 2000
 Kind = Assignment.Kind

@@ -19,15 +19,15 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.api import FORBIDDEN, NOT_FOUND, WRONG, LabelsChats, ManagesLabeling, ProblemOutput, problem
+from labeling.jobs.queries.job_page import JobPage, job_page
+from labeling.jobs.queries.jobs import JobRow, job_rows
+from labeling.jobs.services import job_close, job_open, job_start
 from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import rater_for
-from labeling.selectors.job_page import JobPage, job_page
-from labeling.selectors.jobs import JobRow, job_rows
 from labeling.selectors.queue import jobs_of
-from labeling.services.jobs import job_close, job_open, job_start
 from labeling.services.leases import Conflict, assignment_next
 from labeling.sets.queries import labellers
 

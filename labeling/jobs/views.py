@@ -11,14 +11,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.access import permission_or_404
-from labeling.forms.jobs import JobForm
+from labeling.jobs.forms import JobForm
+from labeling.jobs.queries.job_page import job_page
+from labeling.jobs.queries.jobs import gold_chats, job_rows, job_size, team_size
+from labeling.jobs.services import job_close, job_open, job_start
 from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
 from labeling.people.services.roles import rater_for
-from labeling.selectors.job_page import job_page
-from labeling.selectors.jobs import gold_chats, job_rows, job_size, team_size
-from labeling.services.jobs import job_close, job_open, job_start
 from labeling.services.leases import SkipReason
 from labeling.sets.queries import demo_notices, set_rows
 

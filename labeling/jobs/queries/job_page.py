@@ -7,11 +7,11 @@ from datetime import datetime
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
+from labeling.jobs.queries.jobs import Teammate, job_counts, missing_of, team_of
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown
-from labeling.selectors.jobs import Teammate, job_counts, missing_of, team_of
 from labeling.selectors.labels import EXPIRED
 from labeling.selectors.queue import MS_A_MINUTE
 
