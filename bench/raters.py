@@ -31,7 +31,7 @@ from labeling.models.labels import Adjudication, Assignment, LabelingJob
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
 from labeling.people.services.roles import roles_ensure
-from labeling.services.leases import assignment_next
+from labeling.rating.services.leases import assignment_next
 from tests.factories import analyze
 from tests.with_postgres import postgres
 

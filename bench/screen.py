@@ -31,8 +31,8 @@ from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Rubric
 from labeling.people.services.roles import rater_for
+from labeling.rating.services.leases import assignment_next
 from labeling.rubric.services.rubric import rubric_import
-from labeling.services.leases import assignment_next
 from lace_site.management.commands.serve import start, stop, web_command
 
 CHATS, CRITERIA, LONG_CHAT = 30, 10, 200

@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from labeling.api import adjudication, exports, notes, rater
+from labeling.api import adjudication, exports
 from labeling.jobs import api as jobs
 from labeling.people.api import workspace
+from labeling.rating.api import notes, rater
 from labeling.rubric import api as guidelines
 
 urlpatterns = [

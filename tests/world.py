@@ -31,8 +31,8 @@ from labeling.models.labels import (
 )
 from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Workspace
 from labeling.people.services.audit import audit
-from labeling.services.leases import assignment_skip
-from labeling.services.submitting import assignment_submit
+from labeling.rating.services.leases import assignment_skip
+from labeling.rating.services.submission import assignment_submit
 from tests.alignment.certifying import stored_certificate
 from tests.alignment.parting import stored_misalignment
 from tests.alignment.storing import stored_reports

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from alignment.selectors.reveal import ShownVerdict
 from alignment.services.reveal import JudgeView, judge_view_reveal
 from common.api import FORBIDDEN, NOT_FOUND
-from labeling.api.rater import RaterView
+from labeling.rating.api.rater import RaterView
 
 
 class ShownVerdictOutput(serializers.Serializer[ShownVerdict]):

@@ -25,8 +25,8 @@ from evaluation.selectors.criteria import articles_of
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.rating.queries.notes import NoteFilter, note_rows, notes_for
 from labeling.rubric.queries.lineage import lineage_of
-from labeling.selectors.notes import NoteFilter, note_rows, notes_for
 
 NOTES_SHOWN = 10
 VERSIONS_A_PAGE = 25

@@ -21,7 +21,7 @@ from labeling.models.labels import Adjudication, Label, RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown
-from labeling.selectors.notes import notes_for
+from labeling.rating.queries.notes import notes_for
 
 MOST_NOTES = 10
 

@@ -8,8 +8,8 @@ from django.db import transaction
 from alignment.selectors.reveal import ShownVerdict, judging_run, shown_verdicts
 from labeling.models.labels import Assignment
 from labeling.models.people import Rater
-from labeling.selectors.labels import criteria_of, may_reveal
-from labeling.services.submitting import assignment_reveal
+from labeling.rating.queries.labels import criteria_of, may_reveal
+from labeling.rating.services.submission import assignment_reveal
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from labeling.models.labels import LabelingJob
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import rater_for
-from labeling.selectors.queue import jobs_of
-from labeling.services.leases import Conflict, assignment_next
+from labeling.rating.queries.queue import jobs_of
+from labeling.rating.services.leases import Conflict, assignment_next
 from labeling.sets.queries import labellers
 
 MOST_RATERS = 500

@@ -19,7 +19,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
 from labeling.people.services.roles import rater_for
-from labeling.services.leases import SkipReason
+from labeling.rating.services.leases import SkipReason
 from labeling.sets.queries import demo_notices, set_rows
 
 JOBS_A_PAGE = 50

@@ -13,12 +13,12 @@ from rest_framework.views import APIView
 
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
 from common.problems import FieldProblem
-from labeling.api.rater import RaterView
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
+from labeling.rating.api.rater import RaterView
+from labeling.rating.queries.labels import criteria_of
 from labeling.rubric.queries.guidelines import Change, CriterionText, changes_since, guideline_for
 from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
-from labeling.selectors.labels import criteria_of
 
 LONGEST_TEXT = 50_000
 

@@ -12,13 +12,13 @@ from common.jsonl import NAME_LIMIT, Ignored, ImportResult, in_batches, read_rec
 from common.problems import FieldProblem, ImportProblem
 from labeling.chats.queries import chats_by_external_id
 from labeling.consensus.services import consensus_refresh, criteria_lock
-from labeling.core.answers import AdjudicationLine, adjudication_line_of
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.services.audit import audit
-from labeling.services.answers import chat_named, check_answer, criteria_by_key, criterion_named
+from labeling.rating.core.answers import AdjudicationLine, adjudication_line_of
+from labeling.rating.services.references import chat_named, check_answer, criteria_by_key, criterion_named
 
 LINES_AT_ONCE = 1000
 REASON_LIMIT = 10_000

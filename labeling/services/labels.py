@@ -16,11 +16,12 @@ from common.jsonl import Ignored, ImportResult, in_batches, read_records
 from common.problems import FieldProblem, ImportProblem
 from labeling.chats.queries import ChatRef, chats_by_external_id
 from labeling.consensus.services import consensus_refresh
-from labeling.core.answers import LabelLine, label_line_of
-from labeling.core.evidence import EvidenceError, evidence_of
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Rater
-from labeling.services.answers import (
+from labeling.rating.core.answers import LabelLine, label_line_of
+from labeling.rating.core.evidence import EvidenceError, evidence_of
+from labeling.rating.services.bulk import history_add
+from labeling.rating.services.references import (
     Raters,
     VersionRef,
     chat_named,
@@ -29,7 +30,6 @@ from labeling.services.answers import (
     criteria_by_key,
     criterion_named,
 )
-from labeling.services.bulk import history_add
 
 LINES_AT_ONCE = 5000
 ROWS_AT_ONCE = 1000

@@ -12,7 +12,7 @@ from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob, LabelRevision, RaterNote
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion
-from labeling.selectors.labels import EXPIRED
+from labeling.rating.queries.labels import EXPIRED
 from tests.alignment.compared import RATERS, Compared, text_of
 from tests.alignment.quality import DIFFERING, job_of, pages, polite, rows_of, set_page
 from tests.factories import make_chat, make_set

@@ -17,9 +17,9 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, Consensus, Label, LabelRevision
 from labeling.models.people import Workspace
 from labeling.models.rubric import Criterion
-from labeling.services.labelling import label_save
-from labeling.services.leases import LEASE, assignment_next
-from labeling.services.submitting import assignment_submit
+from labeling.rating.services.answers import label_save
+from labeling.rating.services.leases import LEASE, assignment_next
+from labeling.rating.services.submission import assignment_submit
 from tests.labeling.calls import label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, make_desk, user_of
 from tests.labeling.judged import judge_desk

@@ -13,8 +13,8 @@ from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from labeling.models.labels import Adjudication, Assignment, Consensus, LabelingJob
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, Rubric
-from labeling.services.labelling import label_save
-from labeling.services.leases import assignment_next
+from labeling.rating.services.answers import label_save
+from labeling.rating.services.leases import assignment_next
 from tests.factories import make_chat, make_criterion, make_rater, make_rubric, make_set, make_user
 
 

@@ -11,7 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import User
-from labeling.services.labelling import label_save
+from labeling.rating.services.answers import label_save
 from tests.labeling.desk import Desk
 
 KEYS = ("polite", "brief", "honest", "correct")  # the last one may be "not applicable"

@@ -18,8 +18,8 @@ from django.urls import reverse
 from evaluation.models.runs import ModelCall, Verdict
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.models.people import Role, Workspace
-from labeling.services.leases import assignment_next
-from labeling.services.submitting import assignment_submit
+from labeling.rating.services.leases import assignment_next
+from labeling.rating.services.submission import assignment_submit
 from tests.cases import ANSWER, METHODS, NOBODY, get
 from tests.factories import make_user
 from tests.labeling.calls import label_url, signed_in

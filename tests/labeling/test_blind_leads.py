@@ -17,8 +17,8 @@ from labeling.models.labels import Adjudication, Assignment, Consensus, Label, L
 from labeling.models.people import ApiToken, Role, User
 from labeling.people.queries.visibility import chats_shown, sees_every_chat
 from labeling.people.services.tokens import token_create
-from labeling.services.leases import assignment_skip
-from labeling.services.submitting import assignment_submit
+from labeling.rating.services.leases import assignment_skip
+from labeling.rating.services.submission import assignment_submit
 from tests.cases import METHODS
 from tests.factories import make_rater, make_user
 from tests.labeling.calls import label_url, put, signed_in

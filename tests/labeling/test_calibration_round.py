@@ -10,9 +10,9 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import AuditEvent, Role, User
 from labeling.people.services.roles import rater_for
-from labeling.selectors.queue import queue_for
-from labeling.services.leases import Conflict, assignment_next, assignment_skip
-from labeling.services.submitting import assignment_submit
+from labeling.rating.queries.queue import queue_for
+from labeling.rating.services.leases import Conflict, assignment_next, assignment_skip
+from labeling.rating.services.submission import assignment_submit
 from tests.factories import make_chat, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, make_desk, work_through
 

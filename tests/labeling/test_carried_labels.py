@@ -12,10 +12,10 @@ from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Consensus, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import CriterionLineage
+from labeling.rating.queries.labels import answers_of
+from labeling.rating.services.answers import label_save
+from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.queries.redesign import consequences, redesigned
-from labeling.selectors.labels import answers_of
-from labeling.services.labelling import label_save
-from labeling.services.submitting import assignment_submit
 from tests.labeling.desk import Desk, answer_all, grow, make_desk
 from tests.labeling.redesigns import (
     KEYS,

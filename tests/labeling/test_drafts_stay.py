@@ -8,10 +8,10 @@ import pytest
 from django.utils import timezone
 
 from labeling.models.labels import Assignment, Consensus, Label, LabelRevision
-from labeling.selectors.labels import Answer, answers_of
-from labeling.services.labelling import Stale, label_clear, label_save
-from labeling.services.leases import assignment_next
-from labeling.services.submitting import assignment_submit
+from labeling.rating.queries.labels import Answer, answers_of
+from labeling.rating.services.answers import Stale, label_clear, label_save
+from labeling.rating.services.leases import assignment_next
+from labeling.rating.services.submission import assignment_submit
 from tests.files import label, run, write_jsonl
 from tests.labeling.calls import at_once
 from tests.labeling.desk import Desk, answer_all, make_desk

@@ -22,10 +22,10 @@ from labeling.consensus.services import consensus_refresh
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.models.people import AuditEvent, Rater, User
 from labeling.people.services.tokens import token_create
+from labeling.rating.services.answers import label_save
+from labeling.rating.services.leases import assignment_skip
+from labeling.rating.services.submission import assignment_submit
 from labeling.selectors.exports import LABELLING
-from labeling.services.labelling import label_save
-from labeling.services.leases import assignment_skip
-from labeling.services.submitting import assignment_submit
 from tests.factories import make_rater
 from tests.files import decision, label, refused, run, write_jsonl
 from tests.labeling.desk import Desk, answer_all, grow, make_desk, user_of

@@ -14,11 +14,11 @@ from evaluation.services.judges import judge_ensure
 from labeling.models.labels import Assignment, Consensus, Label
 from labeling.models.people import AuditEvent, Rater, User
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
+from labeling.rating.queries.labels import own_assignment
+from labeling.rating.services.answers import label_save
+from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.queries.guidelines import changes_since, guideline_for, guideline_in_force
 from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
-from labeling.selectors.labels import own_assignment
-from labeling.services.labelling import label_save
-from labeling.services.submitting import assignment_submit
 from tests.labeling.desk import Desk, answer_all, make_desk
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,8 @@ from django.utils import timezone
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, Role, User
-from labeling.services.leases import assignment_next, assignment_skip
-from labeling.services.submitting import assignment_submit
+from labeling.rating.services.leases import assignment_next, assignment_skip
+from labeling.rating.services.submission import assignment_submit
 from tests.factories import analyze, make_chat, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, expire, gold_set_of, grow, make_desk, user_of, work_through
 

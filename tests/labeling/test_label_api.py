@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Role
-from labeling.services.leases import assignment_skip
+from labeling.rating.services.leases import assignment_skip
 from tests.factories import make_user
 from tests.labeling.calls import label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of

@@ -11,10 +11,10 @@ from django.utils import timezone
 from common.problems import FieldProblem
 from labeling.models.labels import Assignment, Consensus, Label, LabelRevision
 from labeling.models.rubric import CriterionVersion
-from labeling.selectors.labels import answers_of
-from labeling.services.labelling import label_clear, label_save
-from labeling.services.leases import Conflict, assignment_next, assignment_skip
-from labeling.services.submitting import Unanswered, assignment_submit
+from labeling.rating.queries.labels import answers_of
+from labeling.rating.services.answers import label_clear, label_save
+from labeling.rating.services.leases import Conflict, assignment_next, assignment_skip
+from labeling.rating.services.submission import Unanswered, assignment_submit
 from tests.labeling.calls import at_once
 from tests.labeling.desk import Desk, answer_all, expire, make_desk
 

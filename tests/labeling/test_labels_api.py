@@ -12,7 +12,7 @@ from django.utils import timezone
 from labeling.models.labels import Label
 from labeling.models.people import Role, User
 from labeling.people.services.tokens import token_create
-from labeling.services.submitting import assignment_submit
+from labeling.rating.services.submission import assignment_submit
 from tests.factories import make_chat, make_rater, make_rubric, make_set, make_user
 from tests.labeling.desk import Desk, answer_all, make_desk
 

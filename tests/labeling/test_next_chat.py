@@ -14,10 +14,10 @@ from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Assignment
 from labeling.models.people import AuditEvent, Role, User
 from labeling.people.services.roles import rater_for
-from labeling.selectors.queue import job_progress, queue_for
-from labeling.services.labelling import label_save
-from labeling.services.leases import Conflict, assignment_next, assignment_skip, lease_extend
-from labeling.services.submitting import assignment_submit
+from labeling.rating.queries.queue import job_progress, queue_for
+from labeling.rating.services.answers import label_save
+from labeling.rating.services.leases import Conflict, assignment_next, assignment_skip, lease_extend
+from labeling.rating.services.submission import assignment_submit
 from tests.factories import make_chat, make_rater, make_set, make_user
 from tests.labeling.desk import answer_all, expire, gold_set_of, make_desk, work_through
 

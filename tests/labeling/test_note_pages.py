@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
-from labeling.services.notes import note_add
+from labeling.rating.services.notes import note_add
 from tests.labeling.desk import Desk, make_desk, user_of
 from tests.labeling.test_guidelines import reword
 

@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import AuditEvent, Role, User
-from labeling.selectors.notes import own_notes
-from labeling.services.notes import note_add
+from labeling.rating.queries.notes import own_notes
+from labeling.rating.services.notes import note_add
 from tests.factories import make_user
 from tests.labeling.desk import Desk, make_desk, user_of
 from tests.labeling.test_guidelines import reword

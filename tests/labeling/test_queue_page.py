@@ -15,10 +15,10 @@ from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Assignment
 from labeling.models.people import Role, Workspace
 from labeling.models.rubric import Criterion
-from labeling.selectors.queue import job_progress, queue_for
+from labeling.rating.queries.queue import job_progress, queue_for
+from labeling.rating.services.leases import assignment_skip
+from labeling.rating.services.submission import assignment_submit
 from labeling.services.labels import labels_import
-from labeling.services.leases import assignment_skip
-from labeling.services.submitting import assignment_submit
 from tests.factories import make_chat, make_user
 from tests.files import write_jsonl
 from tests.labeling.desk import Desk, answer_all, grow, make_desk, user_of
@@ -188,7 +188,7 @@ def test_the_queue_shows_every_open_job_and_of_the_closed_ones_the_last_five(des
 
 def test_the_queue_takes_the_same_number_of_queries_for_1_and_5_jobs(rater: Client, desk: Desk) -> None:
     from labeling.jobs.services import job_open
-    from labeling.services.leases import assignment_next
+    from labeling.rating.services.leases import assignment_next
 
     counts = []
     desk.taken()

@@ -10,7 +10,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.labels import Assignment, Label
 from labeling.models.rubric import Criterion
-from labeling.services.leases import assignment_next
+from labeling.rating.services.leases import assignment_next
 from tests.labeling.desk import Desk, expire
 from tests.labeling.screen import answers, forgive, no_chat_ahead, question, saved
 

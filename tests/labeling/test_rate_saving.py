@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Workspace
-from labeling.services.leases import assignment_next
+from labeling.rating.services.leases import assignment_next
 from tests.labeling.desk import Desk, expire
 from tests.labeling.screen import answers, question, saved
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.labels import Assignment, Label
-from labeling.services.leases import assignment_next
+from labeling.rating.services.leases import assignment_next
 from tests.labeling.desk import Desk, answer_all, expire, user_of
 from tests.labeling.screen import KEYS, MOUSE_EVENTS, answers, question, ready, saved, sign_in
 

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, Request, Route, expect
 
 from labeling.models.labels import Assignment, Label, LabelRevision, RaterNote
 from labeling.models.people import Workspace
-from labeling.services.submitting import assignment_submit
+from labeling.rating.services.submission import assignment_submit
 from tests.labeling.desk import Desk, answer_all
 from tests.labeling.judged import judge_desk
 from tests.labeling.screen import answers, forgive, question, saved

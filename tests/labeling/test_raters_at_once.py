@@ -12,8 +12,14 @@ from django.utils import timezone
 
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater
-from labeling.selectors.queue import free_slots
-from labeling.services.leases import Conflict, assignment_locked, assignment_next, assignment_skip, check_held
+from labeling.rating.queries.queue import free_slots
+from labeling.rating.services.leases import (
+    Conflict,
+    assignment_locked,
+    assignment_next,
+    assignment_skip,
+    check_held,
+)
 from tests.factories import make_chat, make_rater, make_rubric, make_set
 from tests.labeling.calls import at_once
 from tests.labeling.desk import Desk, expire

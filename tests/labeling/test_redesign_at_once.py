@@ -5,7 +5,7 @@ import pytest
 from common.problems import FieldProblem
 from labeling.models.labels import Consensus, Label
 from labeling.models.rubric import Criterion, CriterionLineage
-from labeling.services.submitting import assignment_submit
+from labeling.rating.services.submission import assignment_submit
 from tests.labeling.calls import at_once
 from tests.labeling.desk import Desk, answer_all, make_desk
 from tests.labeling.redesigns import KEYS, MERGE, SPLIT, carried_out, give, values

@@ -9,7 +9,7 @@ from django.urls import reverse
 from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Label
 from labeling.models.people import Rater, User
-from labeling.services.submitting import assignment_submit
+from labeling.rating.services.submission import assignment_submit
 from tests.factories import make_chat
 from tests.labeling.desk import Desk, answer_all, grow, make_desk, user_of
 

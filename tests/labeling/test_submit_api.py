@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.people.services.tokens import token_create
+from labeling.rating.services.leases import assignment_next
 from labeling.rubric.services.guidelines import guideline_write
-from labeling.services.leases import assignment_next
 from tests.labeling.calls import label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, make_desk, user_of
 

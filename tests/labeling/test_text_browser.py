@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.people import Role
-from labeling.services.notes import note_add
+from labeling.rating.services.notes import note_add
 from tests.factories import make_user
 from tests.labeling.desk import Desk, user_of
 from tests.labeling.screen import sign_in

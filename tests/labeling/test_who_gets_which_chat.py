@@ -15,11 +15,11 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob
 from labeling.models.people import Role, Workspace
 from labeling.models.rubric import Criterion
-from labeling.selectors.labels import may_reveal
-from labeling.selectors.queue import queue_for
-from labeling.services.labelling import label_save
-from labeling.services.leases import Conflict, assignment_next, assignment_skip
-from labeling.services.submitting import assignment_submit
+from labeling.rating.queries.labels import may_reveal
+from labeling.rating.queries.queue import queue_for
+from labeling.rating.services.answers import label_save
+from labeling.rating.services.leases import Conflict, assignment_next, assignment_skip
+from labeling.rating.services.submission import assignment_submit
 from tests.factories import make_chat, make_set
 from tests.labeling.calls import at_once, label_url, put, signed_in
 from tests.labeling.desk import Desk, answer_all, expire, gold_set_of, make_desk, user_of, work_through

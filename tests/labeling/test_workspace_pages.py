@@ -14,8 +14,8 @@ from django.urls import reverse
 from labeling.models.labels import RaterNote
 from labeling.models.people import AuditEvent, Role, User, Workspace
 from labeling.people.services.audit import audit
+from labeling.rating.services.notes import note_settle
 from labeling.services.adjudications import adjudication_decide, adjudication_withdraw, raters_named
-from labeling.services.notes import note_settle
 from tests.factories import make_user
 from tests.labeling.desk import make_desk
 

@@ -16,7 +16,7 @@ from alignment.selectors.quality.pace import Pace, paces, timed
 from alignment.selectors.quality.scope import QualityScope
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
-from labeling.selectors.labels import EXPIRED
+from labeling.rating.queries.labels import EXPIRED
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown
-from labeling.selectors.labels import EXPIRED
-from labeling.selectors.queue import MS_A_MINUTE
+from labeling.rating.queries.labels import EXPIRED
+from labeling.rating.queries.queue import MS_A_MINUTE
 
 SHOWN = 50
 Kind, State = Assignment.Kind, Assignment.State

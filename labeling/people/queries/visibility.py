@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import User
-from labeling.selectors.labels import through_with
+from labeling.rating.queries.labels import through_with
 
 _State = Assignment.State
 

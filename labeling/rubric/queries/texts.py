@@ -9,9 +9,9 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
+from labeling.rating.queries.labels import newest_version
+from labeling.rating.queries.notes import notes_for, unclear_counts
 from labeling.rubric.queries.guidelines import CriterionText, criterion_text
-from labeling.selectors.labels import newest_version
-from labeling.selectors.notes import notes_for, unclear_counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from common.jsonl import in_batches
 from labeling.consensus.services import consensus_refresh
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.rating.services.bulk import history_add, labels_copy
 from labeling.rubric.queries.redesign import Carrying, Tally, adjudications_of, labels_to_carry
-from labeling.services.bulk import history_add, labels_copy
 
 CHATS_AT_ONCE = 1000
 FIXED = {"state": Label.State.SUBMITTED, "source": Label.Source.CARRIED}

@@ -12,10 +12,10 @@ from common.access import permission_or_404
 from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
+from labeling.rating.queries.notes import notes_for, unclear_counts
 from labeling.rubric.forms import CriterionTextForm
 from labeling.rubric.queries.versions import TEXTS, criterion_diff, criterion_versions, two_of
 from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write
-from labeling.selectors.notes import notes_for, unclear_counts
 
 
 def _criterion(key: str) -> Criterion:

@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from common.problems import FieldProblem
 from labeling.consensus.services import consensus_refresh
-from labeling.core.evidence import EvidenceError, evidence_of
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion
-from labeling.selectors.labels import (
+from labeling.rating.core.evidence import EvidenceError, evidence_of
+from labeling.rating.queries.labels import (
     Answer,
     answer_in,
     answers_of,
@@ -27,7 +27,7 @@ from labeling.selectors.labels import (
     seen_by,
     version_read,
 )
-from labeling.services.leases import LEASE, Conflict, check_held
+from labeling.rating.services.leases import LEASE, Conflict, check_held
 
 LEEWAY = timedelta(minutes=1)  # of a browser's clock
 LONGEST_MS = 2**31 - 1  # that a column holds

@@ -12,14 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 from common.access import permission_or_404
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
-from labeling.selectors.notes import (
-    NoteFilter,
-    criteria_with_notes,
-    note_counts,
-    note_rows,
-    notes_for,
-)
-from labeling.services.notes import note_settle
+from labeling.rating.queries.notes import NoteFilter, criteria_with_notes, note_counts, note_rows, notes_for
+from labeling.rating.services.notes import note_settle
 
 NOTES_A_PAGE = 30
 SHOWN_WITH = ("chat__topic", "rater", "criterion", "version", "settled_by")

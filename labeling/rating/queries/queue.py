@@ -17,7 +17,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.selectors.labels import EXPIRED, drafts_left, newest_drafts
+from labeling.rating.queries.labels import EXPIRED, drafts_left, newest_drafts
 
 RECENT = 10
 CLOSED_SHOWN = 5

@@ -14,7 +14,14 @@ from rest_framework.views import APIView
 
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, LabelsChats, problem
 from common.problems import FieldProblem
-from labeling.api.rater_bodies import (
+from labeling.models.labels import Assignment, Label
+from labeling.models.people import ApiToken, Rater, User
+from labeling.models.rubric import Criterion
+from labeling.people.services.roles import rater_for
+from labeling.rating.queries.labels import answers_of, asked_criterion, criteria_of, own_assignment, own_work
+from labeling.rating.queries.notes import own_notes
+from labeling.rating.queries.queue import queue_for
+from labeling.rating.serializers import (
     AssignmentOutput,
     ClearInput,
     IncompleteOutput,
@@ -27,16 +34,9 @@ from labeling.api.rater_bodies import (
     StateOutput,
     SubmitInput,
 )
-from labeling.models.labels import Assignment, Label
-from labeling.models.people import ApiToken, Rater, User
-from labeling.models.rubric import Criterion
-from labeling.people.services.roles import rater_for
-from labeling.selectors.labels import answers_of, asked_criterion, criteria_of, own_assignment, own_work
-from labeling.selectors.notes import own_notes
-from labeling.selectors.queue import queue_for
-from labeling.services.labelling import Incomplete, Stale, label_clear, label_save
-from labeling.services.leases import Conflict, assignment_skip, lease_extend
-from labeling.services.submitting import Outdated, Unanswered, assignment_submit
+from labeling.rating.services.answers import Incomplete, Stale, label_clear, label_save
+from labeling.rating.services.leases import Conflict, assignment_skip, lease_extend
+from labeling.rating.services.submission import Outdated, Unanswered, assignment_submit
 
 
 class RaterView(APIView):

@@ -13,10 +13,10 @@ from labeling.consensus.services import consensus_refresh
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, RubricGuideline
+from labeling.rating.queries.labels import draft_revisions, may_reveal
+from labeling.rating.services.answers import rules_check, stands, time_spent, work_locked
+from labeling.rating.services.leases import Conflict, check_held
 from labeling.rubric.queries.guidelines import guideline_in_force
-from labeling.selectors.labels import draft_revisions, may_reveal
-from labeling.services.labelling import rules_check, stands, time_spent, work_locked
-from labeling.services.leases import Conflict, check_held
 
 
 class Unanswered(Exception):

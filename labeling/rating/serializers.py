@@ -6,13 +6,13 @@ from django.core.validators import MaxLengthValidator
 from rest_framework import serializers
 
 from common.api import AnswerInput, ProblemOutput
-from labeling.core.evidence import LIMIT
 from labeling.models.chats import Chat
 from labeling.models.labels import RaterNote
 from labeling.models.rubric import Criterion
-from labeling.selectors.labels import Answer, newest_version
-from labeling.selectors.queue import QueueJob
-from labeling.services.leases import SkipReason
+from labeling.rating.core.evidence import LIMIT
+from labeling.rating.queries.labels import Answer, newest_version
+from labeling.rating.queries.queue import QueueJob
+from labeling.rating.services.leases import SkipReason
 
 HOUR_MS = 3_600_000
 

@@ -13,12 +13,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts
-from labeling.api.rater import RaterView
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
-from labeling.selectors.labels import asked_criterion
-from labeling.selectors.notes import NoteFilter, notes_for
-from labeling.services.notes import note_add, note_settle
+from labeling.rating.api.rater import RaterView
+from labeling.rating.queries.labels import asked_criterion
+from labeling.rating.queries.notes import NoteFilter, notes_for
+from labeling.rating.services.notes import note_add, note_settle
 
 LONGEST = 4_000  # characters of a note
 

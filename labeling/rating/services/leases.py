@@ -12,9 +12,9 @@ from django.utils import timezone
 from labeling.jobs.core import draw, gold_place
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater
-from labeling.selectors.labels import EXPIRED
-from labeling.selectors.prepared import prepared
-from labeling.selectors.queue import (
+from labeling.rating.queries.labels import EXPIRED
+from labeling.rating.queries.prepared import prepared
+from labeling.rating.queries.queue import (
     LOST,
     RAN_OUT,
     free_gold,

@@ -20,8 +20,7 @@ from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import rater_for
-from labeling.rubric.queries.guidelines import changes_since, guideline_for
-from labeling.selectors.labels import (
+from labeling.rating.queries.labels import (
     EXPIRED,
     Answer,
     answers_of,
@@ -32,10 +31,11 @@ from labeling.selectors.labels import (
     own_assignment,
     rules_of,
 )
-from labeling.selectors.notes import own_notes
-from labeling.selectors.queue import job_progress
-from labeling.selectors.rating import chat_in_work, chat_number
-from labeling.services.leases import LEASE, Conflict, SkipReason
+from labeling.rating.queries.notes import own_notes
+from labeling.rating.queries.queue import job_progress
+from labeling.rating.queries.screen import chat_in_work, chat_number
+from labeling.rating.services.leases import LEASE, Conflict, SkipReason
+from labeling.rubric.queries.guidelines import changes_since, guideline_for
 
 
 @permission_or_404("labeling.label_chats")

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_POST
 from common.access import permission_or_404
 from labeling.models.people import User
 from labeling.people.services.roles import rater_for
-from labeling.selectors.queue import Queue, QueueJob, RecentChat, jobs_of, queue_for
-from labeling.services.leases import Conflict, assignment_next
+from labeling.rating.queries.queue import Queue, QueueJob, RecentChat, jobs_of, queue_for
+from labeling.rating.services.leases import Conflict, assignment_next
 
 
 @permission_or_404("labeling.label_chats")
