@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from labeling.api import adjudication, exports
+from labeling.adjudication import api as adjudication
+from labeling.api import exports
 from labeling.jobs import api as jobs
 from labeling.people.api import workspace
 from labeling.rating.api import notes, rater

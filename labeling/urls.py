@@ -2,12 +2,12 @@
 
 from django.urls import path
 
+from labeling.adjudication import views as adjudicate
 from labeling.jobs import views as jobs
 from labeling.people.views import tokens, workspace
 from labeling.rating.views import notes, queue, rate
 from labeling.rubric.views import criterion_texts, guidelines
 from labeling.sets import views as sets
-from labeling.views import adjudicate
 
 app_name = "labeling"
 urlpatterns = [

@@ -18,12 +18,12 @@ from evaluation.services.prompt_files import prompts_import
 from evaluation.services.prompts import champions_ensure
 from evaluation.services.runs import RunChoice, run_start
 from evaluation.services.verdicts import verdicts_import
+from labeling.adjudication.services import adjudications_import
 from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import Rater, Role, User
 from labeling.rubric.services.rubric import rubric_import
-from labeling.services.adjudications import adjudications_import
 from labeling.services.labels import labels_import
 
 DEMO = Path(__file__).resolve().parent.parent / "demo"

@@ -7,14 +7,10 @@ import pytest
 from django.db import close_old_connections, connection
 
 from common.problems import FieldProblem
+from labeling.adjudication.services import DecidedMeanwhileError, adjudication_decide, adjudication_withdraw
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.people import AuditEvent, Role, User
 from labeling.models.rubric import Criterion
-from labeling.services.adjudications import (
-    DecidedMeanwhileError,
-    adjudication_decide,
-    adjudication_withdraw,
-)
 from tests.factories import make_user
 from tests.labeling.bench_of_labels import Item, labelled_item
 

@@ -9,9 +9,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from labeling.adjudication.services import adjudication_decide
 from labeling.models.labels import Adjudication, Consensus
 from labeling.models.people import Role, User
-from labeling.services.adjudications import adjudication_decide
 from tests.factories import make_user
 from tests.files import run
 from tests.labeling.bench_of_labels import NAMES, Item, labelled_item

@@ -9,10 +9,10 @@ from django.urls import reverse
 from playwright.sync_api import BrowserContext, Dialog, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from labeling.adjudication.services import adjudication_decide
 from labeling.models.labels import Adjudication, Consensus
 from labeling.models.people import AuditEvent, Role
 from labeling.models.rubric import CriterionVersion
-from labeling.services.adjudications import adjudication_decide
 from tests.factories import make_user
 from tests.labeling.bench_of_labels import Item, label, labelled_item
 from tests.labeling.screen import MOUSE_EVENTS, sign_in

@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.adjudication.queries.item import adjudication_item
+from labeling.adjudication.services import adjudication_decide
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import AuditEvent, Rater, Role, User
 from labeling.models.rubric import CriterionVersion
-from labeling.selectors.adjudication_item import adjudication_item
-from labeling.services.adjudications import adjudication_decide
 from tests.factories import make_user
 from tests.labeling.bench_of_labels import NAMES, Item, label, labelled_item
 

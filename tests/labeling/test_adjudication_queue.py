@@ -9,10 +9,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from labeling.adjudication.services import adjudication_decide
 from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
-from labeling.services.adjudications import adjudication_decide
 from tests.factories import analyze, make_rubric, make_set
 from tests.labeling.bench_of_labels import Item, label, labelled_item
 

@@ -11,11 +11,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from labeling.adjudication.services import adjudication_decide, adjudication_withdraw, raters_named
 from labeling.models.labels import RaterNote
 from labeling.models.people import AuditEvent, Role, User, Workspace
 from labeling.people.services.audit import audit
 from labeling.rating.services.notes import note_settle
-from labeling.services.adjudications import adjudication_decide, adjudication_withdraw, raters_named
 from tests.factories import make_user
 from tests.labeling.desk import make_desk
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.commands import WorkbenchCommand
-from labeling.services.adjudications import adjudications_import
+from labeling.adjudication.services import adjudications_import
 
 
 class Command(WorkbenchCommand):

@@ -15,15 +15,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from common.access import permission_or_404
 from common.problems import FieldProblem
 from common.templatetags.display import answer_in_words, visible
-from labeling.consensus.core.votes import state_of
-from labeling.consensus.queries import dawid_skene_of
-from labeling.forms.adjudication import AdjudicationFilterForm, DecisionForm
-from labeling.models.chats import Chat
-from labeling.models.labels import Adjudication
-from labeling.models.people import User
-from labeling.models.rubric import Criterion
-from labeling.people.queries.visibility import chats_shown
-from labeling.selectors.adjudication import (
+from labeling.adjudication.forms import AdjudicationFilterForm, DecisionForm
+from labeling.adjudication.queries.item import adjudication_item
+from labeling.adjudication.queries.queue import (
     Filters,
     Kind,
     QueueItem,
@@ -32,13 +26,19 @@ from labeling.selectors.adjudication import (
     queue_items,
     queue_rows,
 )
-from labeling.selectors.adjudication_item import adjudication_item
-from labeling.services.adjudications import (
+from labeling.adjudication.services import (
     DecidedMeanwhileError,
     adjudication_decide,
     adjudication_withdraw,
     raters_named,
 )
+from labeling.consensus.core.votes import state_of
+from labeling.consensus.queries import dawid_skene_of
+from labeling.models.chats import Chat
+from labeling.models.labels import Adjudication
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+from labeling.people.queries.visibility import chats_shown
 
 ITEMS_A_PAGE = 50
 MANAGE = "labeling.manage_labeling"

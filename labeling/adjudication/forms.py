@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 
+from labeling.adjudication.queries.queue import Filters, Kind
+from labeling.adjudication.services import REASON_LIMIT
 from labeling.models.chats import ChatSet, Topic
 from labeling.models.labels import LabelingJob
 from labeling.models.rubric import Criterion, Dimension
-from labeling.selectors.adjudication import Filters, Kind
-from labeling.services.adjudications import REASON_LIMIT
 
 if TYPE_CHECKING:
     OneChoice = forms.ModelChoiceField[Any]

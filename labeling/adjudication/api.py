@@ -15,21 +15,21 @@ from rest_framework.views import APIView
 
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, AnswerInput, ConflictResponse, ManagesLabeling
 from common.problems import FieldProblem
-from labeling.consensus.queries import dawid_skene_of, likely_cells, likely_rows
-from labeling.forms.adjudication import AdjudicationFilterForm
-from labeling.models.chats import Chat, ChatSet
-from labeling.models.labels import Adjudication
-from labeling.models.people import User
-from labeling.models.rubric import Criterion
-from labeling.people.queries.visibility import chats_shown
-from labeling.selectors.adjudication import Kind, QueueItem, queue_items, queue_rows
-from labeling.selectors.adjudication_item import AdjudicationItem, adjudication_item
-from labeling.services.adjudications import (
+from labeling.adjudication.forms import AdjudicationFilterForm
+from labeling.adjudication.queries.item import AdjudicationItem, adjudication_item
+from labeling.adjudication.queries.queue import Kind, QueueItem, queue_items, queue_rows
+from labeling.adjudication.services import (
     REASON_LIMIT,
     DecidedMeanwhileError,
     adjudication_decide,
     adjudication_withdraw,
 )
+from labeling.consensus.queries import dawid_skene_of, likely_cells, likely_rows
+from labeling.models.chats import Chat, ChatSet
+from labeling.models.labels import Adjudication
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+from labeling.people.queries.visibility import chats_shown
 
 # ---------- what goes in and out ----------
 
