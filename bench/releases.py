@@ -30,7 +30,7 @@ from labeling.chats.services.chats import chats_import
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from labeling.rubric.services.rubric import rubric_import
-from labeling.services.labels import labels_import
+from labeling.transfer.services.labels import labels_import
 from tests.stub_endpoint import Body, StubEndpoint, StubReply, asked_keys, conversation
 
 CHATS, SEED, SET = 200, 7, "golden"

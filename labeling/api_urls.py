@@ -3,11 +3,11 @@
 from django.urls import path
 
 from labeling.adjudication import api as adjudication
-from labeling.api import exports
 from labeling.jobs import api as jobs
 from labeling.people.api import workspace
 from labeling.rating.api import notes, rater
 from labeling.rubric import api as guidelines
+from labeling.transfer import api as exports
 
 urlpatterns = [
     path("adjudication/", adjudication.AdjudicationQueueApi.as_view(), name="api_adjudication_queue"),

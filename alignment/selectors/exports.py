@@ -7,7 +7,7 @@ from common.jsonl import in_batches, iso
 from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
 from evaluation.selectors.steps import final_rationales
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
-from labeling.selectors.exports import CHATS_AT_ONCE, Line, filled, places_of
+from labeling.transfer.queries.exports import CHATS_AT_ONCE, Line, filled, places_of
 
 VERDICT_COLUMNS = ("chat_id", "criterion", "judge", "value", "p_true", "state", "rationale")
 

@@ -24,7 +24,7 @@ from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import Rater, Role, User
 from labeling.rubric.services.rubric import rubric_import
-from labeling.services.labels import labels_import
+from labeling.transfer.services.labels import labels_import
 
 DEMO = Path(__file__).resolve().parent.parent / "demo"
 RUBRIC = settings.BASE_DIR / "labeling" / "rubric" / "default_rubric.json"

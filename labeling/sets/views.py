@@ -11,8 +11,8 @@ from common.access import permission_or_404
 from labeling.jobs.queries.jobs import job_rows
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
-from labeling.selectors.exports import LABELLING
 from labeling.sets.queries import TopicRow, chat_rows, demo_notices, set_members, set_rows, topic_rows
+from labeling.transfer.queries.exports import LABELLING
 
 CHATS_A_PAGE = 50
 JOBS_SHOWN = 20

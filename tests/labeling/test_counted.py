@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from labeling.consensus.services import consensus_follow, consensus_refresh
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.rubric import Criterion, CriterionVersion
-from labeling.services.labels import LabelsFile, labels_take
+from labeling.transfer.services.labels import LabelsFile, labels_take
 from tests.factories import make_chat, make_criterion, make_rater, make_rubric
 from tests.files import label as line
 from tests.files import write_jsonl

@@ -25,7 +25,7 @@ from labeling.people.services.tokens import token_create
 from labeling.rating.services.answers import label_save
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
-from labeling.selectors.exports import LABELLING
+from labeling.transfer.queries.exports import LABELLING
 from tests.factories import make_rater
 from tests.files import decision, label, refused, run, write_jsonl
 from tests.labeling.desk import Desk, answer_all, grow, make_desk, user_of

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from common.problems import ImportProblem
-from labeling.core.foreign.records import read_objects
+from labeling.transfer.core.records import read_objects
 from tests.files import chat, criterion, rubric, run, write_json, write_jsonl
 
 

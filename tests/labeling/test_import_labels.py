@@ -9,7 +9,7 @@ from django.utils import timezone
 from labeling.models.labels import Consensus, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion
-from labeling.services import labels as labels_service
+from labeling.transfer.services import labels as labels_service
 from tests.factories import make_chat, make_criterion, make_rater, make_rubric
 from tests.files import label, refused, run, write_jsonl
 

@@ -18,7 +18,7 @@ from labeling.models.rubric import Criterion
 from labeling.rating.queries.queue import job_progress, queue_for
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
-from labeling.services.labels import labels_import
+from labeling.transfer.services.labels import labels_import
 from tests.factories import make_chat, make_user
 from tests.files import write_jsonl
 from tests.labeling.desk import Desk, answer_all, grow, make_desk, user_of

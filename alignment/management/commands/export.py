@@ -21,7 +21,7 @@ from common.problems import InputProblem, shown
 from evaluation.models.runs import Run
 from labeling.chats.queries import chat_set_named
 from labeling.models.chats import ChatSet
-from labeling.selectors.exports import LABELLING, Line
+from labeling.transfer.queries.exports import LABELLING, Line
 
 
 class Command(WorkbenchCommand):

@@ -7,8 +7,8 @@ from django.core.management.base import CommandParser
 
 from common.commands import WorkbenchCommand
 from common.problems import InputProblem
-from labeling.services.foreign_labels import TOOLS, foreign_labels_import
-from labeling.services.labels import labels_import
+from labeling.transfer.services.importers import TOOLS, foreign_labels_import
+from labeling.transfer.services.labels import labels_import
 
 
 class Command(WorkbenchCommand):

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from common.jsonl import Fields, Ignored, ImportResult
 from common.problems import FieldProblem, ImportProblem
-from labeling.core.foreign.answers import Tally, latest_only
-from labeling.core.foreign.argilla import argilla_lines
-from labeling.core.foreign.label_studio import label_studio_lines
-from labeling.core.foreign.mapping import ForeignMap, read_mapping
-from labeling.core.foreign.records import read_objects, record_problem
 from labeling.rating.core.answers import LabelLine
 from labeling.rating.services.references import criteria_by_key
-from labeling.services.labels import labels_take
+from labeling.transfer.core.answers import Tally, latest_only
+from labeling.transfer.core.argilla import argilla_lines
+from labeling.transfer.core.label_studio import label_studio_lines
+from labeling.transfer.core.mapping import ForeignMap, read_mapping
+from labeling.transfer.core.records import read_objects, record_problem
+from labeling.transfer.services.labels import labels_take
 
 Reader = Callable[[Fields, ForeignMap, Tally], Iterable[list[LabelLine]]]
 TOOLS: Mapping[str, Reader] = {"label-studio": label_studio_lines, "argilla": argilla_lines}

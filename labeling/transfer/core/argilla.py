@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from common.jsonl import Fields
-from labeling.core.foreign.answers import EARLIER, EARLIEST, Given, Tally, chat_id_of, labels_of, rater_name
-from labeling.core.foreign.mapping import ForeignMap
 from labeling.rating.core.answers import LabelLine
+from labeling.transfer.core.answers import EARLIER, EARLIEST, Given, Tally, chat_id_of, labels_of, rater_name
+from labeling.transfer.core.mapping import ForeignMap
 
 CHAT_ID = "id"  # the record's own, where the mapping names no other place
 SUBMITTED = "submitted"

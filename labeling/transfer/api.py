@@ -23,9 +23,9 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import User
 from labeling.people.services.audit import audit
-from labeling.selectors.exports import LABELLING, Line, label_line
-from labeling.selectors.label_list import labels_for
 from labeling.sets.queries import SetRow, set_rows
+from labeling.transfer.queries.exports import LABELLING, Line, label_line
+from labeling.transfer.queries.label_list import labels_for
 
 TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv"}
 FILTERS = ("set", "criterion", "rater")

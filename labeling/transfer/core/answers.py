@@ -8,8 +8,8 @@ from typing import Any
 
 from common.jsonl import KEY_LIMIT, NAME_LIMIT, Fields
 from common.problems import FieldProblem, shown
-from labeling.core.foreign.mapping import ForeignMap, UnknownChoices, answers_in, at_path
 from labeling.rating.core.answers import LabelLine
+from labeling.transfer.core.mapping import ForeignMap, UnknownChoices, answers_in, at_path
 
 HOUR_MS = 3_600_000  # the most that one answer can have taken; beyond, the page was left open
 DAY = 86_400  # seconds; the most that one chat can have taken

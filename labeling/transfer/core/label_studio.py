@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from common.jsonl import Fields
-from labeling.core.foreign.answers import DAY, Given, Tally, chat_id_of, labels_of, rater_name
-from labeling.core.foreign.mapping import ForeignMap
 from labeling.rating.core.answers import LabelLine
+from labeling.transfer.core.answers import DAY, Given, Tally, chat_id_of, labels_of, rater_name
+from labeling.transfer.core.mapping import ForeignMap
 
 CHAT_ID = "chat_id"  # the field of the task's data, where the mapping names no other
 _MIN = ("annotation_id", "annotator")

@@ -1,1 +1,0 @@
-"""REST of the labelling side: one module for each kind of user or thing."""
