@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from evaluation.core.marks import without_invisible
+from evaluation.core.transcript_fencing import without_invisible
 from evaluation.core.types import Chat
 
 INSTRUCTION = "suspect_instruction"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Literal
 
-from evaluation.core.marks import without_invisible
+from evaluation.core.transcript_fencing import without_invisible
 from evaluation.core.types import TokenLogprob
 from evaluation.core.verdicts import ANSWER_DECORATION, given_answers
 

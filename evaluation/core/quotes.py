@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from evaluation.core.marks import shown, without_invisible
+from evaluation.core.transcript_fencing import shown, without_invisible
 from evaluation.core.types import Chat
 
 _OPEN, _CLOSE = "[\"“„«']", "[\"”“»']"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.core.marks import FENCE_LINE, MARKED_LINE, without_invisible
+from evaluation.core.transcript_fencing import FENCE_LINE, MARKED_LINE, without_invisible
 from evaluation.core.types import Criterion, Size
 
 READER_VERSION = 2

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from evaluation.core.marks import render_message
+from evaluation.core.transcript_fencing import render_message
 from evaluation.core.types import Example, Message
 from evaluation.models.prompts import FewShotExample
 

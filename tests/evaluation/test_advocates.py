@@ -2,7 +2,7 @@
 
 import pytest
 
-from evaluation.core.marks import canary
+from evaluation.core.transcript_fencing import canary
 from tests.evaluation.scripted import BOTH, SECRET, Script, answered, judged, only, verdicts
 
 

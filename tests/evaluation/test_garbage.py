@@ -7,7 +7,7 @@ from typing import get_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.core.marks import without_invisible
+from evaluation.core.transcript_fencing import without_invisible
 from evaluation.core.types import Engine, Reply, ReplyState, Request, VerdictResult
 from evaluation.core.verdicts import read_answer
 from tests.evaluation.scripted import BOTH, Answering, judged

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from evaluation.core.marks import nonce
+from evaluation.core.transcript_fencing import nonce
 from tests.evaluation.scripted import SECRET, Script, answered, judged, only, verdicts
 
 ATTACKS = [

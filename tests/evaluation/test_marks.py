@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.core.marks import (
+from evaluation.core.transcript_fencing import (
     FENCE_LINE,
     canary,
     chat_block,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.core.engines.windows import cut
-from evaluation.core.marks import render_message
+from evaluation.core.transcript_fencing import render_message
 from evaluation.core.types import (
     Chat,
     Engine,

@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 
 from evaluation.core.engines.windows import CHARACTERS_PER_TOKEN, cut
-from evaluation.core.marks import chat_block, text_block
 from evaluation.core.prompts import sections
 from evaluation.core.prompts.costar import COSTAR, fill_knowledge
+from evaluation.core.transcript_fencing import chat_block, text_block
 from evaluation.core.types import Chat, PromptMessage, Windows
 
 CHAT_TOKENS = 24_000  # of all chats of a request together

@@ -9,11 +9,11 @@ from evaluation.core.engines.conduct import brief_flags, case_on, length_flags
 from evaluation.core.engines.direct import plain_verdict
 from evaluation.core.engines.reading import Reading, fallen, is_empty
 from evaluation.core.engines.session import Session
-from evaluation.core.marks import leak_flags
 from evaluation.core.prompts import Advocate, argued_answer, brief_parts
 from evaluation.core.prose import by_criterion, joined
 from evaluation.core.quotes import mark_quotes
 from evaluation.core.retrieval import retrieve
+from evaluation.core.transcript_fencing import leak_flags
 from evaluation.core.types import Chat, Criterion, Reply, Side, VerdictResult
 from evaluation.core.verdicts import read_answer
 

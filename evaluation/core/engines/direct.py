@@ -2,10 +2,10 @@
 
 from evaluation.core.engines.reading import Reading, prose_flags
 from evaluation.core.engines.session import Session
-from evaluation.core.marks import leak_flags
 from evaluation.core.probability import p_true
 from evaluation.core.prose import about
 from evaluation.core.quotes import find_quotes
+from evaluation.core.transcript_fencing import leak_flags
 from evaluation.core.types import Reply, VerdictResult
 
 

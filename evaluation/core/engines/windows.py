@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from evaluation.core.marks import render_message
 from evaluation.core.prompts.texts import some_texts
+from evaluation.core.transcript_fencing import render_message
 from evaluation.core.types import Chat, Criterion, Size, VerdictResult, VerdictState, WindowRule, Windows
 
 WINDOWS_VERSION = 1  # of how a chat is cut and its parts' verdicts are joined

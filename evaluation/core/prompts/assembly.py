@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from evaluation.core.marks import canary, chat_block, text_block
 from evaluation.core.prompts.examples import without_own_example
 from evaluation.core.prompts.parts import (
     Advocate,
@@ -15,6 +14,7 @@ from evaluation.core.prompts.parts import (
 )
 from evaluation.core.prompts.passages import passage_parts
 from evaluation.core.prompts.texts import some_texts, texts
+from evaluation.core.transcript_fencing import canary, chat_block, text_block
 from evaluation.core.types import Chat, Criterion, Passage, PromptMessage, Role, Setup, Size
 
 _BRIEF_MARKS = {"customer": "critic", "support": "defender"}

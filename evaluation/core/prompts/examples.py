@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evaluation.core.marks import shown, text_block
 from evaluation.core.prompts.texts import texts
+from evaluation.core.transcript_fencing import shown, text_block
 from evaluation.core.types import Chat, Criterion, Example, Setup
 
 ANSWERS = {True: "TRUE", False: "FALSE", None: "NOT_APPLICABLE"}

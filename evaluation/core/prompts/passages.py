@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from evaluation.core.marks import shown, text_block
 from evaluation.core.prompts.parts import article_keys
 from evaluation.core.prompts.texts import some_texts, texts
+from evaluation.core.transcript_fencing import shown, text_block
 from evaluation.core.types import Criterion, Passage, Size
 
 
