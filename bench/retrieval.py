@@ -9,10 +9,10 @@ from statistics import fmean
 from alignment.services.demo import demo_ensure
 from bench import Figure
 from bench._files import WORDS
-from evaluation.core.knowledge import tokens_of
 from evaluation.core.prompts import reasoning_messages
-from evaluation.core.retrieval import retrieve
 from evaluation.core.types import Article, Chat, Criterion, KnowledgeMode, Message, Passage, Setup
+from evaluation.knowledge.core.articles import tokens_of
+from evaluation.knowledge.core.retrieval import retrieve
 from evaluation.runner.units import core_chat
 from evaluation.selectors.criteria import articles_of
 from evaluation.selectors.prompts import champions, newest_versions

@@ -12,11 +12,11 @@ from evaluation.core.types import Chat as CoreChat
 from evaluation.core.types import Criterion as CoreCriterion
 from evaluation.core.types import Tier, Windows
 from evaluation.core.verdicts import read_answer, read_formatter
+from evaluation.knowledge.queries import ShownPassage, passages_of
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import ModelCall, Run, Verdict
 from evaluation.runner.units import core_chat
-from evaluation.selectors.passages import ShownPassage, passages_of
 from evaluation.selectors.steps import FINAL_ROLES, Step, taken_from, verdict_steps
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion, CriterionVersion

@@ -12,8 +12,8 @@ from django.db import transaction
 
 from evaluation.core.choice import EngineName, JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.knowledge.services import criterion_articles_set, knowledge_import
 from evaluation.models.runs import Run
-from evaluation.services.knowledge import criterion_articles_set, knowledge_import
 from evaluation.services.prompt_files import prompts_import
 from evaluation.services.prompts import champions_ensure
 from evaluation.services.runs import RunChoice, run_start

@@ -4,8 +4,8 @@ from django.db import transaction
 
 from alignment.selectors.redesigns import open_tests
 from common.problems import FieldProblem
+from evaluation.knowledge.services import criterion_articles_set
 from evaluation.models.prompts import CriterionArticle
-from evaluation.services.knowledge import criterion_articles_set
 from labeling.consensus.services import criteria_lock
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

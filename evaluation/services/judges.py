@@ -20,9 +20,9 @@ from evaluation.core.grouping import (
 )
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.prompts import FENCE_VERSION, FORMATTER_SCHEMA_VERSION, READER_VERSION, template_hash
-from evaluation.core.retrieval import RETRIEVER
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.knowledge.core.retrieval import RETRIEVER
 from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
 from evaluation.models.prompts import (
     ArticleVersion,

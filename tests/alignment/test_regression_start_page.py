@@ -16,9 +16,9 @@ from alignment.models.regressions import HoldoutOpening, RegressionTest
 from alignment.services import regression_starts
 from alignment.services.policies import policy_revise
 from evaluation.core.choice import JudgeChoice
+from evaluation.knowledge.services import knowledge_import
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, Run
-from evaluation.services.knowledge import knowledge_import
 from evaluation.services.profiles import profile_save
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import Role, User

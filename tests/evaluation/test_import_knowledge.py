@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from common.problems import FieldProblem
+from evaluation.knowledge.services import criterion_articles_set, title_of
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
-from evaluation.services.knowledge import criterion_articles_set, title_of
 from tests.factories import make_rubric
 from tests.files import refused, run
 

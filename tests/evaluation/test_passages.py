@@ -3,10 +3,10 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from evaluation.knowledge.queries import passages_of
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import ArticleVersion, KnowledgeArticle
 from evaluation.models.runs import Passage, Run, Unit
-from evaluation.selectors.passages import passages_of
 from tests.factories import make_chat, make_rubric
 
 pytestmark = pytest.mark.django_db

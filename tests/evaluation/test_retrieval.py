@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from evaluation.core.knowledge import PASSAGE_TOKENS, passages_in, tokens_of
-from evaluation.core.retrieval import RETRIEVER, retrieve
 from evaluation.core.types import Article, Chat, Criterion, Message, MessageRole, Passage
+from evaluation.knowledge.core.articles import PASSAGE_TOKENS, passages_in, tokens_of
+from evaluation.knowledge.core.retrieval import RETRIEVER, retrieve
 from tests.evaluation.scripted import POLITE
 
 TIPS = Article("tips", 2, "Tips", "# Tips\n\nA tip can be lowered until a day after delivery.")

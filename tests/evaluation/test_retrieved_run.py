@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from evaluation.core.retrieval import RETRIEVER
+from evaluation.knowledge.core.retrieval import RETRIEVER
+from evaluation.knowledge.queries import passages_of
+from evaluation.knowledge.services import knowledge_import
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Passage
-from evaluation.selectors.passages import passages_of
-from evaluation.services.knowledge import knowledge_import
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from tests.evaluation.running import always, answering, evaluate, rubric_of, the_run

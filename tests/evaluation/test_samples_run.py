@@ -12,11 +12,11 @@ from pytest_django import Settings
 from evaluation.core.choice import JudgeChoice
 from evaluation.core.noise import flip_rate
 from evaluation.core.types import Votes, Windows
+from evaluation.knowledge.services import knowledge_import
 from evaluation.models.prompts import CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import ModelCall, Passage, Run, UnitCall, Verdict
 from evaluation.runner.execute import run_execute
 from evaluation.runner.plan import current_endpoint
-from evaluation.services.knowledge import knowledge_import
 from evaluation.services.runs import RunChoice, run_start
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion

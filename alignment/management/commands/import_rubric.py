@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.commands import WorkbenchCommand
-from evaluation.services.knowledge import criterion_articles_set
+from evaluation.knowledge.services import criterion_articles_set
 from labeling.rubric.services.rubric import rubric_import
 
 

@@ -12,8 +12,8 @@ from evaluation.core.engines.sampling import majority
 from evaluation.core.engines.session import Session
 from evaluation.core.engines.windows import WINDOWS_VERSION, combined, cut, part_note
 from evaluation.core.hostile import chat_flags
-from evaluation.core.retrieval import retrieve
 from evaluation.core.types import Chat, Criterion, GroupResult, Model, Passage, Setup, VerdictResult
+from evaluation.knowledge.core.retrieval import retrieve
 
 Verdicts = tuple[VerdictResult, ...]
 

@@ -12,10 +12,10 @@ from evaluation.core.engines.session import Session
 from evaluation.core.prompts import Advocate, argued_answer, brief_parts
 from evaluation.core.prose import by_criterion, joined
 from evaluation.core.quotes import mark_quotes
-from evaluation.core.retrieval import retrieve
 from evaluation.core.transcript_fencing import leak_flags
 from evaluation.core.types import Chat, Criterion, Reply, Side, VerdictResult
 from evaluation.core.verdicts import read_answer
+from evaluation.knowledge.core.retrieval import retrieve
 
 
 @dataclass(frozen=True, slots=True)

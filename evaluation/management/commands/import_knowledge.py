@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.commands import WorkbenchCommand
-from evaluation.services.knowledge import knowledge_import
+from evaluation.knowledge.services import knowledge_import
 
 
 class Command(WorkbenchCommand):

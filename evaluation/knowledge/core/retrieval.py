@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluation.core.knowledge import PASSAGE_TOKENS, passages_in, tokens_of
 from evaluation.core.types import Article, Chat, Criterion, Passage
+from evaluation.knowledge.core.articles import PASSAGE_TOKENS, passages_in, tokens_of
 
 if TYPE_CHECKING:
     from bm25s import BM25
