@@ -13,8 +13,8 @@ from bench import peak_mb
 from bench._endpoint import MODEL
 from bench._files import chat_lines, rubric, write_lines
 from evaluation.core.choice import JudgeChoice
-from evaluation.core.prompts import reasoning_messages
 from evaluation.models.runs import Run
+from evaluation.prompts.core import reasoning_messages
 from evaluation.runner.execute import run_execute
 from evaluation.runner.plan import current_endpoint, plan_load
 from evaluation.runner.units import core_chat

@@ -23,9 +23,9 @@ from bench._files import rubric, write_lines
 from bench.gate import CRITERIA, TRUTHS, planted
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.prompts import PromptVersion
+from evaluation.prompts.services.examples import prompt_version_add
+from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runner.execute import run_execute
-from evaluation.services.examples import prompt_version_add
-from evaluation.services.prompts import champions_ensure
 from labeling.chats.services.chats import chats_import
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion

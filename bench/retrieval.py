@@ -9,13 +9,13 @@ from statistics import fmean
 from alignment.services.demo import demo_ensure
 from bench import Figure
 from bench._files import WORDS
-from evaluation.core.prompts import reasoning_messages
 from evaluation.core.types import Article, Chat, Criterion, KnowledgeMode, Message, Passage, Setup
 from evaluation.knowledge.core.articles import tokens_of
 from evaluation.knowledge.core.retrieval import retrieve
+from evaluation.prompts.core import reasoning_messages
+from evaluation.prompts.queries.criteria import articles_of
+from evaluation.prompts.queries.versions import champions, newest_versions
 from evaluation.runner.units import core_chat
-from evaluation.selectors.criteria import articles_of
-from evaluation.selectors.prompts import champions, newest_versions
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion as CriterionRow
 from labeling.models.rubric import Tier

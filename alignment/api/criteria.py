@@ -31,7 +31,7 @@ from alignment.selectors.versions import VersionRow, version_rows, with_figures
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
 from evaluation.api import SeesJudge
 from evaluation.models.prompts import PromptVersion
-from evaluation.services.restores import RestoreRefused, prompt_restore
+from evaluation.prompts.services.restores import RestoreRefused, prompt_restore
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

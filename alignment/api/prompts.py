@@ -20,14 +20,20 @@ from alignment.services.editing import draft_write, example_choices_for
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
 from common.problems import FieldProblem
 from evaluation.api import SeesJudge
-from evaluation.core.examples import LONGEST_RATIONALE
-from evaluation.core.prompts.costar import COSTAR, panes_of
-from evaluation.core.prompts.lint import Finding, Level
 from evaluation.models.prompts import PromptDraft, PromptVersion
-from evaluation.selectors.drafts import draft_of, examples_as_lines
-from evaluation.services.drafts import FaultyPrompt, NewerVersions, StaleDraft, draft_discard, version_save
-from evaluation.services.examples import LONGEST_PROMPT, PromptRefused
-from evaluation.services.linting import prompt_lint
+from evaluation.prompts.core.costar import COSTAR, panes_of
+from evaluation.prompts.core.example_lines import LONGEST_RATIONALE
+from evaluation.prompts.core.lint import Finding, Level
+from evaluation.prompts.queries.drafts import draft_of, examples_as_lines
+from evaluation.prompts.services.drafts import (
+    FaultyPrompt,
+    NewerVersions,
+    StaleDraft,
+    draft_discard,
+    version_save,
+)
+from evaluation.prompts.services.examples import LONGEST_PROMPT, PromptRefused
+from evaluation.prompts.services.lint import prompt_lint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from django import forms
 
-from evaluation.core.examples import LONGEST_RATIONALE
+from evaluation.prompts.core.example_lines import LONGEST_RATIONALE
 
 ANSWERS = {"true": True, "false": False, "na": None}
 

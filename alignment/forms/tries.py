@@ -11,8 +11,8 @@ from alignment.services.tries import CHAT, DISAGREEMENTS, MOST_CHATS, USUAL_CHAT
 from evaluation.forms.runs import LEAST_BUDGET, ProfileChoice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
+from evaluation.prompts.queries.versions import champions
 from evaluation.selectors.profiles import default_profile
-from evaluation.selectors.prompts import champions
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -15,7 +15,7 @@ from alignment.selectors.report_page import notices
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.runs import Run
-from evaluation.selectors.prompts import newest_versions
+from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Split
 from labeling.models.labels import Consensus, Label
 from labeling.models.rubric import Criterion, CriterionVersion

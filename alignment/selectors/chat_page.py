@@ -9,7 +9,7 @@ from alignment.selectors.judged import how_judged
 from alignment.selectors.people import People, people_on
 from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run, Verdict
-from evaluation.selectors.prompts import newest_versions
+from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion

@@ -6,7 +6,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from alignment.selectors.measured import Measured
 from alignment.selectors.versions import VersionRow, champion_of, version_rows, waiting_of, with_figures
-from evaluation.selectors.prompts import newest_versions
+from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 

@@ -21,7 +21,7 @@ from alignment.selectors.versions import (
 )
 from alignment.selectors.versions_drawn import drawable, places_of, versions_drawn
 from evaluation.models.prompts import PromptDraft
-from evaluation.selectors.criteria import articles_of
+from evaluation.prompts.queries.criteria import articles_of
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from alignment.selectors.example_picker import Chosen, chosen_examples
-from evaluation.core.prompts.costar import panes_of
 from evaluation.models.prompts import ArticleVersion, PromptVersion
-from evaluation.selectors.criteria import articles_of
-from evaluation.selectors.drafts import WorkingPrompt, working_prompt
-from evaluation.selectors.prompts import champions, newer_versions, next_number
+from evaluation.prompts.core.costar import panes_of
+from evaluation.prompts.queries.criteria import articles_of
+from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
+from evaluation.prompts.queries.versions import champions, newer_versions, next_number
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 

@@ -9,8 +9,8 @@ from alignment.selectors.knowledge_gaps import knowledge_mode
 from evaluation.core.flags import FlagWords, flags_in_words
 from evaluation.core.hostile import CHAT_FLAGS, chat_flags
 from evaluation.models.runs import Verdict
+from evaluation.prompts.queries.versions import newest_versions
 from evaluation.runner.units import core_chat
-from evaluation.selectors.prompts import newest_versions
 from labeling.models.labels import Consensus
 
 # Of a judge's flags those that say that the chat may be meant for it.

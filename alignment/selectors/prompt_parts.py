@@ -7,9 +7,9 @@ from typing import Any, Literal
 from django.contrib.auth.models import AnonymousUser
 
 from common.diff import Part, word_diff
-from evaluation.core.prompts.changes import Section, SectionChange, prompt_sections, section_changes
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import FewShotExample, PromptVersion
+from evaluation.prompts.core.changes import Section, SectionChange, prompt_sections, section_changes
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown
 

@@ -20,7 +20,7 @@ from alignment.selectors.regression_cells import (
 from common.safe_text import cited_turns
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
-from evaluation.selectors.prompts import newest_versions
+from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion, CriterionVersion
 

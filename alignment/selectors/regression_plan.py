@@ -10,7 +10,7 @@ from alignment.models.regressions import RegressionTest
 from alignment.selectors.scope import Scope, narrowed
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import FINISHED, Run
-from evaluation.selectors.prompts import champions
+from evaluation.prompts.queries.versions import champions
 from labeling.models.chats import ChatSet, Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User

@@ -22,7 +22,7 @@ from alignment.selectors.report_state import report_state
 from alignment.selectors.reports import POLICY
 from alignment.selectors.run_choice import RunChoice, other_runs, run_filters, runs_offered
 from alignment.selectors.scope import Scope
-from evaluation.selectors.prompts import newest_versions
+from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Split, Topic
 from labeling.models.people import User
 

@@ -9,12 +9,12 @@ from django.urls import reverse
 
 from alignment.core.suggestions import copied_findings
 from alignment.models.suggestions import Suggestion, SuggestionUse
-from evaluation.core.prompts.changes import SectionChange, section_changes
-from evaluation.core.prompts.lint import Finding
 from evaluation.models.prompts import PromptDraft
+from evaluation.prompts.core.changes import SectionChange, section_changes
+from evaluation.prompts.core.lint import Finding
+from evaluation.prompts.queries.criteria import prompt_findings
+from evaluation.prompts.queries.drafts import draft_of
 from evaluation.runner.units import core_chat
-from evaluation.selectors.criteria import prompt_findings
-from evaluation.selectors.drafts import draft_of
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -13,8 +13,8 @@ from alignment.selectors.newest import judged
 from common.safe_text import cited_turns
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Verdict
+from evaluation.prompts.queries.leaks import MEASURED, nearly_measured
 from evaluation.runner.units import core_chat
-from evaluation.selectors.leaks import MEASURED, nearly_measured
 from evaluation.selectors.steps import final_rationales
 from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Adjudication, Label, RaterNote

@@ -14,8 +14,8 @@ from evaluation.core.choice import EngineName, JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.knowledge.services import criterion_articles_set, knowledge_import
 from evaluation.models.runs import Run
-from evaluation.services.prompt_files import prompts_import
-from evaluation.services.prompts import champions_ensure
+from evaluation.prompts.services.prompt_files import prompts_import
+from evaluation.prompts.services.versions import champions_ensure
 from evaluation.services.runs import RunChoice, run_start
 from evaluation.services.verdicts import verdicts_import
 from labeling.adjudication.services import adjudications_import

@@ -5,18 +5,18 @@ from typing import Any
 
 from alignment.selectors.example_picker import chats_of_lines
 from common.problems import FieldProblem
-from evaluation.core.examples import MOST_EXAMPLES
-from evaluation.core.prompts.costar import with_panes
 from evaluation.models.prompts import PromptDraft, PromptVersion
-from evaluation.selectors.drafts import draft_of, working_prompt
-from evaluation.services.drafts import (
+from evaluation.prompts.core.costar import with_panes
+from evaluation.prompts.core.example_lines import MOST_EXAMPLES
+from evaluation.prompts.queries.drafts import draft_of, working_prompt
+from evaluation.prompts.services.drafts import (
     SavedVersion,
     StaleDraft,
     draft_save,
     example_choices,
     version_save,
 )
-from evaluation.services.examples import LONGEST_PROMPT, ExampleChoice, PromptRefused, examples_check
+from evaluation.prompts.services.examples import LONGEST_PROMPT, ExampleChoice, PromptRefused, examples_check
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

@@ -13,11 +13,11 @@ from evaluation.core.choice import JudgeChoice
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
+from evaluation.prompts.queries.versions import champions
+from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runner.execute import ON_WORKER
 from evaluation.runner.plan import current_endpoint
-from evaluation.selectors.prompts import champions
 from evaluation.services.control import CANCELLABLE, run_cancel, run_launch, run_ring
-from evaluation.services.prompts import champions_ensure
 from evaluation.services.runs import (
     RunChoice,
     asked_together,

@@ -10,10 +10,10 @@ from alignment.selectors.regressions import gate_policy
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile, JudgePrompt
 from evaluation.models.prompts import PromptVersion
+from evaluation.prompts.queries.versions import champions
+from evaluation.prompts.services.versions import prompt_promote
 from evaluation.selectors.profiles import default_profile
-from evaluation.selectors.prompts import champions
 from evaluation.services.profiles import profile_make_default, profiles_lock
-from evaluation.services.prompts import prompt_promote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.services.audit import audit

@@ -24,15 +24,15 @@ from evaluation.core.types import Request
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
+from evaluation.prompts.queries.drafts import draft_of, examples_as_lines, working_prompt
+from evaluation.prompts.queries.versions import champions, newest_versions
+from evaluation.prompts.services.drafts import draft_discard, draft_save
+from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runner.plan import current_endpoint
 from evaluation.runner.questions import QuestionEstimate, question_estimate, question_key
-from evaluation.selectors.drafts import draft_of, examples_as_lines, working_prompt
 from evaluation.selectors.profiles import default_profile, profile_choice
-from evaluation.selectors.prompts import champions, newest_versions
-from evaluation.services.drafts import draft_discard, draft_save
 from evaluation.services.judges import model_kind, model_of
 from evaluation.services.profiles import profiles_ensure
-from evaluation.services.prompts import champions_ensure
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
 

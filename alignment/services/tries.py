@@ -17,17 +17,17 @@ from evaluation.core.choice import JudgeChoice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
+from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
+from evaluation.prompts.services.tries import trial_ensure
+from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runner.estimate import Estimate, asking_of
 from evaluation.runner.plan import current_endpoint
 from evaluation.runner.preview import Preview, preview
-from evaluation.selectors.drafts import WorkingPrompt, working_prompt
 from evaluation.selectors.profiles import profile_choice
 from evaluation.services.control import CANCELLABLE, run_cancel, run_launch
 from evaluation.services.estimates import estimate_for
 from evaluation.services.judges import judge_ensure
-from evaluation.services.prompts import champions_ensure
 from evaluation.services.runs import RunChoice, asked_together, chosen_criteria
-from evaluation.services.trials import trial_ensure
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion

@@ -12,7 +12,7 @@ from alignment.selectors.criterion_page import criterion_page
 from alignment.selectors.version_page import version_page
 from common.access import permission_or_404
 from evaluation.models.prompts import PromptVersion
-from evaluation.services.restores import RestoreRefused, prompt_restore
+from evaluation.prompts.services.restores import RestoreRefused, prompt_restore
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.rubric.queries.lineage import retired_criteria

@@ -23,11 +23,11 @@ from alignment.services.editing import draft_write, example_choices_for
 from alignment.views.criteria import criterion_or_404
 from alignment.views.prompts import base_or_404
 from common.access import permission_or_404
-from evaluation.core.examples import MOST_EXAMPLES, MOST_TURNS
 from evaluation.models.prompts import PromptDraft
-from evaluation.selectors.drafts import WorkingPrompt, working_prompt
-from evaluation.services.drafts import StaleDraft
-from evaluation.services.examples import PromptRefused, examples_check
+from evaluation.prompts.core.example_lines import MOST_EXAMPLES, MOST_TURNS
+from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
+from evaluation.prompts.services.drafts import StaleDraft
+from evaluation.prompts.services.examples import PromptRefused, examples_check
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

@@ -15,15 +15,21 @@ from alignment.services.editing import draft_publish, example_choices_for
 from alignment.views.criteria import criterion_or_404
 from common.access import permission_or_404
 from common.problems import FieldProblem
-from evaluation.core.prompts.changes import section_changes
-from evaluation.core.prompts.costar import COSTAR
-from evaluation.core.prompts.lint import Finding, Level
 from evaluation.models.prompts import PromptVersion
-from evaluation.selectors.drafts import draft_of, examples_as_lines, working_prompt
-from evaluation.services.drafts import FaultyPrompt, NewerVersions, SavedVersion, StaleDraft, draft_discard
-from evaluation.services.examples import LONGEST_PROMPT, PromptRefused
-from evaluation.services.linting import EXAMPLES, prompt_lint
-from evaluation.services.prompts import champions_ensure
+from evaluation.prompts.core.changes import section_changes
+from evaluation.prompts.core.costar import COSTAR
+from evaluation.prompts.core.lint import Finding, Level
+from evaluation.prompts.queries.drafts import draft_of, examples_as_lines, working_prompt
+from evaluation.prompts.services.drafts import (
+    FaultyPrompt,
+    NewerVersions,
+    SavedVersion,
+    StaleDraft,
+    draft_discard,
+)
+from evaluation.prompts.services.examples import LONGEST_PROMPT, PromptRefused
+from evaluation.prompts.services.lint import EXAMPLES, prompt_lint
+from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

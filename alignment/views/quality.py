@@ -15,7 +15,7 @@ from alignment.selectors.quality.scope import QualityScope, quality_scope
 from alignment.selectors.quality.table import HEAD, table_lines
 from common.access import permission_or_404
 from common.downloads import table_file
-from evaluation.selectors.prompts import newest_versions
+from evaluation.prompts.queries.versions import newest_versions
 from labeling.jobs.queries.jobs import job_rows
 from labeling.models.labels import LabelingJob
 from labeling.models.rubric import Criterion

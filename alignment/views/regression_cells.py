@@ -23,7 +23,7 @@ from alignment.selectors.regression_chat import regression_chat_page
 from alignment.selectors.regression_page import regression_whole
 from alignment.selectors.regression_topics import topic_rows
 from common.access import permission_or_404
-from evaluation.selectors.prompts import newest_versions
+from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import sees_every_chat

@@ -15,11 +15,11 @@ from common.access import permission_or_404
 from common.problems import InputProblem
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
+from evaluation.prompts.queries.drafts import draft_of
+from evaluation.prompts.queries.versions import newest_versions
 from evaluation.runner.plan import current_endpoint
 from evaluation.selectors import run_page
-from evaluation.selectors.drafts import draft_of
 from evaluation.selectors.progress import run_progress
-from evaluation.selectors.prompts import newest_versions
 from evaluation.selectors.runs import runs_open_to
 from evaluation.selectors.troubles import tell_errors
 from evaluation.services.control import CANCELLABLE

@@ -16,8 +16,8 @@ from evaluation.gateway.throttle import Limits
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Run
+from evaluation.prompts.queries.examples import examples_of
 from evaluation.runner.drain import Group, Plan
-from evaluation.selectors.examples import examples_of
 from labeling.models.people import Workspace
 
 

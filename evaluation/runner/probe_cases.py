@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from evaluation.core.hostile import chat_flags
 from evaluation.core.probes import Attack, Plain, attacked, paraphrased, with_article, wordier
-from evaluation.core.prompts.examples import without_own_example
 from evaluation.core.types import Chat, Criterion, Setup
+from evaluation.prompts.core.examples import without_own_example
 from evaluation.runner.drain import Group
 
 

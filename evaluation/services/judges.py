@@ -19,7 +19,6 @@ from evaluation.core.grouping import (
     group_criteria,
 )
 from evaluation.core.hashing import canonical, text_hash
-from evaluation.core.prompts import FENCE_VERSION, FORMATTER_SCHEMA_VERSION, READER_VERSION, template_hash
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.knowledge.core.retrieval import RETRIEVER
@@ -30,10 +29,11 @@ from evaluation.models.prompts import (
     PromptVersion,
     SnapshotItem,
 )
-from evaluation.selectors.criteria import articles_of
-from evaluation.selectors.examples import examples_of
-from evaluation.selectors.prompts import champions, newest_versions
-from evaluation.services.prompts import champions_ensure
+from evaluation.prompts.core import FENCE_VERSION, FORMATTER_SCHEMA_VERSION, READER_VERSION, template_hash
+from evaluation.prompts.queries.criteria import articles_of
+from evaluation.prompts.queries.examples import examples_of
+from evaluation.prompts.queries.versions import champions, newest_versions
+from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.rubric import Criterion, CriterionVersion
 
 SCHEMA = 2

@@ -10,7 +10,7 @@ from alignment.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
 from evaluation.models.runs import Run, RunChat, Verdict
-from evaluation.services.examples import ExampleChoice, prompt_hash
+from evaluation.prompts.services.examples import ExampleChoice, prompt_hash
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Consensus
 from labeling.models.people import User

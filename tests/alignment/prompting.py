@@ -8,9 +8,9 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
-from evaluation.services.drafts import draft_save
-from evaluation.services.examples import prompt_version_add
-from evaluation.services.prompts import champions_ensure
+from evaluation.prompts.services.drafts import draft_save
+from evaluation.prompts.services.examples import prompt_version_add
+from evaluation.prompts.services.versions import champions_ensure
 from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat
 from labeling.models.labels import Consensus, Label

@@ -14,7 +14,7 @@ from alignment.services.suggestions import SuggestionChoice, suggestion_start
 from alignment.tasks import suggest
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, RunChat, Verdict
-from evaluation.selectors.prompts import champions
+from evaluation.prompts.queries.versions import champions
 from evaluation.services.profiles import profiles_ensure
 from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember

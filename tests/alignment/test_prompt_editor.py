@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
-from evaluation.services.prompts import prompt_promote
+from evaluation.prompts.services.versions import prompt_promote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.alignment.compared import text_of

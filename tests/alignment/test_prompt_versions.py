@@ -12,8 +12,8 @@ from alignment.selectors.versions import version_rows
 from alignment.services.releases import ReleaseRefused, changed_prompts, release
 from evaluation.models.prompts import FewShotExample, PromptVersion
 from evaluation.models.runs import Verdict
-from evaluation.selectors.prompts import champions
-from evaluation.services.restores import RestoreRefused, prompt_restore
+from evaluation.prompts.queries.versions import champions
+from evaluation.prompts.services.restores import RestoreRefused, prompt_restore
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Label
 from labeling.models.people import User

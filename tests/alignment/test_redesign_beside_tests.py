@@ -15,8 +15,8 @@ from common.problems import FieldProblem, InputProblem
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
-from evaluation.services.examples import prompt_version_add
-from evaluation.services.prompts import champions_ensure
+from evaluation.prompts.services.examples import prompt_version_add
+from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from labeling.rubric.core.redesign import Redesign

@@ -27,11 +27,11 @@ from evaluation.core.choice import JudgeChoice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import Run
+from evaluation.prompts.queries.versions import champions
+from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.runner.execute import run_execute
 from evaluation.selectors.profiles import default_profile
-from evaluation.selectors.prompts import champions
 from evaluation.services.control import run_cancel
-from evaluation.services.examples import prompt_version_add
 from evaluation.services.profiles import profile_make_default, profile_save, profiles_ensure
 from labeling.models.chats import ChatSet
 from labeling.models.people import AuditEvent, User

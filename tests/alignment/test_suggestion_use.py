@@ -22,8 +22,8 @@ from alignment.services.suggestions import (
 from alignment.templatetags.suggestions import fate
 from evaluation.models.prompts import Promotion
 from evaluation.models.runs import Run
-from evaluation.selectors.drafts import draft_of
-from evaluation.services.drafts import draft_discard, draft_save
+from evaluation.prompts.queries.drafts import draft_of
+from evaluation.prompts.services.drafts import draft_discard, draft_save
 from labeling.models.chats import ChatSetMember
 from labeling.models.people import User
 from tests.alignment.suggesting import (

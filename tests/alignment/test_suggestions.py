@@ -24,9 +24,9 @@ from alignment.tasks import suggest, suggestions
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
-from evaluation.selectors.drafts import draft_of
+from evaluation.prompts.queries.drafts import draft_of
+from evaluation.prompts.services.drafts import draft_save
 from evaluation.selectors.ledger import run_ledger
-from evaluation.services.drafts import draft_save
 from evaluation.services.profiles import profile_save
 from labeling.models.people import User
 from tests.alignment.suggesting import (

@@ -15,8 +15,8 @@ from common.problems import InputProblem
 from evaluation.core.choice import JudgeChoice
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
 from evaluation.models.runs import Attempt, Run, Unit, Verdict
-from evaluation.selectors.prompts import next_number
-from evaluation.services.examples import PromptRefused, prompt_version_add
+from evaluation.prompts.queries.versions import next_number
+from evaluation.prompts.services.examples import PromptRefused, prompt_version_add
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.alignment.trying import (

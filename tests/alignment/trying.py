@@ -8,9 +8,9 @@ from alignment.services.tries import TryChoice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.models.runs import Run
-from evaluation.services.drafts import draft_save
+from evaluation.prompts.services.drafts import draft_save
+from evaluation.prompts.services.versions import champions_ensure
 from evaluation.services.profiles import profile_save, profiles_ensure
-from evaluation.services.prompts import champions_ensure
 from evaluation.tasks import drain
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import User

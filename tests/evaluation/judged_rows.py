@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.runs import Run, Unit, Verdict
-from evaluation.services.prompts import champions_ensure
+from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.rubric import Criterion, Rubric
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from evaluation.models.prompts import Promotion, PromptVersion
-from evaluation.selectors.prompts import champions
+from evaluation.prompts.queries.versions import champions
 from labeling.models.chats import Chat
 from tests.evaluation.running import always, answering, evaluate, workspace
 from tests.files import refused, run, write_jsonl

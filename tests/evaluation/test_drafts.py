@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from common.problems import FieldProblem
 from evaluation.models.prompts import PromptDraft, PromptVersion
-from evaluation.services.drafts import (
+from evaluation.prompts.services.drafts import (
     FaultyPrompt,
     NewerVersions,
     SavedVersion,
@@ -14,7 +14,7 @@ from evaluation.services.drafts import (
     draft_discard,
     version_save,
 )
-from evaluation.services.examples import PromptRefused
+from evaluation.prompts.services.examples import PromptRefused
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
 from tests.alignment.prompting import TEXT, champion_of, draft_of_text, make_prompted, saved

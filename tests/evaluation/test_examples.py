@@ -8,12 +8,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from common.problems import InputProblem
-from evaluation.core.examples import advice
 from evaluation.core.hashing import text_hash
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
-from evaluation.selectors.prompts import champions
-from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_version_add
-from evaluation.services.prompts import champions_ensure, prompt_promote
+from evaluation.prompts.core.example_lines import advice
+from evaluation.prompts.queries.versions import champions
+from evaluation.prompts.services.examples import ExampleChoice, PromptRefused, prompt_version_add
+from evaluation.prompts.services.versions import champions_ensure, prompt_promote
 from labeling.chats.core.transcript import near_hash
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import User

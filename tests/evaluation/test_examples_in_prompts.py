@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from evaluation.core.prompts import template_hash
-from evaluation.core.prompts.texts import texts
 from evaluation.core.types import Example
+from evaluation.prompts.core import template_hash
+from evaluation.prompts.core.texts import texts
 from tests.evaluation.scripted import CHAT, POLITE, WRONG_FACT
 from tests.evaluation.test_prompts import CO_STAR, SETUP, build, in_order, whole
 
@@ -78,5 +78,5 @@ def test_the_compact_edition_shows_no_examples() -> None:
 def test_the_template_hash_covers_how_examples_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     before = template_hash()
     answers = {True: "YES", False: "NO", None: "NEITHER"}
-    monkeypatch.setattr("evaluation.core.prompts.examples.ANSWERS", answers)
+    monkeypatch.setattr("evaluation.prompts.core.examples.ANSWERS", answers)
     assert template_hash.__wrapped__() != before

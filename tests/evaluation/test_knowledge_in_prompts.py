@@ -8,9 +8,9 @@ from typing import get_args
 
 import pytest
 
-from evaluation.core.prompts import draft_parts, reasoning_messages
-from evaluation.core.prompts.texts import texts
 from evaluation.core.types import Article, Chat, Criterion, Layout, Passage, PromptMessage, Role, Setup, Size
+from evaluation.prompts.core import draft_parts, reasoning_messages
+from evaluation.prompts.core.texts import texts
 from tests.evaluation.scripted import CHAT, POLITE, SECRET, WRONG_FACT, setup_for
 from tests.evaluation.test_prompts import CO_STAR, REASONING, SETUP, build, in_order, whole
 

@@ -7,11 +7,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluation.core.prompts.leaks import leaked_passages, merged, shingles_of, shortened
-from evaluation.selectors.criteria import prompt_findings
-from evaluation.selectors.leaks import leaks
-from evaluation.services.examples import ExampleChoice
-from evaluation.services.linting import prompt_lint
+from evaluation.prompts.core.leaks import leaked_passages, merged, shingles_of, shortened
+from evaluation.prompts.queries.criteria import prompt_findings
+from evaluation.prompts.queries.leaks import leaks
+from evaluation.prompts.services.examples import ExampleChoice
+from evaluation.prompts.services.lint import prompt_lint
 from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.rubric import Criterion, Rubric
 from tests.factories import make_chat, make_rubric, make_set

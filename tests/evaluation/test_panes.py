@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.problems import FieldProblem
-from evaluation.core.prompts import sections
-from evaluation.core.prompts.costar import COSTAR, panes_of, with_panes
+from evaluation.prompts.core import sections
+from evaluation.prompts.core.costar import COSTAR, panes_of, with_panes
 
 SHIPPED = sorted((Path(__file__).parents[2] / "evaluation" / "prompts").glob("*.md"))
 WORDS = st.text("ab #`~\n\t.é\u2028", max_size=30).filter(

@@ -9,9 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.prompts.files import PromptFile, prompt_file_read, prompt_file_text, same_text
 from evaluation.models.prompts import FewShotExample, PromptVersion
-from evaluation.selectors.prompts import champions
+from evaluation.prompts.core.files import PromptFile, prompt_file_read, prompt_file_text, same_text
+from evaluation.prompts.queries.versions import champions
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion
 from tests.evaluation.running import workspace

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.core.prompts import sections
-from evaluation.core.prompts.lint import Level, lint_prompt
+from evaluation.prompts.core import sections
+from evaluation.prompts.core.lint import Level, lint_prompt
 
 QUESTION = "Was the bot polite?"
 CLEAN = f"""# Context

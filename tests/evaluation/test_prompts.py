@@ -7,7 +7,8 @@ from typing import get_args
 
 import pytest
 
-from evaluation.core.prompts import (
+from evaluation.core.types import Article, Chat, Criterion, PromptMessage, Role, Setup, Size
+from evaluation.prompts.core import (
     argued_answer,
     brief_parts,
     draft_parts,
@@ -17,8 +18,7 @@ from evaluation.core.prompts import (
     sections,
     template_hash,
 )
-from evaluation.core.prompts.texts import texts
-from evaluation.core.types import Article, Chat, Criterion, PromptMessage, Role, Setup, Size
+from evaluation.prompts.core.texts import texts
 from tests.evaluation.scripted import CHAT, POLITE, SECRET, WRONG_FACT, setup_for
 
 REASONING: list[Role] = [role for role in get_args(Role) if role != "formatter"]
@@ -278,7 +278,7 @@ def test_template_hash_follows_every_fixed_text(monkeypatch: pytest.MonkeyPatch)
     for name in texts("full"):
         changed = dict(texts("full")) | {name: texts("full")[name] + " now"}
         with monkeypatch.context() as patch:
-            patch.setattr("evaluation.core.prompts.fingerprint.texts", lambda size, c=changed: c)
+            patch.setattr("evaluation.prompts.core.fingerprint.texts", lambda size, c=changed: c)
             assert template_hash.__wrapped__() != before
 
 

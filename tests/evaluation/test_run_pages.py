@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from evaluation.models.runs import Run
+from evaluation.prompts.services.versions import champions_ensure
 from evaluation.selectors.runs import DEMO_VERDICTS, WEAK_JUDGE
-from evaluation.services.prompts import champions_ensure
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Rubric

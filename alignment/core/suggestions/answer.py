@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 
 from alignment.core.suggestions.prompt import has_slot
-from evaluation.core.prompts import sections
-from evaluation.core.prompts.costar import COSTAR
-from evaluation.core.prompts.lint import Level, lint_prompt
+from evaluation.prompts.core import sections
+from evaluation.prompts.core.costar import COSTAR
+from evaluation.prompts.core.lint import Level, lint_prompt
 
 _MARKER = re.compile(r"^[ \t>*_#`]*revised prompt[ \t*_:`.]*$", re.IGNORECASE | re.MULTILINE)
 _REASON = re.compile(r"^[ \t>*_#`-]*reason[ \t*_`]*:(.+)$", re.IGNORECASE | re.MULTILINE)

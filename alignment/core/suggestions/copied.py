@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from evaluation.core.prompts import sections
-from evaluation.core.prompts.leaks import leaked_passages, shingles_of, shortened
-from evaluation.core.prompts.lint import Finding, Level
 from evaluation.core.types import Chat
+from evaluation.prompts.core import sections
+from evaluation.prompts.core.leaks import leaked_passages, shingles_of, shortened
+from evaluation.prompts.core.lint import Finding, Level
 
 
 def copied_findings(text: str, *, before: str, chats: Sequence[Chat]) -> Iterator[Finding]:

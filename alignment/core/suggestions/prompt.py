@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 
 from evaluation.core.engines.windows import CHARACTERS_PER_TOKEN, cut
-from evaluation.core.prompts import sections
-from evaluation.core.prompts.costar import COSTAR, fill_knowledge
 from evaluation.core.transcript_fencing import chat_block, text_block
 from evaluation.core.types import Chat, PromptMessage, Windows
+from evaluation.prompts.core import sections
+from evaluation.prompts.core.costar import COSTAR, fill_knowledge
 
 CHAT_TOKENS = 24_000  # of all chats of a request together
 ANSWERS = {True: "TRUE", False: "FALSE", None: "NOT_APPLICABLE"}

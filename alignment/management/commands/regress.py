@@ -23,11 +23,11 @@ from evaluation.management.options import dollars
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
+from evaluation.prompts.queries.criteria import prompt_findings
+from evaluation.prompts.services.examples import prompt_version_add
+from evaluation.prompts.services.prompt_files import prompt_read
 from evaluation.runner.execute import run_execute, run_reopen
-from evaluation.selectors.criteria import prompt_findings
 from evaluation.selectors.profiles import default_profile, profile_choice
-from evaluation.services.examples import prompt_version_add
-from evaluation.services.prompt_files import prompt_read
 from evaluation.services.runs import budget_change
 from labeling.models.chats import ChatSet, Split
 from labeling.models.rubric import Criterion

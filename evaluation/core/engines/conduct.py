@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping
 
-from evaluation.core.prompts import Advocate, argued_answer
 from evaluation.core.prose import about
 from evaluation.core.quotes import find_quotes, without_quotes
 from evaluation.core.types import Chat, Criterion
+from evaluation.prompts.core import Advocate, argued_answer
 
 # A brief of so many times the other's words, and so many words more, is the longer one.
 LONGER = 1.5

@@ -9,13 +9,13 @@ from evaluation.core.engines.conduct import brief_flags, case_on, length_flags
 from evaluation.core.engines.direct import plain_verdict
 from evaluation.core.engines.reading import Reading, fallen, is_empty
 from evaluation.core.engines.session import Session
-from evaluation.core.prompts import Advocate, argued_answer, brief_parts
 from evaluation.core.prose import by_criterion, joined
 from evaluation.core.quotes import mark_quotes
 from evaluation.core.transcript_fencing import leak_flags
 from evaluation.core.types import Chat, Criterion, Reply, Side, VerdictResult
 from evaluation.core.verdicts import read_answer
 from evaluation.knowledge.core.retrieval import retrieve
+from evaluation.prompts.core import Advocate, argued_answer, brief_parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from dataclasses import replace
 from evaluation.core.engines.direct import plain_verdict
 from evaluation.core.engines.reading import Reading, has_answer
 from evaluation.core.engines.session import Session
-from evaluation.core.prompts import draft_parts
 from evaluation.core.prose import about
 from evaluation.core.quotes import find_quotes, names_rule
 from evaluation.core.types import Chat, Criterion, VerdictResult
+from evaluation.prompts.core import draft_parts
 
 _DECISION = re.compile(r"\b(KEEP|CHANGE)\b")
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluation.core.engines.reading import Reading, fallen, has_answer, readings_by_rule, settled
-from evaluation.core.prompts import formatter_messages, reasoning_messages
 from evaluation.core.types import (
     CallUse,
     Chat,
@@ -19,6 +18,7 @@ from evaluation.core.types import (
     Setup,
 )
 from evaluation.core.verdicts import formatter_schema, read_answer
+from evaluation.prompts.core import formatter_messages, reasoning_messages
 
 
 @dataclass(slots=True)

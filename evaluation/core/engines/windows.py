@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from evaluation.core.prompts.texts import some_texts
 from evaluation.core.transcript_fencing import render_message
 from evaluation.core.types import Chat, Criterion, Size, VerdictResult, VerdictState, WindowRule, Windows
+from evaluation.prompts.core.texts import some_texts
 
 WINDOWS_VERSION = 1  # of how a chat is cut and its parts' verdicts are joined
 CHARACTERS_PER_TOKEN = 4  # English prose in common tokenisers

@@ -10,11 +10,11 @@ from common.commands import WorkbenchCommand
 from common.jsonl import Ignored
 from common.problems import InputProblem, shown
 from evaluation.models.prompts import PromptVersion
-from evaluation.services.example_files import ExampleFile, examples_read, refused_in_file
-from evaluation.services.examples import PromptRefused, prompt_version_add
-from evaluation.services.linting import prompt_lint
-from evaluation.services.prompt_files import prompt_read
-from evaluation.services.prompts import prompt_promote
+from evaluation.prompts.services.example_files import ExampleFile, examples_read, refused_in_file
+from evaluation.prompts.services.examples import PromptRefused, prompt_version_add
+from evaluation.prompts.services.lint import prompt_lint
+from evaluation.prompts.services.prompt_files import prompt_read
+from evaluation.prompts.services.versions import prompt_promote
 from labeling.models.rubric import Criterion
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.commands import WorkbenchCommand
-from evaluation.services.prompt_files import prompts_import
+from evaluation.prompts.services.prompt_files import prompts_import
 
 
 class Command(WorkbenchCommand):

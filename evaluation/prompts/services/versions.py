@@ -7,13 +7,13 @@ from django.db import transaction
 
 from common.problems import InputProblem
 from evaluation.core.hashing import text_hash
-from evaluation.core.prompts import sections
 from evaluation.models.prompts import Promotion, PromptVersion
-from evaluation.selectors.prompts import champions, newest_versions, next_number
+from evaluation.prompts.core import sections
+from evaluation.prompts.queries.versions import champions, newest_versions, next_number
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Tier
 
-SHIPPED = Path(__file__).resolve().parent.parent / "prompts"
+SHIPPED = Path(__file__).resolve().parent.parent / "shipped"
 
 GENERATED = """# Context
 The chats are between a support chatbot and its customers.{slot}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from common.diff import Part, word_diff
-from evaluation.core.prompts.costar import HEADINGS, PREAMBLE, sections
+from evaluation.prompts.core.costar import HEADINGS, PREAMBLE, sections
 
 BEFORE = "Before the first section"
 

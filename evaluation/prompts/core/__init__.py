@@ -1,11 +1,11 @@
 """Prompts: a criterion's CO-STAR text, the duties of the roles, and the requests made of them."""
 
-from evaluation.core.prompts.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
-from evaluation.core.prompts.costar import sections
-from evaluation.core.prompts.fingerprint import template_hash
-from evaluation.core.prompts.parts import Advocate, argued_answer, in_prompt_order
 from evaluation.core.transcript_fencing import FENCE_VERSION
 from evaluation.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
+from evaluation.prompts.core.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
+from evaluation.prompts.core.costar import sections
+from evaluation.prompts.core.fingerprint import template_hash
+from evaluation.prompts.core.parts import Advocate, argued_answer, in_prompt_order
 
 __all__ = [
     "FENCE_VERSION",

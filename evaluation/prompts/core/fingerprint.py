@@ -5,9 +5,6 @@ from functools import cache
 from itertools import product
 from typing import get_args
 
-from evaluation.core.prompts.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
-from evaluation.core.prompts.parts import Advocate
-from evaluation.core.prompts.texts import texts
 from evaluation.core.quotes import mark_quotes
 from evaluation.core.types import (
     Article,
@@ -25,6 +22,9 @@ from evaluation.core.types import (
     Setup,
     Size,
 )
+from evaluation.prompts.core.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
+from evaluation.prompts.core.parts import Advocate
+from evaluation.prompts.core.texts import texts
 
 _ARTICLE = Article("k", 1, "t", "a")
 _CRITERIA = (

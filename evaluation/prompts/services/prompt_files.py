@@ -9,13 +9,13 @@ from django.db import transaction
 
 from common.jsonl import Ignored, ImportResult, read_text
 from common.problems import FieldProblem, ImportProblem, InputProblem, shown
-from evaluation.core.prompts.files import PromptFile, prompt_file_read, prompt_file_text, same_text
 from evaluation.models.prompts import FewShotExample, PromptVersion
-from evaluation.selectors.prompts import champions
-from evaluation.services.example_files import ExampleFile, examples_read, refused_in_file
-from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_hash, prompt_version_add
-from evaluation.services.linting import prompt_lint
-from evaluation.services.prompts import champions_ensure
+from evaluation.prompts.core.files import PromptFile, prompt_file_read, prompt_file_text, same_text
+from evaluation.prompts.queries.versions import champions
+from evaluation.prompts.services.example_files import ExampleFile, examples_read, refused_in_file
+from evaluation.prompts.services.examples import ExampleChoice, PromptRefused, prompt_hash, prompt_version_add
+from evaluation.prompts.services.lint import prompt_lint
+from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.rubric import Criterion
 
 TEXT, EXAMPLES = ".md", ".examples.jsonl"

@@ -7,13 +7,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from common.problems import FieldProblem, InputProblem, shown
-from evaluation.core.examples import ExampleShape, check_example, check_mixture
 from evaluation.core.hashing import canonical, text_hash
-from evaluation.core.prompts import sections
 from evaluation.models.prompts import FewShotExample, PromptVersion
-from evaluation.selectors.leaks import MEASURED, measured_chats, nearly_measured
-from evaluation.selectors.prompts import newest_versions, next_number, tried_version
-from evaluation.services.prompts import champions_ensure
+from evaluation.prompts.core import sections
+from evaluation.prompts.core.example_lines import ExampleShape, check_example, check_mixture
+from evaluation.prompts.queries.leaks import MEASURED, measured_chats, nearly_measured
+from evaluation.prompts.queries.versions import newest_versions, next_number, tried_version
+from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -7,11 +7,11 @@ from typing import Any
 from django.db import transaction
 
 from common.problems import FieldProblem, InputProblem
-from evaluation.core.prompts.lint import Finding
 from evaluation.models.prompts import PromptDraft, PromptVersion
-from evaluation.selectors.prompts import newer_versions
-from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_hash, prompt_version_add
-from evaluation.services.linting import prompt_errors
+from evaluation.prompts.core.lint import Finding
+from evaluation.prompts.queries.versions import newer_versions
+from evaluation.prompts.services.examples import ExampleChoice, PromptRefused, prompt_hash, prompt_version_add
+from evaluation.prompts.services.lint import prompt_errors
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from evaluation.core.prompts.parts import article_keys
-from evaluation.core.prompts.texts import some_texts, texts
 from evaluation.core.transcript_fencing import shown, text_block
 from evaluation.core.types import Criterion, Passage, Size
+from evaluation.prompts.core.parts import article_keys
+from evaluation.prompts.core.texts import some_texts, texts
 
 
 def passage_parts(

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from evaluation.core.prompts.examples import without_own_example
-from evaluation.core.prompts.parts import (
+from evaluation.core.transcript_fencing import canary, chat_block, text_block
+from evaluation.core.types import Chat, Criterion, Passage, PromptMessage, Role, Setup, Size
+from evaluation.prompts.core.examples import without_own_example
+from evaluation.prompts.core.parts import (
     Advocate,
     criteria_parts,
     formatter_keys_part,
@@ -12,10 +14,8 @@ from evaluation.core.prompts.parts import (
     knowledge_parts,
     questions,
 )
-from evaluation.core.prompts.passages import passage_parts
-from evaluation.core.prompts.texts import some_texts, texts
-from evaluation.core.transcript_fencing import canary, chat_block, text_block
-from evaluation.core.types import Chat, Criterion, Passage, PromptMessage, Role, Setup, Size
+from evaluation.prompts.core.passages import passage_parts
+from evaluation.prompts.core.texts import some_texts, texts
 
 _BRIEF_MARKS = {"customer": "critic", "support": "defender"}
 

@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Exists, OuterRef, QuerySet
 
 from common.jsonl import in_batches
-from evaluation.core.prompts.leaks import Shingles, leaked_passages, merged, shingles_of
+from evaluation.prompts.core.leaks import Shingles, leaked_passages, merged, shingles_of
 from labeling.chats.core.splits import has_near
 from labeling.models.chats import Chat, ChatSetMember, Split
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from django.db import transaction
 
 from evaluation.models.prompts import PromptVersion
-from evaluation.selectors.drafts import WorkingPrompt
-from evaluation.selectors.prompts import tried_version
-from evaluation.services.examples import ExampleChoice, prompt_check, prompt_hash, version_store
-from evaluation.services.prompts import champions_ensure
+from evaluation.prompts.queries.drafts import WorkingPrompt
+from evaluation.prompts.queries.versions import tried_version
+from evaluation.prompts.services.examples import ExampleChoice, prompt_check, prompt_hash, version_store
+from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from evaluation.core.prompts.costar import HEADINGS, PREAMBLE, fill_knowledge, sections
-from evaluation.core.prompts.examples import worked_examples
-from evaluation.core.prompts.texts import texts
 from evaluation.core.types import Article, Criterion, Role, Setup, Size
 from evaluation.knowledge.core.articles import group_articles
+from evaluation.prompts.core.costar import HEADINGS, PREAMBLE, fill_knowledge, sections
+from evaluation.prompts.core.examples import worked_examples
+from evaluation.prompts.core.texts import texts
 
 Advocate = Literal["customer", "support"]
 

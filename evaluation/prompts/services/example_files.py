@@ -6,8 +6,8 @@ from pathlib import Path
 
 from common.jsonl import KEY_LIMIT, Fields, Ignored, read_records
 from common.problems import ImportProblem, shown
-from evaluation.core.examples import LONGEST_RATIONALE
-from evaluation.services.examples import ExampleChoice, PromptRefused
+from evaluation.prompts.core.example_lines import LONGEST_RATIONALE
+from evaluation.prompts.services.examples import ExampleChoice, PromptRefused
 from labeling.models.chats import Chat
 
 FIELDS = frozenset(("chat_id", "turns", "value", "rationale"))

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from common.problems import FieldProblem
-from evaluation.core.examples import advice, check_mixture
-from evaluation.core.prompts.lint import Finding, Level
-from evaluation.selectors.criteria import leak_findings, prompt_findings, text_findings
-from evaluation.services.examples import ExampleChoice, PromptRefused, examples_check
+from evaluation.prompts.core.example_lines import advice, check_mixture
+from evaluation.prompts.core.lint import Finding, Level
+from evaluation.prompts.queries.criteria import leak_findings, prompt_findings, text_findings
+from evaluation.prompts.services.examples import ExampleChoice, PromptRefused, examples_check
 from labeling.models.rubric import Criterion
 
 EXAMPLES = "examples"

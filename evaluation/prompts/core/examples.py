@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evaluation.core.prompts.texts import texts
 from evaluation.core.transcript_fencing import shown, text_block
 from evaluation.core.types import Chat, Criterion, Example, Setup
+from evaluation.prompts.core.texts import texts
 
 ANSWERS = {True: "TRUE", False: "FALSE", None: "NOT_APPLICABLE"}
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from evaluation.core.prompts.costar import sections
-from evaluation.core.prompts.leaks import shortened
-from evaluation.core.prompts.lint import Finding, Level, lint_prompt
 from evaluation.models.prompts import ArticleVersion, CriterionArticle
-from evaluation.selectors.leaks import leaks
-from evaluation.selectors.prompts import newest_versions
+from evaluation.prompts.core.costar import sections
+from evaluation.prompts.core.leaks import shortened
+from evaluation.prompts.core.lint import Finding, Level, lint_prompt
+from evaluation.prompts.queries.leaks import leaks
+from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.rubric import Criterion
 
 

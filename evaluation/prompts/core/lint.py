@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from evaluation.core.prompts.costar import COSTAR, PREAMBLE, sections
+from evaluation.prompts.core.costar import COSTAR, PREAMBLE, sections
 
 LONG_WORDS = 900  # twice the longest shipped prompt
 

@@ -4,8 +4,8 @@ from django.db import transaction
 
 from common.problems import InputProblem
 from evaluation.models.prompts import PromptVersion
-from evaluation.selectors.prompts import champions
-from evaluation.services.examples import ExampleChoice, PromptRefused, prompt_version_add
+from evaluation.prompts.queries.versions import champions
+from evaluation.prompts.services.examples import ExampleChoice, PromptRefused, prompt_version_add
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
