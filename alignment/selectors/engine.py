@@ -12,7 +12,7 @@ from alignment.core.intervals import proportion
 from alignment.core.report import HumanCode, ReportData, engine_side
 from alignment.selectors.answers import coded, covered_chats, places_in, verdict_rows
 from alignment.selectors.scope import Scope
-from evaluation.core.hostile import SUSPECT
+from evaluation.engines.core.injection_detection import SUSPECT
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Verdict
 from evaluation.selectors.engine_stats import run_engine_stats

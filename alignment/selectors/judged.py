@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, cast
 
-from evaluation.core.engines.windows import cut
-from evaluation.core.flags import flags_in_words, place_of
-from evaluation.core.quotes import mark_quotes
 from evaluation.core.types import Chat as CoreChat
 from evaluation.core.types import Criterion as CoreCriterion
 from evaluation.core.types import Tier, Windows
-from evaluation.core.verdicts import read_answer, read_formatter
+from evaluation.engines.core.flags import flags_in_words, place_of
+from evaluation.engines.core.quotes import mark_quotes
+from evaluation.engines.core.verdicts import read_answer, read_formatter
+from evaluation.engines.core.windows import cut
 from evaluation.knowledge.queries import ShownPassage, passages_of
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem

@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from alignment.selectors.cells import Cell, Places, disagreements
 from alignment.selectors.scope import Scope
-from evaluation.core.prose import about
+from evaluation.engines.core.prose import about
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Passage, Run, UnitCall, Verdict

@@ -6,8 +6,8 @@ from alignment.models.misalignments import Misalignment
 from alignment.selectors.chat_page import voices
 from alignment.selectors.judged import how_judged
 from alignment.selectors.knowledge_gaps import knowledge_mode
-from evaluation.core.flags import FlagWords, flags_in_words
-from evaluation.core.hostile import CHAT_FLAGS, chat_flags
+from evaluation.engines.core.flags import FlagWords, flags_in_words
+from evaluation.engines.core.injection_detection import CHAT_FLAGS, chat_flags
 from evaluation.models.runs import Verdict
 from evaluation.prompts.queries.versions import newest_versions
 from evaluation.runner.units import core_chat

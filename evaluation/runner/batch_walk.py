@@ -8,9 +8,9 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from evaluation.core.engines import judge_group
 from evaluation.core.prefixes import Prefixes
 from evaluation.core.types import Chat, GroupResult, Reply, Request
+from evaluation.engines.core import judge_group
 from evaluation.gateway.batches import WINDOW
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit

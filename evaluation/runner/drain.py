@@ -12,8 +12,8 @@ from typing import Self
 
 from django.db import InterfaceError, OperationalError
 
-from evaluation.core.engines import judge_group
 from evaluation.core.types import Chat, Criterion, GroupResult, Setup
+from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
 from evaluation.gateway.client import EndpointClient
 from evaluation.gateway.embedded import EmbeddedModelError

@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 from django.db.models import Count
 
-from evaluation.core.engines import judge_group
 from evaluation.core.prefixes import Prefixes
 from evaluation.core.types import Chat as CoreChat
 from evaluation.core.types import Layout, Reply, Request
+from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
 from evaluation.gateway.ledger import STORED_STATES, call_key, stored_reply
 from evaluation.gateway.prices import BATCH_SHARE, Price

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from evaluation.core.engines import judge_group
 from evaluation.core.types import Asked, Reply, Request
+from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
 from evaluation.runner.estimate import Asking
 from evaluation.runner.units import core_chat

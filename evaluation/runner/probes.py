@@ -10,9 +10,9 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models import Count, Q, Sum
 
 from common.problems import OutsideFailure
-from evaluation.core.engines import judge_group
 from evaluation.core.probes import Trial
 from evaluation.core.types import GroupResult, Model, Reply, Request, VerdictResult
+from evaluation.engines.core import judge_group
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
 from evaluation.gateway.model import GatewayModel

@@ -7,9 +7,9 @@ from typing import Any
 from django.db.models import Count, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
-from evaluation.core.hostile import CHAT_FLAGS, SUSPECT
 from evaluation.core.noise import flip_rate
 from evaluation.core.types import Votes
+from evaluation.engines.core.injection_detection import CHAT_FLAGS, SUSPECT
 from evaluation.models.runs import Run, Verdict
 
 ADVOCATES = ("customer", "support")

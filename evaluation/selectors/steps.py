@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from evaluation.core.flags import place_of
-from evaluation.core.verdicts import read_answer
+from evaluation.engines.core.flags import place_of
+from evaluation.engines.core.verdicts import read_answer
 from evaluation.models.runs import Attempt, ModelCall, TextBlock, UnitCall, Verdict
 
 # The role whose answer carries the final rationale, by engine.

@@ -10,7 +10,6 @@ from django.db import transaction
 
 from evaluation.core import types
 from evaluation.core.choice import JudgeChoice
-from evaluation.core.engines import WINDOWS_VERSION
 from evaluation.core.grouping import (
     ENGINE_ROLES,
     Groupable,
@@ -19,6 +18,7 @@ from evaluation.core.grouping import (
     group_criteria,
 )
 from evaluation.core.hashing import canonical, text_hash
+from evaluation.engines.core import WINDOWS_VERSION
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.knowledge.core.retrieval import RETRIEVER

@@ -9,9 +9,9 @@ from django.db import transaction
 
 from common.problems import InputProblem
 from evaluation.core.choice import JudgeChoice
-from evaluation.core.hostile import chat_flags
 from evaluation.core.probes import KINDS, Direction, attacks, probe_report
 from evaluation.core.types import Chat
+from evaluation.engines.core.injection_detection import chat_flags
 from evaluation.gateway.budget import budget_check
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.judges import Judge

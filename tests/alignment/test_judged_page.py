@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
-from evaluation.core.flags import flag_words
+from evaluation.engines.core.flags import flag_words
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import ArticleVersion, KnowledgeArticle
 from evaluation.models.runs import Attempt, ModelCall, Passage, Run, UnitCall, Verdict

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evaluation.core.engines import judge_group
 from evaluation.core.grouping import ENGINE_ROLES, ModelKind, default_sampling
 from evaluation.core.types import (
     Article,
@@ -24,6 +23,7 @@ from evaluation.core.types import (
     Setup,
     VerdictResult,
 )
+from evaluation.engines.core import judge_group
 
 SECRET = b"a secret of the workspace"
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from evaluation.core.engines.debate import judge_by_debate
-from evaluation.core.engines.session import Session
 from evaluation.core.types import Ablation, Chat, Message, VerdictResult
+from evaluation.engines.core.debate import judge_by_debate
+from evaluation.engines.core.session import Session
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat
 from evaluation.runner.partner import partner_chat

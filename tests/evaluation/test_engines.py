@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from evaluation.core.engines import judge_group
 from evaluation.core.types import Chat, Message, Model, Reply, ReplyState, Request
+from evaluation.engines.core import judge_group
 from tests.evaluation.scripted import (
     BAD,
     BOTH,

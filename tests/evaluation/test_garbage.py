@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evaluation.core.transcript_fencing import without_invisible
 from evaluation.core.types import Engine, Reply, ReplyState, Request, VerdictResult
-from evaluation.core.verdicts import read_answer
+from evaluation.engines.core.verdicts import read_answer
 from tests.evaluation.scripted import BOTH, Answering, judged
 
 WORDS = {True: "true", False: "false", None: "not_applicable"}

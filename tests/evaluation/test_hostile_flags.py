@@ -6,8 +6,8 @@ import json
 import pytest
 from django.conf import settings
 
-from evaluation.core.hostile import CHAT_FLAGS, chat_flags
 from evaluation.core.types import Chat, Message
+from evaluation.engines.core.injection_detection import CHAT_FLAGS, chat_flags
 
 
 def flags_of(*contents: str) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.probability import p_true
 from evaluation.core.types import Reply, Request, TokenLogprob
+from evaluation.engines.core.probability import p_true
 from tests.evaluation.scripted import CLEAR, POLITE, WRONG_FACT, Answering, Script, answered, judged, only
 
 PROSE = "The bot says that TRUE friends help.\n"

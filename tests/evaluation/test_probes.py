@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from evaluation.core.hostile import chat_flags
 from evaluation.core.probes import (
     DIRECTIONS,
     KINDS,
@@ -19,6 +18,7 @@ from evaluation.core.probes import (
     wordier,
 )
 from evaluation.core.types import Chat, Example, Message, VerdictResult
+from evaluation.engines.core.injection_detection import chat_flags
 from evaluation.runner.drain import Group
 from evaluation.runner.probe_cases import Suite, probe_cases
 from tests.evaluation.scripted import BOTH, POLITE, setup_for

@@ -2,8 +2,8 @@
 
 import pytest
 
-from evaluation.core.quotes import find_quotes, mark_quotes, names_rule
 from evaluation.core.types import Chat, Message
+from evaluation.engines.core.quotes import find_quotes, mark_quotes, names_rule
 
 CHAT = Chat(
     "h",

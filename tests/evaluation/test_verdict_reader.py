@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.core.types import Criterion
-from evaluation.core.verdicts import formatter_schema, read_answer, read_formatter
+from evaluation.engines.core.verdicts import formatter_schema, read_answer, read_formatter
 from tests.evaluation.scripted import POLITE, WRONG_FACT
 
 BOTH = (POLITE, WRONG_FACT)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.engines.windows import cut
 from evaluation.core.transcript_fencing import render_message
 from evaluation.core.types import (
     Chat,
@@ -20,6 +19,7 @@ from evaluation.core.types import (
     WindowRule,
     Windows,
 )
+from evaluation.engines.core.windows import cut
 from tests.evaluation.scripted import POLITE, WRONG_FACT, Answering, answered, judged, only, verdicts
 
 NINE = Chat("long", tuple(Message(n, "user", f"message {n}") for n in range(1, 10)))

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from evaluation.core.engines.windows import CHARACTERS_PER_TOKEN, cut
 from evaluation.core.transcript_fencing import chat_block, text_block
 from evaluation.core.types import Chat, PromptMessage, Windows
+from evaluation.engines.core.windows import CHARACTERS_PER_TOKEN, cut
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.costar import COSTAR, fill_knowledge
 

@@ -1,7 +1,7 @@
 """Prompts: a criterion's CO-STAR text, the duties of the roles, and the requests made of them."""
 
 from evaluation.core.transcript_fencing import FENCE_VERSION
-from evaluation.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
+from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
 from evaluation.prompts.core.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
 from evaluation.prompts.core.costar import sections
 from evaluation.prompts.core.fingerprint import template_hash

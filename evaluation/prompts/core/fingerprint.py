@@ -5,7 +5,6 @@ from functools import cache
 from itertools import product
 from typing import get_args
 
-from evaluation.core.quotes import mark_quotes
 from evaluation.core.types import (
     Article,
     Chat,
@@ -22,6 +21,7 @@ from evaluation.core.types import (
     Setup,
     Size,
 )
+from evaluation.engines.core.quotes import mark_quotes
 from evaluation.prompts.core.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
 from evaluation.prompts.core.parts import Advocate
 from evaluation.prompts.core.texts import texts

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluation.core.engines.reading import Reading, fallen, has_answer, readings_by_rule, settled
 from evaluation.core.types import (
     CallUse,
     Chat,
@@ -17,7 +16,8 @@ from evaluation.core.types import (
     Role,
     Setup,
 )
-from evaluation.core.verdicts import formatter_schema, read_answer
+from evaluation.engines.core.reading import Reading, fallen, has_answer, readings_by_rule, settled
+from evaluation.engines.core.verdicts import formatter_schema, read_answer
 from evaluation.prompts.core import formatter_messages, reasoning_messages
 
 

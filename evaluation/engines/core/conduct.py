@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 
-from evaluation.core.prose import about
-from evaluation.core.quotes import find_quotes, without_quotes
 from evaluation.core.types import Chat, Criterion
+from evaluation.engines.core.prose import about
+from evaluation.engines.core.quotes import find_quotes, without_quotes
 from evaluation.prompts.core import Advocate, argued_answer
 
 # A brief of so many times the other's words, and so many words more, is the longer one.

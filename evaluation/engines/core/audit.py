@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 
-from evaluation.core.engines.session import Session
 from evaluation.core.types import VerdictResult
-from evaluation.core.verdicts import Formatted, read_answer, read_formatter
+from evaluation.engines.core.session import Session
+from evaluation.engines.core.verdicts import Formatted, read_answer, read_formatter
 
 _ALL = 2**64
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluation.core.prose import about
-from evaluation.core.quotes import Quote
 from evaluation.core.types import Criterion, ReadBy, Reply, VerdictState
-from evaluation.core.verdicts import Answer, read_formatter
+from evaluation.engines.core.prose import about
+from evaluation.engines.core.quotes import Quote
+from evaluation.engines.core.verdicts import Answer, read_formatter
 
 _NOTE = re.compile(r"^\W*NOTE:\W*m\d+\W+addresses the evaluation", re.IGNORECASE | re.MULTILINE)
 

@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evaluation.core.engines.audit import audited
-from evaluation.core.engines.debate import judge_by_debate
-from evaluation.core.engines.direct import judge_directly
-from evaluation.core.engines.reflection import judge_by_reflection
-from evaluation.core.engines.sampling import majority
-from evaluation.core.engines.session import Session
-from evaluation.core.engines.windows import WINDOWS_VERSION, combined, cut, part_note
-from evaluation.core.hostile import chat_flags
 from evaluation.core.types import Chat, Criterion, GroupResult, Model, Passage, Setup, VerdictResult
+from evaluation.engines.core.audit import audited
+from evaluation.engines.core.debate import judge_by_debate
+from evaluation.engines.core.direct import judge_directly
+from evaluation.engines.core.injection_detection import chat_flags
+from evaluation.engines.core.reflection import judge_by_reflection
+from evaluation.engines.core.sampling import majority
+from evaluation.engines.core.session import Session
+from evaluation.engines.core.windows import WINDOWS_VERSION, combined, cut, part_note
 from evaluation.knowledge.core.retrieval import retrieve
 
 Verdicts = tuple[VerdictResult, ...]

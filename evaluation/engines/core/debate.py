@@ -5,15 +5,15 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from evaluation.core.engines.conduct import brief_flags, case_on, length_flags
-from evaluation.core.engines.direct import plain_verdict
-from evaluation.core.engines.reading import Reading, fallen, is_empty
-from evaluation.core.engines.session import Session
-from evaluation.core.prose import by_criterion, joined
-from evaluation.core.quotes import mark_quotes
 from evaluation.core.transcript_fencing import leak_flags
 from evaluation.core.types import Chat, Criterion, Reply, Side, VerdictResult
-from evaluation.core.verdicts import read_answer
+from evaluation.engines.core.conduct import brief_flags, case_on, length_flags
+from evaluation.engines.core.direct import plain_verdict
+from evaluation.engines.core.prose import by_criterion, joined
+from evaluation.engines.core.quotes import mark_quotes
+from evaluation.engines.core.reading import Reading, fallen, is_empty
+from evaluation.engines.core.session import Session
+from evaluation.engines.core.verdicts import read_answer
 from evaluation.knowledge.core.retrieval import retrieve
 from evaluation.prompts.core import Advocate, argued_answer, brief_parts
 

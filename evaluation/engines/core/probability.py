@@ -8,7 +8,7 @@ from typing import Literal
 
 from evaluation.core.transcript_fencing import without_invisible
 from evaluation.core.types import TokenLogprob
-from evaluation.core.verdicts import ANSWER_DECORATION, given_answers
+from evaluation.engines.core.verdicts import ANSWER_DECORATION, given_answers
 
 _Says = Literal["true", "false", "open", "other"]
 

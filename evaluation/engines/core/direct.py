@@ -1,12 +1,12 @@
 """Engine direct: one pass."""
 
-from evaluation.core.engines.reading import Reading, prose_flags
-from evaluation.core.engines.session import Session
-from evaluation.core.probability import p_true
-from evaluation.core.prose import about
-from evaluation.core.quotes import find_quotes
 from evaluation.core.transcript_fencing import leak_flags
 from evaluation.core.types import Reply, VerdictResult
+from evaluation.engines.core.probability import p_true
+from evaluation.engines.core.prose import about
+from evaluation.engines.core.quotes import find_quotes
+from evaluation.engines.core.reading import Reading, prose_flags
+from evaluation.engines.core.session import Session
 
 
 async def judge_directly(session: Session) -> tuple[VerdictResult, ...]:

@@ -3,12 +3,12 @@
 import re
 from dataclasses import replace
 
-from evaluation.core.engines.direct import plain_verdict
-from evaluation.core.engines.reading import Reading, has_answer
-from evaluation.core.engines.session import Session
-from evaluation.core.prose import about
-from evaluation.core.quotes import find_quotes, names_rule
 from evaluation.core.types import Chat, Criterion, VerdictResult
+from evaluation.engines.core.direct import plain_verdict
+from evaluation.engines.core.prose import about
+from evaluation.engines.core.quotes import find_quotes, names_rule
+from evaluation.engines.core.reading import Reading, has_answer
+from evaluation.engines.core.session import Session
 from evaluation.prompts.core import draft_parts
 
 _DECISION = re.compile(r"\b(KEEP|CHANGE)\b")
