@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import httpx2
 
-from evaluation.core.health import Check
 from evaluation.gateway.embedded import EMBEDDED_NOTICE, EmbeddedModelError
+from evaluation.gateway.endpoint_health import Check
 from evaluation.gateway.endpoints import Endpoint
 
 SECONDS = 5.0

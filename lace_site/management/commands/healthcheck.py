@@ -4,8 +4,8 @@ from typing import Any
 
 from common.commands import WorkbenchCommand
 from common.problems import OutsideFailure
-from evaluation.core.health import Check
 from evaluation.gateway.embedded import EmbeddedModelError
+from evaluation.gateway.endpoint_health import Check
 from evaluation.gateway.endpoints import EndpointError
 from evaluation.gateway.health import check_endpoint
 from evaluation.runner.plan import current_endpoint, endpoint_locator
