@@ -12,7 +12,7 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 from bench import peak_mb
 from bench._endpoint import MODEL
 from bench._files import chat_lines, rubric, write_lines
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Run
 from evaluation.prompts.core import reasoning_messages
 from evaluation.runner.execute import run_execute

@@ -26,7 +26,7 @@ from bench._chaos import die_on, finished, kill_repeatedly, late_finishers, stat
 from bench._endpoint import MODEL, Server, endpoint
 from bench._files import chat_lines, rubric, write_lines
 from bench._workers import BROKERS, Workers, broker, free_port
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Attempt, Run, Verdict
 from evaluation.runner.execute import run_execute
 from evaluation.runner.leases import LEASE

@@ -21,7 +21,7 @@ from bench import Figure
 from bench._child import in_child
 from bench._files import rubric, write_lines
 from bench.gate import CRITERIA, TRUTHS, planted
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.prompts.services.versions import champions_ensure

@@ -18,8 +18,8 @@ from rest_framework.views import APIView
 from common.api import FORBIDDEN, Permitted
 from common.problems import FieldProblem, InputProblem
 from evaluation.api_bodies import ResumeInput, RunInput, RunOutput, StartedOutput, run_body
-from evaluation.core.choice import JudgeChoice, choice_read
 from evaluation.gateway.embedded import EmbeddedModelError
+from evaluation.judges.core.spec import JudgeChoice, choice_read
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runner.plan import current_endpoint

@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from evaluation.core.choice import LONGEST_NAME, MOST_SAMPLES
+from evaluation.judges.core.spec import LONGEST_NAME, MOST_SAMPLES
 from evaluation.models.judges import Engine
 from evaluation.models.runs import Run
 from evaluation.selectors.progress import progress_json, run_progress
@@ -13,7 +13,7 @@ from evaluation.services.runs import RunChoice
 from labeling.models.chats import Split
 
 MOST_IN_FLIGHT = 1024
-# Everything else is the judge's recipe, which evaluation.core.choice reads.
+# Everything else is the judge's recipe, which evaluation.judges.core.spec reads.
 RUN_FIELDS = (
     "set",
     "profile",

@@ -9,8 +9,8 @@ from django.db.models.signals import post_migrate
 
 def make_default_profile(sender: AppConfig, *, using: str, **_: Any) -> None:
     """The default judge profile exists in every migrated database."""
+    from evaluation.judges.services.profiles import profiles_ensure
     from evaluation.models.judges import JudgeProfile  # models are not loaded when this module is
-    from evaluation.services.profiles import profiles_ensure
 
     # A database that is migrated up to an early point only has no table for it yet.
     if JudgeProfile._meta.db_table in connections[using].introspection.table_names():

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from evaluation.views import profiles, runs, starts
+from evaluation.judges import views as profiles
+from evaluation.views import runs, starts
 
 app_name = "evaluation"
 urlpatterns = [

@@ -15,11 +15,11 @@ from alignment.core.signatures import verifies
 from alignment.models.certificates import Certificate
 from alignment.selectors.held_out import held_counts
 from common.problems import FieldProblem, InputProblem
+from evaluation.judges.queries.profiles import default_profile, profile_choice
+from evaluation.judges.services.judges import judge_configs
 from evaluation.models.judges import Judge
 from evaluation.prompts.queries.versions import newest_versions
 from evaluation.runner.plan import current_endpoint
-from evaluation.selectors.profiles import default_profile, profile_choice
-from evaluation.services.judges import judge_configs
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

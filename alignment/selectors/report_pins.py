@@ -11,10 +11,10 @@ from alignment.core.report import CriterionData, ReportData
 from alignment.core.report.data_hash import answers_hash, chats_hash
 from alignment.selectors.notices import scope_notices
 from alignment.selectors.scope import Scope, narrowed
+from evaluation.judges.queries.recipes import judge_roles, judge_settings
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
-from evaluation.selectors.recipes import judge_roles, judge_settings
 from labeling.models.chats import Topic
 from labeling.models.rubric import Criterion, CriterionVersion
 

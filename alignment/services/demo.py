@@ -10,8 +10,8 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import transaction
 
-from evaluation.core.choice import EngineName, JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.spec import EngineName, JudgeChoice
 from evaluation.knowledge.services import criterion_articles_set, knowledge_import
 from evaluation.models.runs import Run
 from evaluation.prompts.services.prompt_files import prompts_import

@@ -22,13 +22,13 @@ from alignment.services.regressions import (
     prompt_test_start,
     tested_criteria,
 )
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.runner.estimate import Estimate
 from evaluation.runner.plan import current_endpoint
-from evaluation.selectors.profiles import default_profile, profile_choice
 from evaluation.services.estimates import Planned, planned_as, planned_estimate, planned_for
 from evaluation.services.runs import RunChoice
 from labeling.models.people import User

@@ -9,7 +9,7 @@ from django.db import transaction
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
 from alignment.runner.regressions import OPEN, own_runs
 from common.problems import InputProblem
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run

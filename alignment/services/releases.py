@@ -8,12 +8,12 @@ from alignment.selectors.changed_prompts import changed_by_judges
 from alignment.selectors.policies import policy_chosen
 from alignment.selectors.regressions import gate_policy
 from common.problems import InputProblem
+from evaluation.judges.queries.profiles import default_profile
+from evaluation.judges.services.profiles import profile_make_default, profiles_lock
 from evaluation.models.judges import JudgeProfile, JudgePrompt
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.versions import prompt_promote
-from evaluation.selectors.profiles import default_profile
-from evaluation.services.profiles import profile_make_default, profiles_lock
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.services.audit import audit

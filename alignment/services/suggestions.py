@@ -22,6 +22,9 @@ from common.problems import InputProblem
 from evaluation.core.grouping import default_sampling
 from evaluation.core.types import Request
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.queries.profiles import default_profile, profile_choice
+from evaluation.judges.services.judges import model_kind, model_of
+from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.queries.drafts import draft_of, examples_as_lines, working_prompt
@@ -30,9 +33,6 @@ from evaluation.prompts.services.drafts import draft_discard, draft_save
 from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runner.plan import current_endpoint
 from evaluation.runner.questions import QuestionEstimate, question_estimate, question_key
-from evaluation.selectors.profiles import default_profile, profile_choice
-from evaluation.services.judges import model_kind, model_of
-from evaluation.services.profiles import profiles_ensure
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
 

@@ -13,7 +13,9 @@ from alignment.selectors.prompt_parts import hides_examples
 from alignment.selectors.tries import TRIED, members_to_try, tries_of
 from alignment.services.editing import example_choices_for
 from common.problems import FieldProblem, InputProblem
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.queries.profiles import profile_choice
+from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
@@ -23,10 +25,8 @@ from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runner.estimate import Estimate, asking_of
 from evaluation.runner.plan import current_endpoint
 from evaluation.runner.preview import Preview, preview
-from evaluation.selectors.profiles import profile_choice
 from evaluation.services.control import CANCELLABLE, run_cancel, run_launch
 from evaluation.services.estimates import estimate_for
-from evaluation.services.judges import judge_ensure
 from evaluation.services.runs import RunChoice, asked_together, chosen_criteria
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User, Workspace

@@ -11,11 +11,11 @@ from django import forms
 from django.db.models import Count, Q
 
 from common.problems import FieldProblem
-from evaluation.core.choice import MOST_SAMPLES, JudgeChoice
 from evaluation.core.types import KnowledgeMode
+from evaluation.judges.core.spec import MOST_SAMPLES, JudgeChoice
+from evaluation.judges.queries.profiles import default_profile, profile_overridden
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
-from evaluation.selectors.profiles import default_profile, profile_overridden
 from evaluation.services.runs import RunChoice
 from labeling.models.chats import ChatSet, Split
 from labeling.models.rubric import Criterion

@@ -5,9 +5,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, get_args
 
 from common.problems import FieldProblem, InputProblem
-from evaluation.core.choice import JudgeChoice, LayoutChoice, choice_read
 from evaluation.core.grouping import Grouping
 from evaluation.core.types import Ablation, KnowledgeMode, RoleIn, WindowRule
+from evaluation.judges.core.spec import JudgeChoice, LayoutChoice, choice_read
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.services.runs import RunChoice

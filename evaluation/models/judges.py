@@ -20,7 +20,7 @@ class JudgeProfile(models.Model):
     """A named, changeable recipe; with today's champions it yields a judge."""
 
     name = models.CharField(max_length=120)
-    # What evaluation.core.choice writes: engine, models by role, samples, grouping, knowledge, windows.
+    # What evaluation.judges.core.spec writes: engine, models by role, samples, grouping, knowledge, windows.
     config = models.JSONField()
     is_default = models.BooleanField(default=False)
     updated_at = models.DateTimeField(auto_now=True)

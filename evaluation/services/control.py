@@ -8,8 +8,8 @@ from functools import partial
 from django.db import transaction
 from django.utils import timezone
 
-from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.runner.batch import batches_stop

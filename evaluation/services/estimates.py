@@ -6,13 +6,13 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.runner.estimate import Asking, Estimate, Scope, asking_of, plan_estimate
 from evaluation.selectors.pace import calls_a_second
-from evaluation.services.judges import judge_ensure
 from evaluation.services.runs import RunChoice, chosen_criteria, chosen_members, next_replicate
 from labeling.models.chats import ChatSet
 

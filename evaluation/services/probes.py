@@ -8,18 +8,18 @@ from typing import Any
 from django.db import transaction
 
 from common.problems import InputProblem
-from evaluation.core.choice import JudgeChoice
 from evaluation.core.probes import KINDS, Direction, attacks, probe_report
 from evaluation.core.types import Chat
 from evaluation.engines.core.injection_detection import chat_flags
 from evaluation.gateway.budget import budget_check
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge
 from evaluation.runner.drain import Plan
 from evaluation.runner.probe_cases import Case, Suite, articles_read, probe_cases
 from evaluation.runner.probes import calls_paid, probe_plan, probes_ask, probes_walk
 from evaluation.runner.units import core_chat
-from evaluation.services.judges import judge_ensure
 from evaluation.services.runs import chosen_criteria
 from labeling.models.chats import ChatSet
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.runs import Run
 from evaluation.runner.estimate import Estimate

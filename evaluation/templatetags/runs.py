@@ -7,8 +7,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from common.templatetags.display import number
+from evaluation.judges.queries.recipes import ROLES
 from evaluation.selectors import run_page
-from evaluation.selectors.recipes import ROLES
 
 register = template.Library()
 

@@ -12,12 +12,12 @@ from django.views.decorators.http import require_POST, require_safe
 from common.access import permission_or_404
 from common.problems import InputProblem
 from evaluation.forms.runs import ResumeForm
+from evaluation.judges.queries.recipes import judge_roles, judge_settings
 from evaluation.models.runs import Run
 from evaluation.selectors import run_page
 from evaluation.selectors.engine_stats import run_engine_stats
 from evaluation.selectors.ledger import run_ledger
 from evaluation.selectors.progress import run_progress
-from evaluation.selectors.recipes import judge_roles, judge_settings
 from evaluation.selectors.runs import RunFilter, run_filters, run_rows, runs_open_to
 from evaluation.selectors.runs import run_list as all_runs
 from evaluation.selectors.troubles import tell_errors

@@ -12,12 +12,12 @@ from alignment.selectors.reports import stored_report
 from alignment.selectors.scope import Scope
 from alignment.services.certificate_keys import signing_key
 from alignment.services.certificates import certificate_issue
+from evaluation.judges.queries.profiles import default_profile, profile_choice
+from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import Run
 from evaluation.runner.plan import current_endpoint
-from evaluation.selectors.profiles import default_profile, profile_choice
-from evaluation.services.judges import judge_ensure
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.alignment.compared import Compared

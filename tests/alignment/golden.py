@@ -7,11 +7,11 @@ from django.utils import timezone
 from alignment.models.regressions import RegressionTest
 from alignment.runner.regressions import runs_of
 from alignment.tasks import gate
+from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.runner.execute import run_execute
-from evaluation.services.profiles import profiles_ensure
 from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Label

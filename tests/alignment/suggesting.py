@@ -12,10 +12,10 @@ from pytest_django import Settings
 from alignment.models.suggestions import Suggestion
 from alignment.services.suggestions import SuggestionChoice, suggestion_start
 from alignment.tasks import suggest
+from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.prompts.queries.versions import champions
-from evaluation.services.profiles import profiles_ensure
 from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Label, RaterNote

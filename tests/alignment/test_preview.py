@@ -7,8 +7,8 @@ import pytest
 from pytest_django import Settings
 
 from alignment.services.tries import TryRefused, prompt_preview, try_start
-from evaluation.core.choice import JudgeChoice
 from evaluation.core.types import Windows
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run

@@ -12,7 +12,7 @@ from alignment.services.policies import policy_in_force
 from alignment.services.redesigns import redesign_carry_out
 from alignment.services.regressions import RegressionChoice, prompt_test_start
 from common.problems import FieldProblem, InputProblem
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.prompts.services.examples import prompt_version_add

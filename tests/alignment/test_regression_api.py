@@ -14,9 +14,9 @@ from pytest_django import Settings
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
 from alignment.selectors.regressions import regression_answer
 from alignment.services.policies import policy_revise
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.services.profiles import profile_save
 from evaluation.models.runs import Run
-from evaluation.services.profiles import profile_save
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
 from tests.alignment.compared import Compared

@@ -14,12 +14,12 @@ from pytest_django import Settings
 from alignment.models.regressions import Policy, RegressionTest
 from alignment.runner.regressions import runs_of
 from alignment.services.policies import policy_revise
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.queries.profiles import default_profile
+from evaluation.judges.services.profiles import profile_save
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import Promotion
 from evaluation.models.runs import Run
-from evaluation.selectors.profiles import default_profile
-from evaluation.services.profiles import profile_save
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.alignment.compared import Compared, text_of

@@ -15,11 +15,11 @@ from pytest_django import Settings
 from alignment.models.regressions import HoldoutOpening, RegressionTest
 from alignment.services import regression_starts
 from alignment.services.policies import policy_revise
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.services.profiles import profile_save
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, Run
-from evaluation.services.profiles import profile_save
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import Role, User
 from tests.alignment.compared import text_of

@@ -23,16 +23,16 @@ from alignment.services.regressions import (
 from alignment.services.releases import ReleaseRefused, may_release, release
 from alignment.tasks import gate
 from common.problems import FieldProblem, InputProblem
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.queries.profiles import default_profile
+from evaluation.judges.services.profiles import profile_make_default, profile_save, profiles_ensure
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import Run
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.runner.execute import run_execute
-from evaluation.selectors.profiles import default_profile
 from evaluation.services.control import run_cancel
-from evaluation.services.profiles import profile_make_default, profile_save, profiles_ensure
 from labeling.models.chats import ChatSet
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion

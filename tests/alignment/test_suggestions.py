@@ -21,13 +21,13 @@ from alignment.services.suggestions import (
     suggestion_use,
 )
 from alignment.tasks import suggest, suggestions
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.services.profiles import profile_save
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
 from evaluation.prompts.queries.drafts import draft_of
 from evaluation.prompts.services.drafts import draft_save
 from evaluation.selectors.ledger import run_ledger
-from evaluation.services.profiles import profile_save
 from labeling.models.people import User
 from tests.alignment.suggesting import (
     REASON,

@@ -12,7 +12,7 @@ from alignment.selectors.newest import judged
 from alignment.selectors.tries import TRIED, last_try
 from alignment.services.tries import TryRefused, try_cancel, try_estimate, try_start
 from common.problems import InputProblem
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
 from evaluation.models.runs import Attempt, Run, Unit, Verdict
 from evaluation.prompts.queries.versions import next_number

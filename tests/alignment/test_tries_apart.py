@@ -5,7 +5,7 @@ import pytest
 from alignment.selectors.exports import runs_to_export
 from alignment.selectors.newest import judged
 from alignment.services.tries import TryRefused, try_start
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Run
 from evaluation.runner.plan import current_endpoint
 from evaluation.selectors.runs import RunFilter, run_list

@@ -5,12 +5,12 @@ from typing import Any
 
 from alignment.selectors.tries import Tried, tried
 from alignment.services.tries import TryChoice
+from evaluation.judges.services.profiles import profile_save, profiles_ensure
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.models.runs import Run
 from evaluation.prompts.services.drafts import draft_save
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.services.profiles import profile_save, profiles_ensure
 from evaluation.tasks import drain
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import User

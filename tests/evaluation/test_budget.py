@@ -13,8 +13,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from common.problems import InputProblem
-from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.budget import BUDGET_REACHED, budget_recount, settle
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Attempt, ModelCall, Run, WorkerLease
 from evaluation.runner.execute import run_execute, run_reopen
 from evaluation.runner.plan import current_endpoint

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from evaluation.core.choice import JudgeChoice
 from evaluation.core.types import Windows
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Unit
 from evaluation.runner import estimate as estimates

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from evaluation.core.choice import JudgeChoice, choice_json
+from evaluation.judges.core.spec import JudgeChoice, choice_json
 from evaluation.management.options import JUDGE_OPTIONS, PLAN_OPTIONS, WINDOW_OPTIONS, chosen_judge
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.runs import Run

@@ -11,9 +11,11 @@ import pytest
 from pytest_django import Settings
 
 from evaluation.core import grouping
-from evaluation.core.choice import JudgeChoice
 from evaluation.core.types import Windows
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.services import judges
+from evaluation.judges.services.judges import judge_ensure
 from evaluation.knowledge.core.retrieval import RETRIEVER
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.judges import Judge
@@ -25,8 +27,6 @@ from evaluation.models.prompts import (
     PromptVersion,
 )
 from evaluation.runner.plan import judge_groups
-from evaluation.services import judges
-from evaluation.services.judges import judge_ensure
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion, CriterionVersion
 from tests.evaluation.running import always, answering, evaluate, rubric_of, the_run

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from evaluation.core.choice import JudgeChoice
 from evaluation.core.types import Role, Setup, Windows
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.services.judges import judge_ensure, model_kind, model_of
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import CriterionArticle, FewShotExample, KnowledgeArticle, PromptVersion
 from evaluation.runner.execute import run_execute
 from evaluation.runner.plan import current_endpoint, judge_groups
-from evaluation.services.judges import judge_ensure, model_kind, model_of
 from evaluation.services.runs import RunChoice, run_start
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion

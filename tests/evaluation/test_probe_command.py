@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from evaluation.core.choice import JudgeChoice, choice_json
 from evaluation.core.probes import KINDS
+from evaluation.judges.core.spec import JudgeChoice, choice_json
 from evaluation.knowledge.services import criterion_articles_set, knowledge_import
 from evaluation.management.commands.probe_judge import Command
 from evaluation.models.judges import JudgeProfile

@@ -9,11 +9,10 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from common.problems import FieldProblem
-from evaluation.core.choice import JudgeChoice, choice_json
 from evaluation.core.types import Windows
-from evaluation.models.judges import Judge, JudgeProfile
-from evaluation.selectors.profiles import default_profile, profile_choice, profile_overridden
-from evaluation.services.profiles import (
+from evaluation.judges.core.spec import JudgeChoice, choice_json
+from evaluation.judges.queries.profiles import default_profile, profile_choice, profile_overridden
+from evaluation.judges.services.profiles import (
     ProfileRefused,
     judges_today,
     profile_delete,
@@ -22,6 +21,7 @@ from evaluation.services.profiles import (
     profile_save,
     profiles_ensure,
 )
+from evaluation.models.judges import Judge, JudgeProfile
 from labeling.models.people import User
 from tests.evaluation.running import point_at
 from tests.factories import make_rubric

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
-from evaluation.core.choice import JudgeChoice, choice_json
+from evaluation.judges.core.spec import JudgeChoice, choice_json
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, Run
 from evaluation.tasks import drain, rings_waiting

@@ -9,9 +9,9 @@ from playwright.sync_api import Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.services.profiles import profile_save, profiles_ensure
 from evaluation.models.runs import Run, Unit
-from evaluation.services.profiles import profile_save, profiles_ensure
 from tests.browsing import lead_signed_in
 from tests.evaluation.judged_rows import add_verdicts, make_judge, make_run
 from tests.evaluation.running import always, answering, workspace

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from evaluation.core.choice import JudgeChoice
 from evaluation.core.noise import flip_rate
 from evaluation.core.types import Votes, Windows
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.prompts import CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import ModelCall, Passage, Run, UnitCall, Verdict

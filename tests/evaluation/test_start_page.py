@@ -12,12 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.queries.profiles import default_profile
+from evaluation.judges.services.profiles import profile_save
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run
-from evaluation.selectors.profiles import default_profile
 from evaluation.services import starts
-from evaluation.services.profiles import profile_save
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.evaluation.running import MODEL, always, answering, chats_of, rubric_of, workspace

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench._workers import Workers, broker
-from evaluation.core.choice import JudgeChoice
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.management.commands.run_control import Command
 from evaluation.models.runs import Run
 from evaluation.runner.plan import current_endpoint

@@ -8,9 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from common.problems import FieldProblem
-from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.services.judges import judge_ensure
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.services.judges import judge_ensure
 from labeling.models.labels import Assignment, Consensus, Label
 from labeling.models.people import AuditEvent, Rater, User
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline

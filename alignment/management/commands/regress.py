@@ -17,8 +17,9 @@ from alignment.services.regressions import RegressionChoice, prompt_test_take_up
 from common.commands import CommandExit, ExitCode
 from common.jsonl import read_text
 from common.problems import FieldProblem, InputProblem, shown
-from evaluation.core.choice import JudgeChoice
 from evaluation.gateway.budget import BUDGET_REACHED
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.management.options import dollars
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
@@ -27,7 +28,6 @@ from evaluation.prompts.queries.criteria import prompt_findings
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.prompts.services.prompt_files import prompt_read
 from evaluation.runner.execute import run_execute, run_reopen
-from evaluation.selectors.profiles import default_profile, profile_choice
 from evaluation.services.runs import budget_change
 from labeling.models.chats import ChatSet, Split
 from labeling.models.rubric import Criterion

@@ -7,9 +7,9 @@ from typing import Any, get_args
 from django import forms
 
 from common.problems import FieldProblem
-from evaluation.core.choice import LARGEST_NUMBER, MOST_SAMPLES, JudgeChoice, choice_json, choice_read
 from evaluation.core.types import Role
-from evaluation.selectors.recipes import (
+from evaluation.judges.core.spec import LARGEST_NUMBER, MOST_SAMPLES, JudgeChoice, choice_json, choice_read
+from evaluation.judges.queries.recipes import (
     ABLATIONS,
     ENGINES,
     GROUPINGS,

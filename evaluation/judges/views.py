@@ -9,11 +9,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.access import permission_or_404
 from common.problems import FieldProblem
-from evaluation.forms.profiles import ProfileForm
-from evaluation.models.judges import JudgeProfile
-from evaluation.selectors.profiles import profile_choice, profile_judges, profile_rows
-from evaluation.selectors.recipes import recipe_line, recipe_roles, recipe_settings
-from evaluation.services.profiles import (
+from evaluation.judges.forms import ProfileForm
+from evaluation.judges.queries.profiles import profile_choice, profile_judges, profile_rows
+from evaluation.judges.queries.recipes import recipe_line, recipe_roles, recipe_settings
+from evaluation.judges.services.profiles import (
     ProfileRefused,
     judges_today,
     profile_delete,
@@ -21,6 +20,7 @@ from evaluation.services.profiles import (
     profile_make_default,
     profile_save,
 )
+from evaluation.models.judges import JudgeProfile
 
 JUDGES_SHOWN = 20
 

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.db import transaction
 
 from evaluation.core import types
-from evaluation.core.choice import JudgeChoice
 from evaluation.core.grouping import (
     ENGINE_ROLES,
     Groupable,
@@ -21,6 +20,7 @@ from evaluation.core.hashing import canonical, text_hash
 from evaluation.engines.core import WINDOWS_VERSION
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.knowledge.core.retrieval import RETRIEVER
 from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
 from evaluation.models.prompts import (

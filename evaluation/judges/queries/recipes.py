@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.core.choice import JudgeChoice
 from evaluation.core.types import Role
+from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run
 

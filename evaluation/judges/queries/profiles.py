@@ -6,9 +6,9 @@ from typing import Any
 from django.db.models import Count, QuerySet
 
 from common.problems import FieldProblem
-from evaluation.core.choice import JudgeChoice, choice_read
+from evaluation.judges.core.spec import JudgeChoice, choice_read
+from evaluation.judges.queries.recipes import recipe_line
 from evaluation.models.judges import Judge, JudgeProfile
-from evaluation.selectors.recipes import recipe_line
 
 
 @dataclass(frozen=True, slots=True)
