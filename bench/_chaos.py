@@ -14,7 +14,7 @@ from django.utils import timezone
 from bench._endpoint import Server
 from bench._workers import Workers
 from evaluation.models.runs import Attempt, Run, Unit, Verdict, WorkerLease
-from evaluation.runner.turns import reap
+from evaluation.runs.worker.time_slices import reap
 from evaluation.tasks import drain
 
 PATIENCE = 300.0

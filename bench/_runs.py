@@ -15,10 +15,10 @@ from bench._files import chat_lines, rubric, write_lines
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Run
 from evaluation.prompts.core import reasoning_messages
-from evaluation.runner.execute import run_execute
-from evaluation.runner.plan import current_endpoint, plan_load
-from evaluation.runner.units import core_chat
-from evaluation.services.runs import RunChoice, run_start
+from evaluation.runs.services.runs import RunChoice, run_start
+from evaluation.runs.worker.execute import run_execute
+from evaluation.runs.worker.plan import current_endpoint, plan_load
+from evaluation.runs.worker.units import core_chat
 from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.rubric import Rubric

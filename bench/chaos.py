@@ -28,11 +28,11 @@ from bench._files import chat_lines, rubric, write_lines
 from bench._workers import BROKERS, Workers, broker, free_port
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Attempt, Run, Verdict
-from evaluation.runner.execute import run_execute
-from evaluation.runner.leases import LEASE
-from evaluation.runner.plan import current_endpoint
-from evaluation.services.control import run_launch
-from evaluation.services.runs import RunChoice
+from evaluation.runs.services.control import run_launch
+from evaluation.runs.services.runs import RunChoice
+from evaluation.runs.worker.execute import run_execute
+from evaluation.runs.worker.leases import LEASE
+from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from lace_site import celery_app

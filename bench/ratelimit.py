@@ -14,7 +14,7 @@ from bench import Figure
 from bench._child import in_child
 from bench._endpoint import MODEL, Server, endpoint
 from evaluation.models.runs import Run
-from evaluation.runner.execute import run_execute
+from evaluation.runs.worker.execute import run_execute
 
 CALLS, RATE, LATENCY, IN_FLIGHT = 400, 20, 0.2, 32
 # The endpoint forgives a quarter of a second's requests at once, as much as a network may bunch them.

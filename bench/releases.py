@@ -25,7 +25,7 @@ from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.runner.execute import run_execute
+from evaluation.runs.worker.execute import run_execute
 from labeling.chats.services.chats import chats_import
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion

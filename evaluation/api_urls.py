@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from evaluation import api
+from evaluation.runs import api
 
 urlpatterns = [
     path("runs/", api.RunList.as_view(), name="api_runs"),

@@ -15,8 +15,8 @@ from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 
 from evaluation.models.runs import Run
-from evaluation.runner.batch import batches_to_stop
-from evaluation.runner.turns import (
+from evaluation.runs.worker.batch import batches_to_stop
+from evaluation.runs.worker.time_slices import (
     Next,
     reap,
     ring_answered,

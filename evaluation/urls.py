@@ -3,7 +3,7 @@
 from django.urls import path
 
 from evaluation.judges import views as profiles
-from evaluation.views import runs, starts
+from evaluation.runs.views import runs, starts
 
 app_name = "evaluation"
 urlpatterns = [

@@ -19,8 +19,8 @@ from alignment.selectors.answers import UnknownRater
 from alignment.selectors.scope import requested_scope
 from alignment.services.baselines import baselines_get
 from common.api import FORBIDDEN, NOT_FOUND, WRONG
-from evaluation.api import SeesJudge
-from evaluation.selectors.runs import runs_open_to
+from evaluation.runs.api import SeesJudge
+from evaluation.runs.queries.runs import runs_open_to
 
 
 class TrainingOutput(serializers.Serializer[Any]):

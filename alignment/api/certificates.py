@@ -31,10 +31,10 @@ from alignment.services.certificates import (
 from common.access import found_or_404
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
 from common.problems import InputProblem
-from evaluation.api import SeesJudge
 from evaluation.core.hashing import canonical
 from evaluation.models.runs import Run
-from evaluation.selectors.runs import runs_open_to
+from evaluation.runs.api import SeesJudge
+from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import Split
 from labeling.models.people import User
 

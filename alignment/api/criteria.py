@@ -29,9 +29,9 @@ from alignment.selectors.criterion_list import criterion_list, criterion_row
 from alignment.selectors.version_page import row_of
 from alignment.selectors.versions import VersionRow, version_rows, with_figures
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
-from evaluation.api import SeesJudge
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.restores import RestoreRefused, prompt_restore
+from evaluation.runs.api import SeesJudge
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

@@ -13,9 +13,9 @@ from alignment.selectors.answers import UnknownRater
 from alignment.selectors.criterion_report import criterion_report
 from alignment.selectors.scope import requested_scope
 from common.api import FORBIDDEN
-from evaluation.api import SeesJudge
 from evaluation.models.runs import Run
-from evaluation.selectors.runs import runs_open_to
+from evaluation.runs.api import SeesJudge
+from evaluation.runs.queries.runs import runs_open_to
 
 
 class CriterionReport(APIView):

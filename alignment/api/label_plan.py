@@ -23,8 +23,8 @@ from alignment.services.label_draw_plans import MOST, DrawPreview, DrawWish, lab
 from alignment.services.label_draws import draw_source, label_draw
 from common.api import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling
 from common.problems import InputProblem
-from evaluation.api import SeesJudge
-from evaluation.selectors.runs import runs_open_to
+from evaluation.runs.api import SeesJudge
+from evaluation.runs.queries.runs import runs_open_to
 from labeling.chats.core.allocation import AllocationRule
 from labeling.chats.services.chat_sets import NAME_LIMIT
 from labeling.models.people import User

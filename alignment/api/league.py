@@ -16,7 +16,7 @@ from alignment.selectors.league_choice import league_choice
 from alignment.selectors.league_page import HEAD, league_lines
 from common.api import FORBIDDEN, NOT_FOUND, WRONG
 from common.downloads import table_file
-from evaluation.api import SeesJudge
+from evaluation.runs.api import SeesJudge
 from labeling.models.chats import ChatSet
 
 PARAMETERS = [

@@ -15,7 +15,7 @@ from alignment.selectors.policies import policy_body, policy_chosen
 from alignment.services.policies import policy_in_force, policy_revise
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, Permitted, problem
 from common.problems import FieldProblem, InputProblem
-from evaluation.api import SeesJudge
+from evaluation.runs.api import SeesJudge
 from labeling.models.people import User
 
 

@@ -19,7 +19,6 @@ from alignment.selectors.example_picker import chosen_examples
 from alignment.services.editing import draft_write, example_choices_for
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
 from common.problems import FieldProblem
-from evaluation.api import SeesJudge
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.prompts.core.costar import COSTAR, panes_of
 from evaluation.prompts.core.example_lines import LONGEST_RATIONALE
@@ -34,6 +33,7 @@ from evaluation.prompts.services.drafts import (
 )
 from evaluation.prompts.services.examples import LONGEST_PROMPT, PromptRefused
 from evaluation.prompts.services.lint import prompt_lint
+from evaluation.runs.api import SeesJudge
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

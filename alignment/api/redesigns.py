@@ -14,7 +14,7 @@ from alignment.selectors.redesigns import Preview, redesign_preview
 from alignment.services.redesigns import redesign_carry_out
 from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
 from common.problems import FieldProblem
-from evaluation.api import SeesJudge
+from evaluation.runs.api import SeesJudge
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Dimension, Tier
 from labeling.rubric.core.redesign import KINDS, MOST, REASON_LIMIT, Redesign, successor_of

@@ -16,7 +16,7 @@ from common.problems import FieldProblem
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
-from evaluation.selectors.progress import progress_json
+from evaluation.runs.queries.progress import progress_json
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -40,10 +40,10 @@ from alignment.services.regressions import RegressionRefused, regression_cancel
 from alignment.services.releases import ReleaseRefused, may_release, release
 from common.api import NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
 from common.problems import FieldProblem, InputProblem
-from evaluation.api import SeesJudge
-from evaluation.api_bodies import ResumeInput
-from evaluation.selectors.troubles import tell_errors
-from evaluation.services.runs import RunRefused
+from evaluation.runs.api import SeesJudge
+from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.serializers import ResumeInput
+from evaluation.runs.services.runs import RunRefused
 from labeling.models.people import User
 
 T = TypeVar("T")

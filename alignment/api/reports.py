@@ -15,9 +15,9 @@ from alignment.selectors.cells import listed
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope, requested_scope
 from common.api import FORBIDDEN
-from evaluation.api import SeesJudge
 from evaluation.models.runs import Run
-from evaluation.selectors.runs import runs_open_to
+from evaluation.runs.api import SeesJudge
+from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import ChatSet
 
 REPORT_PARAMETERS = [

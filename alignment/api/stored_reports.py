@@ -14,7 +14,7 @@ from alignment.selectors.stored_report import stored_found, stored_json, stored_
 from common.access import found_or_404
 from common.api import FORBIDDEN, NOT_FOUND
 from common.downloads import table_file
-from evaluation.api import SeesJudge
+from evaluation.runs.api import SeesJudge
 
 PROBLEMS: dict[int, Any] = {403: FORBIDDEN, 404: NOT_FOUND}
 

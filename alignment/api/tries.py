@@ -26,9 +26,9 @@ from common.api import FORBIDDEN, NOT_FOUND, WRONG, WritesTexts
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
-from evaluation.runner.preview import Preview
-from evaluation.selectors.runs import runs_open_to
-from evaluation.selectors.troubles import tell_errors
+from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.queries.runs import runs_open_to
+from evaluation.runs.worker.preview import Preview
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

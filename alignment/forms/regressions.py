@@ -14,10 +14,10 @@ from alignment.services.policies import policy_in_force
 from alignment.services.regression_starts import Wish, profile_recipe, source_hash
 from alignment.services.regressions import RegressionChoice
 from common.problems import FieldProblem
-from evaluation.forms.runs import LEAST_BUDGET, ProfileChoice, SetChoice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
+from evaluation.runs.forms import LEAST_BUDGET, ProfileChoice, SetChoice
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

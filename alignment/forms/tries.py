@@ -8,11 +8,11 @@ from django import forms
 from alignment.selectors.newest import judged
 from alignment.selectors.tries import Offered, chats_offered
 from alignment.services.tries import CHAT, DISAGREEMENTS, MOST_CHATS, USUAL_CHATS, TryChoice
-from evaluation.forms.runs import LEAST_BUDGET, ProfileChoice
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.queries.versions import champions
+from evaluation.runs.forms import LEAST_BUDGET, ProfileChoice
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

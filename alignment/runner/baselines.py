@@ -10,7 +10,7 @@ from django.utils import timezone
 from alignment.models.baselines import BaselineTraining
 from alignment.selectors.baselines import answers_document, scope_of
 from evaluation.models.runs import WorkerLease
-from evaluation.runner.leases import MOST_TRIES, LeaseLost, is_dead, lease_beat, lease_begin, lease_end
+from evaluation.runs.worker.leases import MOST_TRIES, LeaseLost, is_dead, lease_beat, lease_begin, lease_end
 
 log = logging.getLogger(__name__)
 

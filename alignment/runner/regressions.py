@@ -12,9 +12,9 @@ from alignment.selectors.regressions import evidence_of, gate_policy
 from alignment.selectors.reports import SEED
 from common.problems import InputProblem
 from evaluation.models.runs import Run
-from evaluation.runner.execute import ON_WORKER
-from evaluation.services.control import CANCELLABLE, run_cancel, run_ring
-from evaluation.services.runs import run_repeat
+from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_ring
+from evaluation.runs.services.runs import run_repeat
+from evaluation.runs.worker.execute import ON_WORKER
 
 OWN = (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)

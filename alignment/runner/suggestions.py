@@ -18,8 +18,8 @@ from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.ledger import CallUsed, attempts_mark_lost
 from evaluation.gateway.throttle import EndpointDown
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
-from evaluation.runner.leases import MOST_TRIES, LeaseLost, is_dead, lease_begin, lease_end
-from evaluation.runner.questions import question_ask, question_key
+from evaluation.runs.worker.leases import MOST_TRIES, LeaseLost, is_dead, lease_begin, lease_end
+from evaluation.runs.worker.single_calls import question_ask, question_key
 
 log = logging.getLogger(__name__)
 

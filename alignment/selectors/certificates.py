@@ -19,7 +19,7 @@ from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import judge_configs
 from evaluation.models.judges import Judge
 from evaluation.prompts.queries.versions import newest_versions
-from evaluation.runner.plan import current_endpoint
+from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

@@ -15,7 +15,7 @@ from alignment.selectors.scope import Scope
 from evaluation.engines.core.injection_detection import SUSPECT
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Verdict
-from evaluation.selectors.engine_stats import run_engine_stats
+from evaluation.runs.queries.engine_stats import run_engine_stats
 
 ANSWERS = (True, False, None)
 NO_DRAFT = len(ANSWERS)

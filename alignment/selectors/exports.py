@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from common.jsonl import in_batches, iso
 from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
-from evaluation.selectors.steps import final_rationales
+from evaluation.runs.queries.steps import final_rationales
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.transfer.queries.exports import CHATS_AT_ONCE, Line, filled, places_of
 

@@ -12,7 +12,7 @@ from evaluation.engines.core.prose import about
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import Passage, Run, UnitCall, Verdict
-from evaluation.selectors.steps import FINAL_ROLES, prose, taken_from
+from evaluation.runs.queries.steps import FINAL_ROLES, prose, taken_from
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Tier

@@ -16,7 +16,7 @@ from alignment.selectors.reports import POLICY
 from alignment.selectors.scope import Scope
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
-from evaluation.selectors.spending import Spending, runs_spending
+from evaluation.runs.queries.spending import Spending, runs_spending
 from labeling.models.rubric import CriterionVersion
 
 

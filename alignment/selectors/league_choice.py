@@ -10,7 +10,7 @@ from django.http import QueryDict
 from alignment.selectors.league_answers import LeagueAnswers, ShownScope, answered
 from evaluation.models.judges import Engine
 from evaluation.models.runs import FINISHED, Run
-from evaluation.selectors.runs import id_of, run_list, runs_open_to
+from evaluation.runs.queries.runs import id_of, run_list, runs_open_to
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown, sees_every_chat

@@ -13,7 +13,7 @@ from alignment.selectors.filters import select_filter
 from alignment.selectors.league_choice import MOST, LeagueChoice
 from alignment.selectors.report_page import is_demo, notices
 from evaluation.models.runs import Run
-from evaluation.selectors.runs import OUTSIDE, run_notices
+from evaluation.runs.queries.runs import OUTSIDE, run_notices
 from labeling.models.chats import Split
 
 NAMES = {OVERALL: "Overall", "simple": "Simple", "context": "Context", "subjective": "Subjective"}

@@ -3,7 +3,7 @@
 from alignment.core.regression.topics import FEWEST
 from alignment.selectors.covered import covered
 from alignment.selectors.scope import Scope
-from evaluation.selectors.runs import run_notices
+from evaluation.runs.queries.runs import run_notices
 from labeling.models.people import Rater
 
 DEMO_LABELS = "labels written for this demo"

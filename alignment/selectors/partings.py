@@ -15,7 +15,7 @@ from alignment.selectors.report_page import notices
 from alignment.selectors.scope import Own, Scope, own_chats
 from alignment.selectors.versions import VersionRow
 from evaluation.models.runs import RunChat, Verdict
-from evaluation.selectors.steps import final_rationales
+from evaluation.runs.queries.steps import final_rationales
 from labeling.models.chats import Split
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User

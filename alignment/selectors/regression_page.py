@@ -18,9 +18,9 @@ from alignment.selectors.scope import Scope
 from common import plots
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
-from evaluation.runner.execute import ON_WORKER
-from evaluation.selectors import run_page
-from evaluation.selectors.progress import RunProgress, run_progress, units_a_minute
+from evaluation.runs.queries import run_page
+from evaluation.runs.queries.progress import RunProgress, run_progress, units_a_minute
+from evaluation.runs.worker.execute import ON_WORKER
 from labeling.models.chats import Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Tier

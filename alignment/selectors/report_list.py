@@ -11,7 +11,7 @@ from alignment.selectors.filters import select_filter
 from alignment.selectors.run_choice import ENGINES, RunChoice, Version, versions_of
 from alignment.selectors.run_standing import Standing, run_standings
 from evaluation.models.runs import FINISHED, Run
-from evaluation.selectors.runs import RunFilter, run_list, run_rows
+from evaluation.runs.queries.runs import RunFilter, run_list, run_rows
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.people.queries.visibility import reads_holdout

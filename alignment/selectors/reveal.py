@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Coalesce
 
 from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
-from evaluation.selectors.steps import final_rationales
+from evaluation.runs.queries.steps import final_rationales
 from labeling.models.rubric import Criterion
 
 # NB: by name, so that a trial of a prompt is never shown to raters as the judge's view.

@@ -11,7 +11,7 @@ from django.urls import reverse
 from alignment.selectors.filters import select_filter
 from evaluation.models.judges import Engine, JudgePrompt
 from evaluation.models.runs import FINISHED, Run
-from evaluation.selectors.runs import OUTSIDE, id_of, runs_open_to
+from evaluation.runs.queries.runs import OUTSIDE, id_of, runs_open_to
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 

@@ -18,7 +18,7 @@ from alignment.selectors.report_page import scope_query
 from alignment.selectors.report_pins import covered_hash
 from alignment.selectors.reports import report_pin
 from alignment.selectors.scope import Scope, narrowed, own_chats
-from evaluation.selectors.runs import runs_open_to
+from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.people import User
 from labeling.people.queries.visibility import held_out, reads_holdout
 

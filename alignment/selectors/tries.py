@@ -11,7 +11,7 @@ from alignment.selectors.cells import excerpt
 from alignment.selectors.newest import Judged
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, Verdict
-from evaluation.selectors.steps import TITLES, prose
+from evaluation.runs.queries.steps import TITLES, prose
 from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Consensus
 from labeling.models.people import User

@@ -10,7 +10,7 @@ from alignment.models.regressions import RegressionTest
 from alignment.selectors.held_out import tell
 from alignment.selectors.prompt_parts import examples_for, sections_of, version_diff
 from alignment.selectors.versions import VersionRow, champion_of, version_rows, with_figures
-from evaluation.selectors.runs import run_notices
+from evaluation.runs.queries.runs import run_notices
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

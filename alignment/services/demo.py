@@ -16,8 +16,8 @@ from evaluation.knowledge.services import criterion_articles_set, knowledge_impo
 from evaluation.models.runs import Run
 from evaluation.prompts.services.prompt_files import prompts_import
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.services.runs import RunChoice, run_start
-from evaluation.services.verdicts import verdicts_import
+from evaluation.runs.services.runs import RunChoice, run_start
+from evaluation.runs.services.verdicts import verdicts_import
 from labeling.adjudication.services import adjudications_import
 from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet

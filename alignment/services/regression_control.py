@@ -8,7 +8,7 @@ from alignment.models.regressions import RegressionTest
 from alignment.runner.regressions import own_runs
 from alignment.services.regressions import RegressionRefused
 from evaluation.models.runs import Run
-from evaluation.services.control import run_pause, run_resume
+from evaluation.runs.services.control import run_pause, run_resume
 from labeling.models.people import User
 
 

@@ -27,10 +27,10 @@ from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
-from evaluation.runner.estimate import Estimate
-from evaluation.runner.plan import current_endpoint
-from evaluation.services.estimates import Planned, planned_as, planned_estimate, planned_for
-from evaluation.services.runs import RunChoice
+from evaluation.runs.services.estimates import Planned, planned_as, planned_estimate, planned_for
+from evaluation.runs.services.runs import RunChoice
+from evaluation.runs.worker.estimate import Estimate
+from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.people import User
 
 # A page does not wait for 100,000 chats to be walked: so many are looked at and the figures scaled up.

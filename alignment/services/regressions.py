@@ -15,10 +15,8 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.runner.execute import ON_WORKER
-from evaluation.runner.plan import current_endpoint
-from evaluation.services.control import CANCELLABLE, run_cancel, run_launch, run_ring
-from evaluation.services.runs import (
+from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_launch, run_ring
+from evaluation.runs.services.runs import (
     RunChoice,
     asked_together,
     chosen_criteria,
@@ -26,6 +24,8 @@ from evaluation.services.runs import (
     run_repeat,
     run_start,
 )
+from evaluation.runs.worker.execute import ON_WORKER
+from evaluation.runs.worker.plan import current_endpoint
 from labeling.consensus.services import criteria_lock
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User

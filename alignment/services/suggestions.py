@@ -31,8 +31,8 @@ from evaluation.prompts.queries.drafts import draft_of, examples_as_lines, worki
 from evaluation.prompts.queries.versions import champions, newest_versions
 from evaluation.prompts.services.drafts import draft_discard, draft_save
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.runner.plan import current_endpoint
-from evaluation.runner.questions import QuestionEstimate, question_estimate, question_key
+from evaluation.runs.worker.plan import current_endpoint
+from evaluation.runs.worker.single_calls import QuestionEstimate, question_estimate, question_key
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
 

@@ -22,12 +22,12 @@ from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.drafts import WorkingPrompt, working_prompt
 from evaluation.prompts.services.tries import trial_ensure
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.runner.estimate import Estimate, asking_of
-from evaluation.runner.plan import current_endpoint
-from evaluation.runner.preview import Preview, preview
-from evaluation.services.control import CANCELLABLE, run_cancel, run_launch
-from evaluation.services.estimates import estimate_for
-from evaluation.services.runs import RunChoice, asked_together, chosen_criteria
+from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_launch
+from evaluation.runs.services.estimates import estimate_for
+from evaluation.runs.services.runs import RunChoice, asked_together, chosen_criteria
+from evaluation.runs.worker.estimate import Estimate, asking_of
+from evaluation.runs.worker.plan import current_endpoint
+from evaluation.runs.worker.preview import Preview, preview
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion

@@ -18,7 +18,7 @@ from alignment.services.certificates import certifiable, certificate_issue, cert
 from common.access import found_or_404, permission_or_404
 from common.problems import InputProblem
 from evaluation.models.runs import Run
-from evaluation.selectors.runs import runs_open_to
+from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import Split
 from labeling.models.people import User
 

@@ -25,8 +25,8 @@ from alignment.services.regressions import regression_cancel
 from alignment.services.releases import may_release, release, release_problem
 from common.access import permission_or_404
 from common.problems import InputProblem
-from evaluation.forms.runs import ResumeForm
-from evaluation.selectors.troubles import tell_errors
+from evaluation.runs.forms import ResumeForm
+from evaluation.runs.queries.redact_errors import tell_errors
 from labeling.models.people import User
 
 PAGE = 50

@@ -29,7 +29,7 @@ from alignment.services.baselines import baselines_get
 from alignment.services.certificates import certifiable
 from common.access import permission_or_404
 from evaluation.models.runs import FINISHED, Run, RunChat
-from evaluation.selectors.runs import runs_open_to
+from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown

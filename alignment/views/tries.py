@@ -17,12 +17,12 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.drafts import draft_of
 from evaluation.prompts.queries.versions import newest_versions
-from evaluation.runner.plan import current_endpoint
-from evaluation.selectors import run_page
-from evaluation.selectors.progress import run_progress
-from evaluation.selectors.runs import runs_open_to
-from evaluation.selectors.troubles import tell_errors
-from evaluation.services.control import CANCELLABLE
+from evaluation.runs.queries import run_page
+from evaluation.runs.queries.progress import run_progress
+from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.queries.runs import runs_open_to
+from evaluation.runs.services.control import CANCELLABLE
+from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown

@@ -10,7 +10,7 @@ from evaluation.core.types import Ablation, KnowledgeMode, RoleIn, WindowRule
 from evaluation.judges.core.spec import JudgeChoice, LayoutChoice, choice_read
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.models.runs import Run
-from evaluation.services.runs import RunChoice
+from evaluation.runs.services.runs import RunChoice
 from labeling.models.chats import ChatSet, Split
 
 # Options that make up a judge, by the field of its recipe; left out they are the profile's, else the default.

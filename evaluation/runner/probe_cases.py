@@ -7,7 +7,7 @@ from evaluation.core.probes import Attack, Plain, attacked, paraphrased, with_ar
 from evaluation.core.types import Chat, Criterion, Setup
 from evaluation.engines.core.injection_detection import chat_flags
 from evaluation.prompts.core.examples import without_own_example
-from evaluation.runner.drain import Group
+from evaluation.runs.worker.process_units import Group
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from evaluation.gateway.throttle import EndpointDown
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run
-from evaluation.runner.drain import FAILURES_IN_A_ROW, Plan, gateway_open
-from evaluation.runner.plan import plan_load
 from evaluation.runner.probe_cases import Case
+from evaluation.runs.worker.plan import plan_load
+from evaluation.runs.worker.process_units import FAILURES_IN_A_ROW, Plan, gateway_open
 
 CHARACTERS_PER_TOKEN = 4
 LOT = 500

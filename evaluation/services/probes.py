@@ -16,11 +16,11 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge
-from evaluation.runner.drain import Plan
 from evaluation.runner.probe_cases import Case, Suite, articles_read, probe_cases
 from evaluation.runner.probes import calls_paid, probe_plan, probes_ask, probes_walk
-from evaluation.runner.units import core_chat
-from evaluation.services.runs import chosen_criteria
+from evaluation.runs.services.runs import chosen_criteria
+from evaluation.runs.worker.process_units import Plan
+from evaluation.runs.worker.units import core_chat
 from labeling.models.chats import ChatSet
 
 

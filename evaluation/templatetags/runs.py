@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from common.templatetags.display import number
 from evaluation.judges.queries.recipes import ROLES
-from evaluation.selectors import run_page
+from evaluation.runs.queries import run_page
 
 register = template.Library()
 

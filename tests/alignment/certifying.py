@@ -17,7 +17,7 @@ from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import Run
-from evaluation.runner.plan import current_endpoint
+from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.alignment.compared import Compared

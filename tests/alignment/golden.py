@@ -11,7 +11,7 @@ from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.examples import prompt_version_add
-from evaluation.runner.execute import run_execute
+from evaluation.runs.worker.execute import run_execute
 from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Label

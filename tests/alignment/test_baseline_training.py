@@ -18,7 +18,7 @@ from alignment.selectors.baselines import part_of, scope_of
 from alignment.selectors.scope import requested_scope
 from alignment.tasks import train
 from evaluation.models.runs import WorkerLease
-from evaluation.runner.leases import MOST_TRIES, lease_begin
+from evaluation.runs.worker.leases import MOST_TRIES, lease_begin
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.alignment.compared import HUMAN, Compared, text_of

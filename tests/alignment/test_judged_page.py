@@ -14,7 +14,7 @@ from evaluation.engines.core.flags import flag_words
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import ArticleVersion, KnowledgeArticle
 from evaluation.models.runs import Attempt, ModelCall, Passage, Run, UnitCall, Verdict
-from evaluation.selectors.steps import final_rationales
+from evaluation.runs.queries.steps import final_rationales
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split
 from tests.alignment.compared import text_of
 from tests.evaluation.running import always, answering, block, evaluate, the_run, workspace

@@ -13,7 +13,7 @@ from evaluation.models.judges import Judge
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run
 from evaluation.prompts.services.examples import ExampleChoice, PromptRefused, prompt_version_add
-from evaluation.runner.preview import PLACEHOLDERS, Preview
+from evaluation.runs.worker.preview import PLACEHOLDERS, Preview
 from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from alignment.selectors.scope import Scope
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
-from evaluation.services.runs import chosen_criteria
+from evaluation.runs.services.runs import chosen_criteria
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label, LabelingJob
 from labeling.models.people import AuditEvent, User

@@ -31,8 +31,8 @@ from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import Run
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.examples import prompt_version_add
-from evaluation.runner.execute import run_execute
-from evaluation.services.control import run_cancel
+from evaluation.runs.services.control import run_cancel
+from evaluation.runs.worker.execute import run_execute
 from labeling.models.chats import ChatSet
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion

@@ -11,7 +11,7 @@ from alignment.runner.suggestions import POISON, suggestions_waiting
 from alignment.services.suggestions import SuggestionChoice, suggestion_start
 from alignment.tasks import suggest
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
-from evaluation.runner.leases import MOST_TRIES, lease_begin
+from evaluation.runs.worker.leases import MOST_TRIES, lease_begin
 from labeling.models.people import User
 from tests.alignment.suggesting import Parted, answer_with, drafts, revised
 from tests.evaluation.working import wait_until, workers_with

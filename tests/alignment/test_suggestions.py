@@ -27,7 +27,7 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
 from evaluation.prompts.queries.drafts import draft_of
 from evaluation.prompts.services.drafts import draft_save
-from evaluation.selectors.ledger import run_ledger
+from evaluation.runs.queries.ledger import run_ledger
 from labeling.models.people import User
 from tests.alignment.suggesting import (
     REASON,

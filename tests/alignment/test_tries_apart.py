@@ -7,9 +7,9 @@ from alignment.selectors.newest import judged
 from alignment.services.tries import TryRefused, try_start
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Run
-from evaluation.runner.plan import current_endpoint
-from evaluation.selectors.runs import RunFilter, run_list
-from evaluation.services.runs import RunChoice, RunRefused, chosen_members, run_start
+from evaluation.runs.queries.runs import RunFilter, run_list
+from evaluation.runs.services.runs import RunChoice, RunRefused, chosen_members, run_start
+from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
 from tests.alignment.trying import (

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pytest_django import Settings
 
 from evaluation.models.runs import Run
-from evaluation.runner.batch import BatchStep, batch_advance
+from evaluation.runs.worker.batch import BatchStep, batch_advance
 from tests.evaluation.running import evaluate, point_at, the_run
 from tests.stub_batches import StubBatches
 from tests.stub_endpoint import Answer

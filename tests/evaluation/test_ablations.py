@@ -10,7 +10,7 @@ from evaluation.engines.core.debate import judge_by_debate
 from evaluation.engines.core.session import Session
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat
-from evaluation.runner.partner import partner_chat
+from evaluation.runs.worker.placebo_chat import partner_chat
 from labeling.models.chats import Chat as ChatRow
 from tests.evaluation.scripted import CHAT, POLITE, SECRET, Script, answered, only, roles, setup_for, verdicts
 from tests.factories import make_chat

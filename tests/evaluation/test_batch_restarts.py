@@ -10,8 +10,8 @@ from django.db import connection
 from pytest_django import Settings
 
 from evaluation.models.runs import Run, Verdict
-from evaluation.runner import batch as runner
-from evaluation.runner.batch import BatchStep, batch_advance
+from evaluation.runs.worker import batch as runner
+from evaluation.runs.worker.batch import BatchStep, batch_advance
 from tests.evaluation.batching import DIRECT, batching, planned, stepped
 from tests.evaluation.running import (
     always,

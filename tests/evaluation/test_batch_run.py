@@ -4,8 +4,8 @@ import pytest
 from pytest_django import Settings
 
 from evaluation.models.runs import Attempt, Batch, ModelCall, Run, UnitCall, Verdict
-from evaluation.runner import batch_rows
-from evaluation.runner.batch import batch_advance
+from evaluation.runs.worker import batch_rows
+from evaluation.runs.worker.batch import batch_advance
 from tests.evaluation.batching import DIRECT, batching, planned, stepped
 from tests.evaluation.running import (
     always,

@@ -4,9 +4,9 @@ import pytest
 from pytest_django import Settings
 
 from evaluation.models.runs import Batch, Run, Unit
-from evaluation.runner.batch import batch_advance, batches_to_stop
-from evaluation.runner.turns import run_turn
-from evaluation.services.control import run_cancel, run_pause
+from evaluation.runs.services.control import run_cancel, run_pause
+from evaluation.runs.worker.batch import batch_advance, batches_to_stop
+from evaluation.runs.worker.time_slices import run_turn
 from evaluation.tasks import sweep
 from tests.evaluation.batching import DIRECT, batching, planned
 from tests.evaluation.running import always, evaluate, outcomes, the_run, workspace

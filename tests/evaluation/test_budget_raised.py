@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from common.problems import InputProblem
 from evaluation.models.runs import Run
-from evaluation.services.control import run_resume
+from evaluation.runs.services.control import run_resume
 from evaluation.tasks import drain
 from labeling.models.people import User
 from tests.evaluation.running import MODEL, always, answering, the_run, workspace

@@ -10,7 +10,7 @@ from bench._chaos import die_on, kill_repeatedly, late_finishers, state
 from bench._endpoint import Server, endpoint
 from bench._workers import BROKERS, Workers, broker
 from evaluation.models.runs import Attempt, Verdict
-from evaluation.runner.leases import POISON
+from evaluation.runs.worker.leases import POISON
 from evaluation.tasks import drain
 from tests.evaluation.running import environment, point_at, workspace
 from tests.evaluation.working import launched, purge_rings, unheard

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from evaluation.gateway import retries, throttle
 from evaluation.gateway.throttle import shared
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
-from evaluation.runner.units import Desk, Finished
+from evaluation.runs.worker.units import Desk, Finished
 from tests.evaluation.running import (
     KEY,
     always,

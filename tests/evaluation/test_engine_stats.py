@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from evaluation.models.runs import Verdict
-from evaluation.selectors.engine_stats import Share, run_engine_stats
+from evaluation.runs.queries.engine_stats import Share, run_engine_stats
 from tests.evaluation.running import (
     always,
     answering,

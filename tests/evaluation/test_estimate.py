@@ -13,11 +13,11 @@ from evaluation.core.types import Windows
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Unit
-from evaluation.runner import estimate as estimates
-from evaluation.runner.estimate import Estimate, evenly_spaced, run_estimate
-from evaluation.runner.plan import current_endpoint
-from evaluation.services.estimates import estimate_for
-from evaluation.services.runs import RunChoice
+from evaluation.runs.services.estimates import estimate_for
+from evaluation.runs.services.runs import RunChoice
+from evaluation.runs.worker import estimate as estimates
+from evaluation.runs.worker.estimate import Estimate, evenly_spaced, run_estimate
+from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet
 from labeling.models.people import Workspace
 from tests.evaluation.running import (

@@ -11,9 +11,9 @@ from pytest_django import Settings
 from evaluation.core.types import PromptMessage, Request
 from evaluation.gateway.ledger import Ask, Ledger
 from evaluation.models.runs import Attempt, Unit, WorkerLease
-from evaluation.runner import drain
-from evaluation.runner.turns import run_turn
-from evaluation.runner.units import Desk, Finished
+from evaluation.runs.worker import process_units as drain
+from evaluation.runs.worker.time_slices import run_turn
+from evaluation.runs.worker.units import Desk, Finished
 from tests.evaluation.running import always, answering, evaluate, the_run, workspace
 from tests.evaluation.working import launched
 from tests.stub_endpoint import StubReply, case_of

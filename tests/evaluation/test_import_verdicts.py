@@ -8,8 +8,8 @@ import pytest
 
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
-from evaluation.services import verdicts as verdicts_service
-from evaluation.services.verdicts import verdicts_import
+from evaluation.runs.services import verdicts as verdicts_service
+from evaluation.runs.services.verdicts import verdicts_import
 from labeling.models.chats import ChatSetMember
 from tests.factories import make_chat, make_criterion, make_rubric, make_set
 from tests.files import refused, run, verdict, write_jsonl

@@ -26,7 +26,7 @@ from evaluation.models.prompts import (
     Promotion,
     PromptVersion,
 )
-from evaluation.runner.plan import judge_groups
+from evaluation.runs.worker.plan import judge_groups
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion, CriterionVersion
 from tests.evaluation.running import always, answering, evaluate, rubric_of, the_run

@@ -15,9 +15,9 @@ from evaluation.judges.services.judges import judge_ensure, model_kind, model_of
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import CriterionArticle, FewShotExample, KnowledgeArticle, PromptVersion
-from evaluation.runner.execute import run_execute
-from evaluation.runner.plan import current_endpoint, judge_groups
-from evaluation.services.runs import RunChoice, run_start
+from evaluation.runs.services.runs import RunChoice, run_start
+from evaluation.runs.worker.execute import run_execute
+from evaluation.runs.worker.plan import current_endpoint, judge_groups
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from tests.evaluation.running import (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.core.noise import flip_rate, mean_flip_rate
 from evaluation.core.types import Votes
+from evaluation.runs.core.noise import flip_rate, mean_flip_rate
 
 COUNT = st.integers(min_value=0, max_value=6)
 

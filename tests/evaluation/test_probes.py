@@ -19,8 +19,8 @@ from evaluation.core.probes import (
 )
 from evaluation.core.types import Chat, Example, Message, VerdictResult
 from evaluation.engines.core.injection_detection import chat_flags
-from evaluation.runner.drain import Group
 from evaluation.runner.probe_cases import Suite, probe_cases
+from evaluation.runs.worker.process_units import Group
 from tests.evaluation.scripted import BOTH, POLITE, setup_for
 
 CHAT = Chat(

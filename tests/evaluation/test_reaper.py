@@ -15,9 +15,9 @@ from pytest_django import Settings
 
 from evaluation import tasks
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, Verdict, WorkerLease
-from evaluation.runner.execute import run_settle
-from evaluation.runner.leases import MOST_TRIES, POISON, lease_end, machine
-from evaluation.runner.turns import STOPPED, reap
+from evaluation.runs.worker.execute import run_settle
+from evaluation.runs.worker.leases import MOST_TRIES, POISON, lease_end, machine
+from evaluation.runs.worker.time_slices import STOPPED, reap
 from evaluation.tasks import ring, rings_waiting, sweep
 from tests.evaluation.running import always, answering, workspace
 from tests.evaluation.working import launched, purge_rings

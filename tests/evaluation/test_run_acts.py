@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Batch, Run, Unit, Verdict
-from evaluation.runner.leases import lease_begin
+from evaluation.runs.worker.leases import lease_begin
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Rubric

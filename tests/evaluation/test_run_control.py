@@ -10,8 +10,8 @@ from django.db import connections
 from pytest_django import Settings
 
 from evaluation.models.runs import Run, Unit, Verdict
-from evaluation.services.control import run_cancel, run_pause, run_resume
-from evaluation.services.runs import RunRefused
+from evaluation.runs.services.control import run_cancel, run_pause, run_resume
+from evaluation.runs.services.runs import RunRefused
 from evaluation.tasks import drain, rings_waiting, sweep
 from lace_site import celery_app
 from tests.evaluation.running import always, answering, workspace

@@ -8,7 +8,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from evaluation.models.runs import Attempt, ModelCall
-from evaluation.selectors.ledger import run_ledger, unknown_by_run
+from evaluation.runs.queries.ledger import run_ledger, unknown_by_run
 from tests.evaluation.running import (
     MODEL,
     always,

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from evaluation.models.runs import Run
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.selectors.runs import DEMO_VERDICTS, WEAK_JUDGE
+from evaluation.runs.queries.runs import DEMO_VERDICTS, WEAK_JUDGE
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Rubric

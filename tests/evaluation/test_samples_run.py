@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from evaluation.core.noise import flip_rate
 from evaluation.core.types import Votes, Windows
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.prompts import CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import ModelCall, Passage, Run, UnitCall, Verdict
-from evaluation.runner.execute import run_execute
-from evaluation.runner.plan import current_endpoint
-from evaluation.services.runs import RunChoice, run_start
+from evaluation.runs.core.noise import flip_rate
+from evaluation.runs.services.runs import RunChoice, run_start
+from evaluation.runs.worker.execute import run_execute
+from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from tests.evaluation.running import always, answering, block, rubric_of, workspace

@@ -17,7 +17,7 @@ from evaluation.judges.queries.profiles import default_profile
 from evaluation.judges.services.profiles import profile_save
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run
-from evaluation.services import starts
+from evaluation.runs.services import starts
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from tests.evaluation.running import MODEL, always, answering, chats_of, rubric_of, workspace

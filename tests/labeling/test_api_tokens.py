@@ -168,7 +168,7 @@ def test_the_token_is_in_no_log_no_table_and_no_error_page(
         raise RuntimeError("broken")
 
     with monkeypatch.context() as patch:
-        patch.setattr("evaluation.api.run_list", broken)
+        patch.setattr("evaluation.runs.api.run_list", broken)
         failed = called(secret)
     assert failed.status_code == 500
     monkeypatch.setattr("labeling.people.services.tokens._digest", broken)

@@ -27,8 +27,8 @@ from evaluation.models.runs import Run
 from evaluation.prompts.queries.criteria import prompt_findings
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.prompts.services.prompt_files import prompt_read
-from evaluation.runner.execute import run_execute, run_reopen
-from evaluation.services.runs import budget_change
+from evaluation.runs.services.runs import budget_change
+from evaluation.runs.worker.execute import run_execute, run_reopen
 from labeling.models.chats import ChatSet, Split
 from labeling.models.rubric import Criterion
 

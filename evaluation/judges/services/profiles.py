@@ -9,7 +9,7 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeChoice, choice_json
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
-from evaluation.runner.plan import current_endpoint
+from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.rubric import Criterion, Rubric
 
 DEFAULT = "default"

@@ -26,12 +26,12 @@ from evaluation.management.options import (
 )
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Verdict
-from evaluation.runner.batch import batch_advance
-from evaluation.runner.estimate import Estimate, run_estimate
-from evaluation.runner.execute import run_execute, run_reopen, run_settle
-from evaluation.runner.plan import current_endpoint, current_prices, plan_load
-from evaluation.services.estimates import estimate_for
-from evaluation.services.runs import budget_change, run_start
+from evaluation.runs.services.estimates import estimate_for
+from evaluation.runs.services.runs import budget_change, run_start
+from evaluation.runs.worker.batch import batch_advance
+from evaluation.runs.worker.estimate import Estimate, run_estimate
+from evaluation.runs.worker.execute import run_execute, run_reopen, run_settle
+from evaluation.runs.worker.plan import current_endpoint, current_prices, plan_load
 
 # An endpoint that could not be reached at so many looks in a row is given up; its batches are not.
 SILENT_POLLS = 20

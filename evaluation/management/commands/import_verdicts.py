@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.commands import WorkbenchCommand
-from evaluation.services.verdicts import verdicts_import
+from evaluation.runs.services.verdicts import verdicts_import
 
 
 class Command(WorkbenchCommand):

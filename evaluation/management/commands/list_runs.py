@@ -3,7 +3,7 @@
 from typing import Any
 
 from common.commands import WorkbenchCommand
-from evaluation.selectors.runs import run_json, run_list, run_rows
+from evaluation.runs.queries.runs import run_json, run_list, run_rows
 
 
 class Command(WorkbenchCommand):

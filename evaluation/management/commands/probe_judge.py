@@ -15,7 +15,7 @@ from evaluation.core.probes import DIRECTIONS, KINDS
 from evaluation.core.types import KnowledgeMode
 from evaluation.judges.core.spec import JudgeChoice, choice_read
 from evaluation.models.judges import Engine, JudgeProfile
-from evaluation.runner.plan import current_endpoint
+from evaluation.runs.worker.plan import current_endpoint
 from evaluation.services.probes import ProbeChoice, probe_estimate, probe_judge, probe_prepare
 from labeling.models.chats import ChatSet, Split
 

@@ -7,8 +7,8 @@ from common.commands import WorkbenchCommand
 from common.problems import InputProblem
 from evaluation.management.options import dollars
 from evaluation.models.runs import Run
-from evaluation.selectors.progress import progress_json, run_progress
-from evaluation.services.control import run_cancel, run_pause, run_resume
+from evaluation.runs.queries.progress import progress_json, run_progress
+from evaluation.runs.services.control import run_cancel, run_pause, run_resume
 
 ACTIONS = {"pause": run_pause, "resume": run_resume, "cancel": run_cancel}
 

@@ -1,0 +1,206 @@
+"""The form that starts a run: what to judge, by which judge, for how much."""
+
+import hashlib
+import json
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+from django import forms
+from django.db.models import Count, Q
+
+from common.problems import FieldProblem
+from evaluation.core.types import KnowledgeMode
+from evaluation.judges.core.spec import MOST_SAMPLES, JudgeChoice
+from evaluation.judges.queries.profiles import default_profile, profile_overridden
+from evaluation.models.judges import Engine, JudgeProfile
+from evaluation.models.runs import Run
+from evaluation.runs.services.runs import RunChoice
+from labeling.models.chats import ChatSet, Split
+from labeling.models.rubric import Criterion
+
+if TYPE_CHECKING:
+    ModelChoice = forms.ModelChoiceField[Any]
+else:
+    ModelChoice = forms.ModelChoiceField  # NB: not subscriptable at run time
+
+AS_PROFILE = ("", "as in the profile")
+LEAST_BUDGET = Decimal("0.0001")
+KNOWLEDGE_MODES: tuple[KnowledgeMode, ...] = ("none", "static", "retrieved")
+
+
+class SetChoice(ModelChoice):
+    """Chat sets with the size of their splits."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """`calibration: 120 chats (20 train, 60 dev, 40 holdout)`."""
+        parts = [f"{getattr(obj, name):,} {name}" for name in Split.values if getattr(obj, name)]
+        chats = sum(getattr(obj, name) for name in Split.values)
+        inside = f" ({', '.join(parts)})" if len(parts) > 1 else f", {parts[0].split()[1]}" if parts else ""
+        return f"{obj.name}: {chats:,} chat{'' if chats == 1 else 's'}{inside}"
+
+
+class ProfileChoice(ModelChoice):
+    """Judge profiles; the default says so."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """The name, with the engine."""
+        row = cast(JudgeProfile, obj)
+        return f"{row.name}, {row.config.get('engine', '?')}{' (default)' if row.is_default else ''}"
+
+
+class StartForm(forms.Form):
+    """`judge` and `run` are what it amounts to once it is valid."""
+
+    set = SetChoice(queryset=ChatSet.objects.none(), label="Chat set", empty_label="Choose a set")
+    split = forms.ChoiceField(
+        required=False, choices=[("", "all splits"), *((name, name) for name in Split.values)], label="Split"
+    )
+    limit = forms.IntegerField(
+        required=False, min_value=1, label="Chats at most", help_text="The first of the set, in its order."
+    )
+    profile = ProfileChoice(queryset=JudgeProfile.objects.none(), label="Judge profile", empty_label=None)
+    engine = forms.ChoiceField(
+        required=False, choices=[AS_PROFILE, *((name, name) for name in Engine.values)], label="Engine"
+    )
+    samples = forms.IntegerField(required=False, min_value=1, max_value=MOST_SAMPLES, label="Samples")
+    knowledge = forms.ChoiceField(
+        required=False, choices=[AS_PROFILE, *((name, name) for name in KNOWLEDGE_MODES)], label="Knowledge"
+    )
+    budget_usd = forms.DecimalField(
+        required=False,
+        min_value=LEAST_BUDGET,
+        max_digits=12,
+        decimal_places=4,
+        label="Budget, US dollars",
+        help_text="The run pauses before it would spend more. Empty: no cap.",
+    )
+
+    criteria = forms.MultipleChoiceField(
+        required=False, widget=forms.CheckboxSelectMultiple, label="Criteria: all unless you choose"
+    )
+    mode = forms.ChoiceField(choices=Run.Mode.choices, initial=Run.Mode.LIVE, label="Mode")
+    replicate = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=3000,
+        initial=0,
+        label="Replicate",
+        help_text="Another number asks everything anew.",
+    )
+    max_in_flight = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=10_000,
+        label="Calls in flight",
+        help_text="Empty: LACE_MAX_IN_FLIGHT.",
+    )
+    audit = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=100,
+        label="Audit, percent of answers",
+        help_text="So many answers are read once more by the formatter; verdicts do not depend on it.",
+    )
+
+    # New with every form shown: a second press of the button is told from a second run that is meant.
+    form_token = forms.CharField(
+        required=False, max_length=40, widget=forms.HiddenInput, initial=lambda: uuid4().hex
+    )
+
+    judge: JudgeChoice
+    run: RunChoice
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        counts = {name: Count("members", filter=Q(members__split=name)) for name in Split.values}
+        cast(SetChoice, self.fields["set"]).queryset = ChatSet.objects.annotate(**counts).order_by("name")
+        profiles = cast(ProfileChoice, self.fields["profile"])
+        profiles.queryset = JudgeProfile.objects.order_by("-is_default", "name")
+        profiles.initial = default_profile()
+        cast(forms.MultipleChoiceField, self.fields["criteria"]).choices = _criterion_choices()
+        self.fields["samples"].widget.attrs["placeholder"] = AS_PROFILE[1]
+
+    def clean(self) -> dict[str, Any]:
+        """Put profile and changes together; what does not fit the set is an error of its field."""
+        given = dict(super().clean() or {})
+        if self.errors:
+            return given
+        self._check_criteria(given["set"], given["criteria"])
+        try:
+            self.judge = profile_overridden(
+                given["profile"],
+                engine=given["engine"],
+                samples=given["samples"],
+                knowledge=given["knowledge"],
+            )
+        except FieldProblem as problem:
+            self.add_error("profile", f"its recipe cannot be read: {problem}")
+        self.run = replace(_run_choice(given), source_hash=self._source_hash())
+        return given
+
+    def _check_criteria(self, chat_set: ChatSet, keys: list[str]) -> None:
+        known = set(chat_set.rubric.criteria.values_list("key", flat=True))
+        if strange := [key for key in keys if key not in known]:
+            self.add_error("criteria", f"{strange[0]} is no criterion of this set's rubric")
+
+    def _source_hash(self) -> str:
+        """Of the token and all that was chosen: with another choice the form starts another run."""
+        given = {name: self[name].value() for name in self.fields}
+        if not given["form_token"]:
+            return ""
+        return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def what_fields(self) -> list[forms.BoundField]:
+        """Which chats."""
+        return [self[name] for name in ("set", "split", "limit")]
+
+    @property
+    def judge_fields(self) -> list[forms.BoundField]:
+        """Which judge, and what this run changes of it."""
+        return [self[name] for name in ("profile", "engine", "samples", "knowledge")]
+
+    @property
+    def more_fields(self) -> list[forms.BoundField]:
+        """What few runs need."""
+        return [self[name] for name in ("mode", "max_in_flight", "replicate", "audit")]
+
+    @property
+    def more_open(self) -> bool:
+        """Whether the folded part has something to show."""
+        return any(
+            name in self.errors for name in ("criteria", "mode", "replicate", "max_in_flight", "audit")
+        )
+
+
+class ResumeForm(forms.Form):
+    """The budget that a run goes on with; empty keeps the one it has."""
+
+    budget_usd = forms.DecimalField(
+        required=False, min_value=LEAST_BUDGET, max_digits=12, decimal_places=4, label="Budget, US dollars"
+    )
+
+
+def _criterion_choices() -> list[tuple[str, str]]:
+    rows = Criterion.objects.filter(state=Criterion.State.ACTIVE).select_related("rubric")
+    ordered = list(rows.order_by("rubric__name", "dimension__position", "position"))
+    several = len({row.rubric_id for row in ordered}) > 1
+    return [(row.key, f"{row.rubric.name}: {row.name}" if several else row.name) for row in ordered]
+
+
+def _run_choice(given: dict[str, Any]) -> RunChoice:
+    options: dict[str, Any] = {"profile": given["profile"].name}
+    if given["max_in_flight"]:
+        options["max_in_flight"] = given["max_in_flight"]
+    return RunChoice(
+        criteria=given["criteria"],
+        split=given["split"],
+        limit=given["limit"],
+        replicate=given["replicate"] or 0,
+        mode=Run.Mode(given["mode"]),
+        budget_usd=given["budget_usd"],
+        audit=(given["audit"] or 0) / 100,
+        options=options,
+    )

@@ -1,0 +1,155 @@
+"""What the API of runs takes and gives."""
+
+from decimal import Decimal
+from typing import Any
+
+from rest_framework import serializers
+
+from evaluation.judges.core.spec import LONGEST_NAME, MOST_SAMPLES
+from evaluation.models.judges import Engine
+from evaluation.models.runs import Run
+from evaluation.runs.queries.progress import progress_json, run_progress
+from evaluation.runs.services.runs import RunChoice
+from labeling.models.chats import Split
+
+MOST_IN_FLIGHT = 1024
+# Everything else is the judge's recipe, which evaluation.judges.core.spec reads.
+RUN_FIELDS = (
+    "set",
+    "profile",
+    "criteria",
+    "split",
+    "limit",
+    "replicate",
+    "mode",
+    "budget_usd",
+    "audit",
+    "max_in_flight",
+)
+
+
+class RunInput(serializers.Serializer[Any]):
+    """A run to start. The judge: `profile`, or `engine` and whatever differs from its defaults, or both."""
+
+    set = serializers.CharField(max_length=120)
+    profile = serializers.CharField(max_length=120, required=False)
+    engine = serializers.ChoiceField(Engine.choices, required=False)
+    model = serializers.CharField(max_length=LONGEST_NAME, required=False, allow_blank=True)
+    formatter = serializers.CharField(max_length=LONGEST_NAME, required=False, allow_blank=True)
+    models = serializers.DictField(child=serializers.CharField(), required=False)
+    temperatures = serializers.DictField(child=serializers.FloatField(), required=False)
+    efforts = serializers.DictField(child=serializers.CharField(), required=False)
+    grouping = serializers.CharField(required=False)
+    knowledge = serializers.CharField(required=False)
+    passage_tokens = serializers.IntegerField(min_value=1, required=False)
+    samples = serializers.IntegerField(min_value=1, max_value=MOST_SAMPLES, required=False)
+    role_in = serializers.CharField(required=False)
+    layout = serializers.CharField(required=False)
+    windows = serializers.DictField(required=False, allow_null=True)
+    logprobs = serializers.BooleanField(required=False)
+    ablation = serializers.CharField(required=False, allow_blank=True)
+
+    criteria = serializers.ListField(
+        child=serializers.CharField(max_length=64), required=False, allow_empty=False, max_length=1000
+    )
+    split = serializers.ChoiceField(Split.choices, required=False)
+    limit = serializers.IntegerField(min_value=1, max_value=2**31 - 1, required=False)
+    replicate = serializers.IntegerField(min_value=0, max_value=3000, required=False)
+    mode = serializers.ChoiceField(Run.Mode.choices, required=False)
+    budget_usd = serializers.DecimalField(12, 4, min_value=Decimal("0.0001"), required=False)
+    audit = serializers.FloatField(min_value=0, max_value=1, required=False)
+    max_in_flight = serializers.IntegerField(min_value=1, max_value=MOST_IN_FLIGHT, required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """NB: a misspelt setting must not be dropped in silence: it may cost money."""
+        unknown = {
+            str(name): ["This is no setting of a run."]
+            for name in self.initial_data
+            if name not in self.fields
+        }
+        if unknown:
+            raise serializers.ValidationError(unknown)
+        if "profile" not in attrs and "engine" not in attrs:
+            raise serializers.ValidationError({"engine": ["Name an engine or a profile."]})
+        return attrs
+
+    def recipe(self) -> dict[str, Any]:
+        """What was said of the judge."""
+        return {name: value for name, value in self.validated_data.items() if name not in RUN_FIELDS}
+
+    def choice(self) -> RunChoice:
+        """What was said of the run."""
+        body = self.validated_data
+        most = body.get("max_in_flight")
+        return RunChoice(
+            criteria=tuple(body.get("criteria", ())),
+            split=body.get("split", ""),
+            limit=body.get("limit"),
+            replicate=body.get("replicate", 0),
+            mode=Run.Mode(body.get("mode", Run.Mode.LIVE)),
+            budget_usd=body.get("budget_usd"),
+            audit=body.get("audit", 0.0),
+            options={"max_in_flight": most} if most else {},
+        )
+
+
+class ResumeInput(serializers.Serializer[Any]):
+    """How a run goes on; nothing need be said."""
+
+    budget_usd = serializers.DecimalField(
+        12, 4, min_value=Decimal("0.0001"), required=False, help_text="The run's new cap."
+    )
+
+
+class StartedOutput(serializers.Serializer[Run]):
+    """A planned run."""
+
+    id = serializers.IntegerField()
+    state = serializers.CharField()
+    units = serializers.IntegerField(source="units_total")
+
+
+class RunOutput(serializers.Serializer[Any]):
+    """A run with its live numbers; verdicts are counted in the list and in the report."""
+
+    id = serializers.IntegerField()
+    set = serializers.CharField()
+    judge = serializers.CharField()
+    fingerprint = serializers.CharField()
+    engine = serializers.CharField()
+    model = serializers.CharField()
+    state = serializers.ChoiceField(Run.State.choices)
+    state_label = serializers.CharField()
+    error = serializers.CharField()
+    units = serializers.IntegerField()
+    units_done = serializers.IntegerField()
+    units_failed = serializers.IntegerField()
+    in_flight = serializers.IntegerField(help_text="Calls on their way now.")
+    workers = serializers.IntegerField(help_text="Worker processes on it now.")
+    calls = serializers.IntegerField()
+    reused = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    cached_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    cost_usd = serializers.FloatField(allow_null=True, help_text="Null where a price is unknown.")
+    budget_usd = serializers.FloatField(allow_null=True)
+    rate = serializers.FloatField(help_text="Finished units a minute, lately.")
+    seconds_left = serializers.FloatField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+def run_body(run: Run) -> dict[str, Any]:
+    """The run under the names of `list_runs`, with its live numbers; `run` with its judge and set."""
+    return RunOutput(
+        {
+            "set": run.chat_set.name if run.chat_set else "",
+            "judge": run.judge.name,
+            "fingerprint": run.judge.fingerprint,
+            "engine": run.judge.engine,
+            "model": run.judge.model,
+            "created_at": run.created_at,
+            "finished_at": run.finished_at,
+        }
+        | progress_json(run_progress(run))
+    ).data

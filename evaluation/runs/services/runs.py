@@ -1,0 +1,230 @@
+"""Starts runs: the whole plan is in the database before the first call."""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import islice
+from typing import Any, TypeVar
+
+from django.db import models, transaction
+from django.db.models import Exists, OuterRef
+
+from common.problems import InputProblem
+from evaluation.gateway.budget import budget_check, budget_recount
+from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.spec import JudgeChoice
+from evaluation.judges.services.judges import groups_of, judge_ensure
+from evaluation.models.judges import Judge
+from evaluation.models.prompts import PromptVersion
+from evaluation.models.runs import Run, RunChat, Unit
+from evaluation.runs.worker.execute import ON_WORKER
+from evaluation.runs.worker.plan import current_prices
+from labeling.models.chats import ChatSet, ChatSetMember, Split
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+BATCH = 2000
+M = TypeVar("M", bound=models.Model)
+
+
+class RunRefused(InputProblem):
+    """A run that cannot be planned; the message names what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoice:
+    """What a run covers: criteria (none = the whole rubric), a split ('' = all), the first `limit` chats.
+
+    `chats` names members of the set by id, for those alone. `purpose` says what for; a try never covers a
+    chat that is holdout in any set. `budget_usd` caps what it may spend. `audit` is the share of readable
+    answers (0 to 1) that the formatter reads once more without their block; verdicts do not depend on it. No
+    two runs share a `source_hash`.
+    """
+
+    criteria: Sequence[str] = ()
+    split: str = ""
+    limit: int | None = None
+    chats: Sequence[int] | None = None
+    replicate: int = 0
+    mode: Run.Mode = Run.Mode.LIVE
+    purpose: Run.Purpose = Run.Purpose.EVALUATION
+    budget_usd: Decimal | None = None
+    audit: float = 0.0
+    options: dict[str, Any] = field(default_factory=dict)
+    source_hash: str = ""
+
+
+@transaction.atomic
+def run_start(
+    *,
+    chat_set: ChatSet,
+    judge: JudgeChoice,
+    run: RunChoice,
+    endpoint: Endpoint,
+    by: User | None = None,
+    prompts: Collection[PromptVersion] = (),
+) -> Run:
+    """Plan a run: judge, pinned chats, one unit for each chat and criteria group.
+
+    `prompts` take the place of their criteria's champions.
+
+    Raises RunRefused; InputProblem for a budget that cannot be kept without a price.
+    """
+    if run.mode == Run.Mode.BATCH and endpoint.embedded:
+        raise RunRefused("the embedded model has no Batch API: ask it one request a call")
+    criteria = chosen_criteria(chat_set, run.criteria)
+    members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
+    row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts)
+    _budget_check(row, run.budget_usd)
+    started = Run.objects.create(
+        judge=row,
+        chat_set=chat_set,
+        replicate=run.replicate,
+        mode=run.mode,
+        purpose=run.purpose,
+        budget_usd=run.budget_usd,
+        source_hash=run.source_hash,
+        options={
+            "criteria": list(run.criteria),
+            "split": run.split,
+            "limit": run.limit,
+            "audit": run.audit,
+            **run.options,
+        },
+        units_total=len(members) * _group_count(row),
+        started_by=by,
+    )
+    _add(RunChat, (RunChat(run=started, chat_id=chat_id, split=split) for chat_id, split in members))
+    _add(Unit, _units(started, row, [chat_id for chat_id, _ in members]))
+    return started
+
+
+@transaction.atomic
+def run_repeat(
+    run: Run, *, purpose: Run.Purpose, budget_usd: Decimal | None, on_worker: bool, by: User | None = None
+) -> Run:
+    """Plan the same judge over the same chats under the next free replicate: everything is asked anew.
+
+    It is asked one call at a time, however the first one was; cap and carrier are the caller's choice. Raises
+    InputProblem for a budget that cannot be kept without a price.
+    """
+    _budget_check(run.judge, budget_usd)
+    repeated = Run.objects.create(
+        judge=run.judge,
+        chat_set=run.chat_set,
+        replicate=next_replicate(judge=run.judge, chat_set=run.chat_set),
+        mode=Run.Mode.LIVE,
+        purpose=purpose,
+        budget_usd=budget_usd,
+        options=run.options | {ON_WORKER: on_worker},
+        units_total=run.units_total,
+        started_by=by,
+    )
+    covered = list(run.run_chats.values_list("chat_id", "split", "weight"))
+    _add(RunChat, (RunChat(run=repeated, chat_id=chat, split=split, weight=w) for chat, split, w in covered))
+    _add(Unit, _units(repeated, run.judge, [chat for chat, _, _ in covered]))
+    return repeated
+
+
+def next_replicate(*, judge: Judge, chat_set: ChatSet | None) -> int:
+    """The first replicate after all that this judge has been asked under on this set; 1 where it was not."""
+    same = Run.objects.filter(judge=judge, chat_set=chat_set)
+    return int(same.aggregate(last=models.Max("replicate"))["last"] or 0) + 1
+
+
+@transaction.atomic
+def budget_change(run: Run, budget: Decimal) -> None:
+    """Set a run's cap anew. Raises InputProblem for one that is spent already or that no price can keep."""
+    _budget_check(run.judge, budget)
+    # A run that had no cap until now has set nothing aside.
+    budget_recount(run.pk)
+    run.refresh_from_db(fields=["committed_usd"])
+    if budget <= run.committed_usd:
+        raise InputProblem(
+            f"run {run.pk} has spent ${run.committed_usd:.4f} already: its budget must be larger"
+        )
+    run.budget_usd = budget
+    run.save(update_fields=["budget_usd"])
+
+
+def chosen_criteria(chat_set: ChatSet, keys: Sequence[str]) -> list[Criterion]:
+    """The active criteria of the set's rubric, or those named. Raises RunRefused."""
+    rows = list(
+        chat_set.rubric.criteria.filter(state=Criterion.State.ACTIVE)
+        .select_related("dimension")
+        .order_by("dimension__position", "position")
+    )
+    unknown = sorted(set(keys) - {row.key for row in rows})
+    if unknown:
+        raise RunRefused(
+            f"--criteria: {unknown[0]!r} is no active criterion of the rubric {chat_set.rubric.name!r}"
+        )
+    if not rows:
+        raise RunRefused(f"the rubric {chat_set.rubric.name!r} has no active criterion")
+    return [row for row in rows if not keys or row.key in keys]
+
+
+def asked_together(
+    *, chat_set: ChatSet, criterion: Criterion, judge: JudgeChoice, endpoint: Endpoint
+) -> tuple[str, ...]:
+    """The keys of the criteria that are asked in one call with this one: a change of one touches them all.
+
+    Raises RunRefused for a criterion that the set's rubric does not ask.
+    """
+    criteria = chosen_criteria(chat_set, ())
+    for _, keys in groups_of(choice=judge, endpoint=endpoint, criteria=criteria):
+        if criterion.key in keys:
+            return keys
+    raise RunRefused(f"{criterion.key} is no active criterion of the rubric {chat_set.rubric.name!r}")
+
+
+def chosen_members(chat_set: ChatSet, run: RunChoice) -> models.QuerySet[ChatSetMember]:
+    """The chats a run is to cover, in the set's order. Raises RunRefused when there is none."""
+    members = chat_set.members.order_by("position")
+    if run.split:
+        members = members.filter(split=run.split)
+    if run.chats is not None:
+        members = _named(members, run.chats, chat_set)
+    if not members.exists():
+        where = f"split {run.split!r} of " if run.split else ""
+        raise RunRefused(f"no chats in {where}the set {chat_set.name!r}")
+    if run.purpose == Run.Purpose.TRY and members.filter(_held_out()).exists():
+        raise RunRefused("a try asks about no chat of the holdout")
+    return members[: run.limit] if run.limit else members
+
+
+def _named(
+    members: models.QuerySet[ChatSetMember], chat_ids: Sequence[int], chat_set: ChatSet
+) -> models.QuerySet[ChatSetMember]:
+    named = members.filter(chat__in=chat_ids)
+    if strange := set(chat_ids) - set(named.values_list("chat_id", flat=True)):
+        raise RunRefused(f"chat {min(strange)} is not in the set {chat_set.name!r}, or not in this split")
+    return named
+
+
+def _held_out() -> Exists:
+    return Exists(ChatSetMember.objects.filter(chat=OuterRef("chat"), split=Split.HOLDOUT))
+
+
+def _group_count(judge: Judge) -> int:
+    return len(judge.config["groups"])
+
+
+def _budget_check(judge: Judge, budget: Decimal | None) -> None:
+    models = {role["model"] for role in judge.config["roles"].values()}
+    budget_check(budget=budget, models=models, prices=current_prices())
+
+
+def _units(run: Run, judge: Judge, chat_ids: Sequence[int]) -> Iterator[Unit]:
+    """In the order of work: what shares the longer prompt prefix stays together."""
+    groups = range(_group_count(judge))
+    if judge.config["layout"] == "chat_first":
+        return (Unit(run=run, chat_id=chat_id, group=group) for chat_id in chat_ids for group in groups)
+    return (Unit(run=run, chat_id=chat_id, group=group) for group in groups for chat_id in chat_ids)
+
+
+def _add(model: type[M], rows: Iterable[M]) -> None:
+    """Store rows as they come: millions of units never stand in memory at once."""
+    rows = iter(rows)
+    while some := list(islice(rows, BATCH)):
+        model._default_manager.bulk_create(some)

@@ -1,0 +1,200 @@
+"""Verdicts of judges that ran elsewhere: a run for each judge of a file; the same file, the same runs."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from common.jsonl import Ignored, in_batches, read_records
+from common.problems import FieldProblem, ImportProblem, InputProblem, shown
+from evaluation.models.judges import Judge
+from evaluation.models.runs import Run, RunChat, Verdict
+from evaluation.runs.core.imported import MODULUS, VerdictLine, verdict_line_of
+from labeling.chats.queries import chat_set_named, criteria_of_set
+from labeling.models.chats import ChatSet, ChatSetMember
+
+LINES_AT_ONCE = 5000
+CHATS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRun:
+    """A run made, or found again, by an import."""
+
+    id: int
+    judge: str
+    verdicts: int
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictsImported:
+    """The runs of a file in the order its judges first appear; `ignored` as in ImportResult."""
+
+    runs: tuple[ImportedRun, ...]
+    ignored: Mapping[str, int]
+
+
+@dataclass
+class _Content:
+    """What a file says of one judge."""
+
+    digest: int = 0
+    verdicts: int = 0
+    criteria: set[str] = field(default_factory=set)
+
+
+def verdicts_import(*, path: Path, set_name: str, demo: bool = False) -> VerdictsImported:
+    """
+    Store the verdicts of a file as finished runs over a set, one for each judge in it.
+
+    Parameters
+    ----------
+    path : JSON Lines of verdicts; it is read twice, first for what identifies it.
+    set_name : the set whose chats the runs cover, those without a verdict too.
+    demo : mark new judges as written for the demo.
+
+    Raises ImportProblem or InputProblem: nothing is written then.
+    """
+    chat_set = chat_set_named(set_name)
+    if chat_set is None:
+        raise InputProblem(f"--set: no set {shown(set_name)}")
+    ignored = Ignored()
+    contents = _contents(path, ignored)
+    with transaction.atomic():
+        runs = {name: _run(name, content, chat_set, path, demo) for name, content in contents.items()}
+        new = {name: run for name, (run, created) in runs.items() if created}
+        if new:
+            _store(path, chat_set, new)
+    return VerdictsImported(
+        tuple(
+            ImportedRun(run.pk, name, contents[name].verdicts, created)
+            for name, (run, created) in runs.items()
+        ),
+        ignored.counts,
+    )
+
+
+def _contents(path: Path, ignored: Ignored) -> dict[str, _Content]:
+    contents: dict[str, _Content] = {}
+    for _, line in read_records(path, lambda fields: verdict_line_of(fields, ignored)):
+        content = contents.setdefault(line.judge, _Content())
+        content.digest = (content.digest + line.digest) % MODULUS
+        content.verdicts += 1
+        content.criteria.add(line.criterion)
+    return contents
+
+
+def _run(name: str, content: _Content, chat_set: ChatSet, path: Path, demo: bool) -> tuple[Run, bool]:
+    """The run of this judge with this very content on this set, and whether it is new."""
+    judge, _ = Judge.objects.get_or_create(
+        fingerprint=_hash({"schema": 1, "kind": "imported", "name": name}),
+        defaults={
+            "kind": Judge.Kind.IMPORTED,
+            "name": name,
+            "config": {"schema": 1, "kind": "imported", "name": name} | ({"demo": True} if demo else {}),
+        },
+    )
+    source = {"set": chat_set.pk, "judge": judge.fingerprint, "content": f"{content.digest:064x}"}
+    return Run.objects.get_or_create(
+        source_hash=_hash(source | {"verdicts": content.verdicts}),
+        defaults={
+            "judge": judge,
+            "chat_set": chat_set,
+            "purpose": Run.Purpose.IMPORT,
+            "state": Run.State.DONE,
+            "options": {"criteria": sorted(content.criteria), "file": path.name},
+            "finished_at": timezone.now(),
+        },
+    )
+
+
+def _hash(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _store(path: Path, chat_set: ChatSet, runs: Mapping[str, Run]) -> None:
+    members = (
+        ChatSetMember.objects.filter(chat_set=chat_set).order_by("position").values_list("chat_id", "split")
+    )
+    for batch in in_batches(members.iterator(), CHATS_AT_ONCE):
+        RunChat.objects.bulk_create(
+            RunChat(run=run, chat_id=chat_id, split=split)
+            for run in runs.values()
+            for chat_id, split in batch
+        )
+    importer = _VerdictsImport(path, chat_set, runs)
+    for chunk in in_batches(read_records(path, verdict_line_of), LINES_AT_ONCE):
+        importer.store([(number, line) for number, line in chunk if line.judge in runs])
+
+
+class _VerdictsImport:
+    def __init__(self, path: Path, chat_set: ChatSet, runs: Mapping[str, Run]) -> None:
+        self.path, self.chat_set, self.runs = path, chat_set, runs
+        self.criteria = {row.key: (place, row.pk) for place, row in enumerate(criteria_of_set(chat_set))}
+        # One bit for each chat (by its position in the set) and criterion that a judge spoke of.
+        self.spoken: dict[str, bytearray] = {name: bytearray() for name in runs}
+        self.now: datetime = timezone.now()
+
+    def store(self, chunk: Sequence[tuple[int, VerdictLine]]) -> None:
+        """Store the verdicts of some lines."""
+        members = self._members({line.chat_id for _, line in chunk})
+        rows = []
+        for number, line in chunk:
+            try:
+                rows.append(self._row(number, line, members))
+            except FieldProblem as problem:
+                raise ImportProblem(str(self.path), number, problem.field, problem.message) from None
+        Verdict.objects.bulk_create(rows)
+
+    def _members(self, external_ids: set[str]) -> dict[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        for batch in in_batches(external_ids, CHATS_AT_ONCE):
+            rows = ChatSetMember.objects.filter(chat_set=self.chat_set, chat__external_id__in=batch)
+            for external_id, chat_id, position in rows.values_list(
+                "chat__external_id", "chat_id", "position"
+            ):
+                found[external_id] = (chat_id, position)
+        return found
+
+    def _row(self, number: int, line: VerdictLine, members: Mapping[str, tuple[int, int]]) -> Verdict:
+        if line.chat_id not in members:
+            raise FieldProblem(
+                "chat_id", f"no chat {shown(line.chat_id)} in the set {shown(self.chat_set.name)}"
+            )
+        if line.criterion not in self.criteria:
+            rubric = self.chat_set.rubric.name
+            raise FieldProblem(
+                "criterion", f"no criterion {shown(line.criterion)} in the rubric {shown(rubric)}"
+            )
+        chat_id, position = members[line.chat_id]
+        place, criterion_id = self.criteria[line.criterion]
+        self._check_once(number, line, position * len(self.criteria) + place)
+        return Verdict(
+            run=self.runs[line.judge],
+            chat_id=chat_id,
+            criterion_id=criterion_id,
+            state=line.state,
+            value=line.value,
+            p_true=line.p_true,
+            rationale=line.rationale,
+            read_by=Verdict.ReadBy.IMPORT,
+            stored_at=self.now,
+        )
+
+    def _check_once(self, number: int, line: VerdictLine, cell: int) -> None:
+        spoken, (byte, bit) = self.spoken[line.judge], divmod(cell, 8)
+        if byte >= len(spoken):
+            spoken.extend(bytes(byte + 1 - len(spoken)))
+        if spoken[byte] >> bit & 1:
+            wanted = (line.judge, line.chat_id, line.criterion)
+            lines = read_records(self.path, verdict_line_of)
+            first = next(n for n, other in lines if (other.judge, other.chat_id, other.criterion) == wanted)
+            raise FieldProblem("judge", f"the same chat, criterion and judge stand on line {first} already")
+        spoken[byte] |= 1 << bit

@@ -1,0 +1,152 @@
+"""Runs: list, page, and what can be done with one."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from common.access import permission_or_404
+from common.problems import InputProblem
+from evaluation.judges.queries.recipes import judge_roles, judge_settings
+from evaluation.models.runs import Run
+from evaluation.runs.forms import ResumeForm
+from evaluation.runs.queries import run_page
+from evaluation.runs.queries.engine_stats import run_engine_stats
+from evaluation.runs.queries.ledger import run_ledger
+from evaluation.runs.queries.progress import run_progress
+from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.queries.runs import RunFilter, run_filters, run_rows, runs_open_to
+from evaluation.runs.queries.runs import run_list as all_runs
+from evaluation.runs.services.control import (
+    CANCELLABLE,
+    PAUSABLE,
+    RESUMABLE,
+    run_cancel,
+    run_pause,
+    run_resume,
+)
+from labeling.models.people import User
+
+RUNS_A_PAGE = 50
+ACTS: dict[str, tuple[Callable[..., object], str]] = {
+    "pause": (run_pause, "Run {} is paused. What is in flight is still taken in."),
+    "resume": (run_resume, "Run {} goes on from where it stood."),
+    "cancel": (run_cancel, "Run {} is cancelled. Its verdicts so far stay."),
+}
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def run_list(request: HttpRequest) -> HttpResponse:
+    """Runs, newest first; the address filters them."""
+    only = RunFilter(*(request.GET.get(name, "") for name in ("state", "set", "engine", "purpose")))
+    page = Paginator(all_runs(only, among=runs_open_to(request.user)), RUNS_A_PAGE).get_page(
+        request.GET.get("page")
+    )
+    found = list(page)
+    tell_errors(found, user=request.user)
+    rows = run_rows(found)
+    context = {
+        "page_obj": page,
+        "runs": rows,
+        "filters": run_filters(only) if rows or only.narrows else [],
+        "narrows": only.narrows,
+        "active": any(row.active for row in rows),
+    }
+    return render(request, "evaluation/run_list.html", context)
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
+    """One run: what it covers, how far it is, what it cost.
+
+    The page asks for its progress with the state it has `seen`; in another state all of it is new.
+    """
+    run = get_object_or_404(runs_open_to(request.user).select_related("started_by"), pk=run_id)
+    tell_errors([run], user=request.user)
+    user, again = cast(User, request.user), bool(request.headers.get("HX-Request"))
+    if again and request.GET.get("seen", run.state) == run.state:
+        return render(request, "evaluation/_run_progress.html", _progress(run, user))
+    response = render(request, "evaluation/run_detail.html", _progress(run, user) | _whole(run, user))
+    if again:
+        for header, value in (("Retarget", "#main"), ("Reselect", "#main"), ("Reswap", "outerHTML")):
+            response[f"HX-{header}"] = value
+    return response
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def run_engine(request: HttpRequest, run_id: int) -> HttpResponse:
+    """How a run's engine behaved: a part of its page, as counting many verdicts takes seconds."""
+    run = get_object_or_404(runs_open_to(request.user), pk=run_id)
+    return render(request, "evaluation/_engine.html", {"engine": run_engine_stats(run)})
+
+
+@permission_or_404("labeling.start_runs")
+@require_POST
+def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
+    """Pause, resume or cancel; what is refused is said on the page."""
+    run = get_object_or_404(Run.objects.select_related("judge"), pk=run_id)
+    if act not in ACTS:
+        raise Http404
+    do, said = ACTS[act]
+    try:
+        do(run=run, by=cast(User, request.user), **(_budget(request) if act == "resume" else {}))
+    except InputProblem as refused:
+        messages.error(request, f"Run {run.pk} stays as it is: {refused}.")
+    else:
+        messages.success(request, said.format(run.pk))
+    return redirect("evaluation:run_detail", run.pk)
+
+
+def _budget(request: HttpRequest) -> dict[str, Any]:
+    """A new cap, if one is given; raises InputProblem."""
+    form = ResumeForm(request.POST)
+    if not form.is_valid():
+        why = str(form.errors["budget_usd"][0]).rstrip(".")
+        raise InputProblem(f"the budget is no amount in dollars: {why}")
+    return form.cleaned_data
+
+
+def _progress(run: Run, user: User) -> dict[str, Any]:
+    row, progress, batches = run_rows([run])[0], run_progress(run), run_page.run_batches(run, user=user)
+    return {
+        "run": row,
+        "progress": progress,
+        # What a settled run paid stands with it; before that the record of its requests is the truth.
+        "cost": row.cost_usd if row.ended else progress.cost_usd,
+        "shares": run_page.shares(run),
+        "trouble": run_page.in_words(run.error),
+        "next_step": run_page.next_step(run),
+        "batches": batches,
+        "waits_for": run_page.waits_for(run, workers=progress.workers, batches=batches),
+    }
+
+
+def _whole(run: Run, user: User) -> dict[str, Any]:
+    chats = run.run_chats.count()
+    return {
+        "record": run,
+        "chats": chats,
+        "took": (run.finished_at - run.created_at).total_seconds() if run.finished_at else None,
+        "missing": run_page.run_missing(run),
+        "failures": run_page.run_failures(run, user=user),
+        "outcomes": run_page.run_outcomes(run),
+        "ledger": run_ledger(run),
+        "resume": None if run.budget_usd is None else ResumeForm(initial={"budget_usd": run.budget_usd}),
+        "settings": judge_settings(run.judge, run),
+        "roles": judge_roles(run.judge),
+        "prompts": run.judge.prompts.select_related(
+            "criterion__dimension", "prompt_version", "criterion_version"
+        ),
+        "can": {
+            "pause": run.state in PAUSABLE,
+            "resume": run.state in RESUMABLE,
+            "cancel": run.state in CANCELLABLE,
+        },
+    }

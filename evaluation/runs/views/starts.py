@@ -1,0 +1,57 @@
+"""Starting a run: the form, the estimate beside it, and the start."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from common.access import permission_or_404
+from common.problems import InputProblem
+from evaluation.runs.forms import StartForm
+from evaluation.runs.services.starts import start_estimate, start_run
+from labeling.models.people import User
+
+STARTED = "Run {} is started. You can leave this page; it goes on."
+STARTED_BEFORE = "This form had started run {} already: no second one was made."
+
+
+@permission_or_404("labeling.start_runs")
+@require_http_methods(["GET", "POST"])
+def run_new(request: HttpRequest) -> HttpResponse:
+    """Choose, see what it costs, start; `?set=` and `?profile=` choose beforehand."""
+    if request.method != "POST":
+        return render(request, "evaluation/run_new.html", {"form": StartForm(initial=request.GET.dict())})
+    form = StartForm(request.POST)
+    if form.is_valid():
+        given = form.cleaned_data
+        try:
+            started = start_run(
+                chat_set=given["set"],
+                judge=form.judge,
+                run=form.run,
+                profile=given["profile"],
+                by=cast(User, request.user),
+            )
+        except InputProblem as problem:
+            form.add_error(None, str(problem))
+        else:
+            messages.success(request, (STARTED_BEFORE if started.again else STARTED).format(started.run.pk))
+            return redirect("evaluation:run_detail", started.run.pk)
+    return render(request, "evaluation/run_new.html", {"form": form})
+
+
+@permission_or_404("labeling.start_runs")
+@require_safe
+def run_estimate(request: HttpRequest) -> HttpResponse:
+    """What the chosen run would ask and cost: the part of the page beside the form."""
+    form = StartForm(request.GET)
+    if not form.is_valid():
+        return render(request, "evaluation/_estimate.html", {"form": form})
+    given = form.cleaned_data
+    try:
+        found = start_estimate(chat_set=given["set"], judge=form.judge, run=form.run)
+    except InputProblem as problem:
+        return render(request, "evaluation/_estimate.html", {"problem": str(problem)})
+    return render(request, "evaluation/_estimate.html", {"estimate": found})

@@ -1,0 +1,246 @@
+"""Carries a run on through the Batch API, one short step after another."""
+
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
+
+from evaluation.core.hashing import text_hash
+from evaluation.core.types import Reply
+from evaluation.gateway.batches import BatchClient, BatchGone, BatchStatus
+from evaluation.gateway.budget import budget_check, budget_reached
+from evaluation.gateway.throttle import EndpointDown
+from evaluation.models.runs import Batch, Run, WorkerLease
+from evaluation.runs.worker.batch_replay import wave
+from evaluation.runs.worker.batch_rows import PENDING, Collector, attempts_never_asked, batch_file_write
+from evaluation.runs.worker.execute import run_settle
+from evaluation.runs.worker.leases import LEASE, LeaseLost, lease_beat, lease_begin, lease_end, units_release
+from evaluation.runs.worker.plan import plan_load
+from evaluation.runs.worker.process_units import Plan
+
+STOPPED = "stopped before it was sent"
+CANCELLED_HERE = "cancelled from here"
+ATTEMPTS_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStep:
+    """How a run stands after a step. `waiting`: step again after the poll interval; `requests` are at the
+    endpoint. `trouble` may pass: the endpoint could not be asked this time."""
+
+    waiting: bool
+    requests: int = 0
+    trouble: str = ""
+
+
+def batch_advance(run: Run) -> BatchStep:
+    """One step of a batch run: send what is on record, look at what was sent, collect what is answered.
+
+    Never waits for an answer, and may be cut short anywhere: the next step, of whichever process, goes on. Of
+    a run that somebody has stopped (`batches_stop`) what the endpoint had answered by then is kept.
+    Only one process steps at a time; another is told to wait. The run's state is settled as in the live mode.
+    Raises InputProblem for settings that cannot go on with this run.
+    """
+    run.refresh_from_db()
+    plan = plan_load(run)
+    budget_check(budget=plan.budget_usd, models=plan.models, prices=plan.prices)
+    lease = _lease(run)
+    if lease is None:
+        return BatchStep(waiting=True)
+    with _beating(lease.pk):
+        try:
+            with BatchClient(plan.endpoint, timeout=plan.timeout) as client:
+                return _Step(run, plan, lease, client).take()
+        finally:
+            lease_end(lease.pk)
+
+
+def batches_stop(run: Run) -> None:
+    """Have what a run has at the endpoint cancelled there, by the next step of whoever takes it."""
+    run.batches.filter(state__in=PENDING).update(error=CANCELLED_HERE)
+
+
+def batches_to_stop(*, every: float) -> list[int]:
+    """Runs at rest with something at the endpoint to be cancelled, looked at `every` so many seconds."""
+    lately = timezone.now() - timedelta(seconds=every)
+    marked = Batch.objects.filter(state__in=PENDING, error=CANCELLED_HERE).exclude(polled_at__gt=lately)
+    resting = marked.exclude(run__state=Run.State.RUNNING)
+    return sorted(resting.values_list("run_id", flat=True).distinct())
+
+
+def batch_name(batch: Batch, plan: Plan) -> str:
+    """Our name of a batch at the endpoint: unlike any other workspace's, the same after a crash."""
+    return f"lace-{text_hash(f'{plan.fence_secret.hex()}:{batch.pk}')[:32]}"
+
+
+@transaction.atomic
+def _lease(run: Run) -> WorkerLease | None:
+    """This process's right to step, None while another one has it."""
+    Run.objects.select_for_update().get(pk=run.pk)
+    units_release(run)
+    # What a dead process left has expired, or was found dead by its process id.
+    alive = WorkerLease.objects.filter(run=run, expires_at__gt=timezone.now())
+    if alive.exists():
+        return None
+    return lease_begin(run.pk)
+
+
+@contextmanager
+def _beating(lease_id: int) -> Iterator[None]:
+    """Keep a lease alive through long uploads, from a thread of its own."""
+    done = threading.Event()
+
+    def beat() -> None:
+        try:
+            while not done.wait(LEASE.total_seconds() / 4):
+                with suppress(LeaseLost, OperationalError):  # the next beat may come through
+                    lease_beat(lease_id)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+class _Step:
+    """One step, under a lease."""
+
+    def __init__(self, run: Run, plan: Plan, lease: WorkerLease, client: BatchClient) -> None:
+        self._run, self._plan, self._lease, self._client = run, plan, lease, client
+        self._given_up: dict[str, Reply] = {}
+        self._trouble = ""
+        self._collected = False
+
+    def take(self) -> BatchStep:
+        try:
+            if self._run.state == Run.State.RUNNING:
+                return self._go_on()
+            return self._wind_down()
+        except EndpointDown as down:
+            if down.lasting:
+                run_settle(self._run, trouble=str(down))
+                return self._now(waiting=False)
+            return self._now(waiting=True, trouble=str(down))
+
+    def _go_on(self) -> BatchStep:
+        pending = self._pending()
+        # One that was not sent is of a step that was cut short: units may be left that it did not come to.
+        cut_short = any(batch.state == Batch.State.PREPARED for batch in pending)
+        for batch in pending:
+            self._push(batch)
+        if self._trouble:
+            run_settle(self._run, trouble=self._trouble)
+            return self._now(waiting=False)
+        if self._collected or cut_short or not pending:
+            files = wave(self._run, self._plan, lease_id=self._lease.pk, given_up=self._given_up)
+            for batch in self._pending():
+                if batch.state == Batch.State.PREPARED:
+                    self._push(batch)
+            run_settle(self._run, trouble=self._stop_reason(files.over_budget))
+        return self._now(waiting=self._run.state == Run.State.RUNNING)
+
+    def _stop_reason(self, over_budget: bool) -> str:
+        """Why nothing can go on: with batches on their way, what they cost less than feared frees money."""
+        if over_budget and self._run.budget_usd is not None and not self._pending():
+            return budget_reached(self._run.budget_usd)
+        return ""
+
+    def _wind_down(self) -> BatchStep:
+        for batch in self._marked():
+            if batch.state != Batch.State.SUBMITTED:
+                self._withdraw(batch)
+            else:
+                self._client.cancel(batch.batch_id)
+                self._look(batch)
+        if self._collected:
+            run_settle(self._run, trouble=self._run.error)
+        return self._now(waiting=bool(self._marked()))
+
+    def _withdraw(self, batch: Batch) -> None:
+        """Take back a batch that was not created, unless a crash has hidden that it was."""
+        status = self._created(batch)
+        if status is not None:
+            self._submitted(batch, status)
+            return
+        while left := list(batch.attempts.filter(ended_at=None)[:ATTEMPTS_AT_ONCE]):
+            with transaction.atomic():
+                attempts_never_asked(left, STOPPED)
+        self._end(batch, Batch.State.FAILED, STOPPED)
+
+    def _push(self, batch: Batch) -> None:
+        """Bring a batch as far as it goes now; what a crash may have hidden is looked up, not redone."""
+        name = batch_name(batch, self._plan)
+        if batch.state == Batch.State.PREPARED:
+            batch.file_id = self._client.find_file(f"{name}.jsonl", since=batch.created_at)
+            if not batch.file_id:
+                with tempfile.TemporaryFile() as file:
+                    batch_file_write(batch, file, self._plan.endpoint)
+                    file.seek(0)
+                    batch.file_id = self._client.upload(f"{name}.jsonl", file)
+            batch.state = Batch.State.UPLOADED
+            batch.save(update_fields=["file_id", "state"])
+        if batch.state == Batch.State.UPLOADED:
+            status = self._created(batch) or self._client.create(batch.file_id, name=name)
+            self._submitted(batch, status)
+        else:
+            self._look(batch)
+
+    def _created(self, batch: Batch) -> BatchStatus | None:
+        return self._client.find_batch(name=batch_name(batch, self._plan), since=batch.created_at)
+
+    def _submitted(self, batch: Batch, status: BatchStatus) -> None:
+        batch.batch_id, batch.state = status.id, Batch.State.SUBMITTED
+        batch.save(update_fields=["batch_id", "state"])
+
+    def _look(self, batch: Batch) -> None:
+        """Ask how far a batch is, and collect it when it is over."""
+        try:
+            status = self._client.look(batch.batch_id)
+        except BatchGone:
+            status = BatchStatus(batch.batch_id, "completed", error="the endpoint does not know it any more")
+        Batch.objects.filter(pk=batch.pk).update(polled_at=timezone.now())
+        if status.state == "working":
+            return
+        collector = Collector(batch, self._plan.prices)
+        for file_id in filter(None, (status.output, status.errors)):
+            collector.store(self._client.answers(file_id))
+        collector.end(complete=status.state == "completed")
+        self._collected = True
+        self._given_up |= collector.given_up
+        self._trouble = self._trouble or collector.trouble or _fault(batch, status, collector.answered)
+        failed = status.state == "failed"
+        self._end(batch, Batch.State.FAILED if failed else Batch.State.COLLECTED, status.error or batch.error)
+
+    def _end(self, batch: Batch, state: Batch.State, error: str) -> None:
+        batch.state, batch.error, batch.finished_at = state, error, timezone.now()
+        batch.save(update_fields=["state", "error", "finished_at"])
+
+    def _pending(self) -> list[Batch]:
+        return list(self._run.batches.filter(state__in=PENDING).order_by("id"))
+
+    def _marked(self) -> list[Batch]:
+        return [batch for batch in self._pending() if batch.error == CANCELLED_HERE]
+
+    def _now(self, *, waiting: bool, trouble: str = "") -> BatchStep:
+        return BatchStep(waiting, sum(batch.requests for batch in self._pending()), trouble)
+
+
+def _fault(batch: Batch, status: BatchStatus, answered: int) -> str:
+    """What ended a batch that somebody should know of before more is sent; '' for nothing of the kind."""
+    if status.state == "failed":
+        return f"{batch.endpoint}: the endpoint did not take the batch ({status.error})"
+    if status.state == "cancelled" and not batch.error:
+        return f"{batch.endpoint}: the batch was cancelled at the endpoint"
+    if status.state == "expired" and not answered:
+        return f"{batch.endpoint}: the batch expired before anything was answered"
+    return ""

@@ -1,0 +1,174 @@
+"""Walks a batch run's open units: finishes those whose answers are stored, notes what the others wait for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from evaluation.core.prefixes import Prefixes
+from evaluation.core.types import Chat, GroupResult, Reply, Request
+from evaluation.engines.core import judge_group
+from evaluation.gateway.batches import WINDOW
+from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
+from evaluation.models.runs import Attempt, ModelCall, Run, Unit
+from evaluation.runs.worker.batch_rows import PENDING, Files, Wanted
+from evaluation.runs.worker.placebo_chat import partner_chat
+from evaluation.runs.worker.process_units import Plan
+from evaluation.runs.worker.replay import Lookups, sample_index, walk_together
+from evaluation.runs.worker.units import Desk, Finished, Work, core_chat
+from labeling.models.chats import Chat as ChatRow
+
+UNITS = 400
+
+
+class NotYet(Exception):
+    """A unit needs an answer that is not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is known of a question: its reply and which units of this run asked it; no reply: on its way.
+
+    `paid` is the handle for those units.
+    """
+
+    reply: Reply | None
+    asked_by: frozenset[int] = frozenset()
+    paid: CallUsed | None = None
+
+
+@dataclass(slots=True)
+class _StoredOnly:
+    """A Model that answers from the store; any other question is noted, and stops its unit.
+
+    Engines end what they ask in parallel before they pass an exception on, so that all of it is noted.
+    """
+
+    run: Run
+    plan: Plan
+    work: Work
+    lookups: Lookups[_Found]
+    given_up: Mapping[str, Reply]
+    prefixes: dict[str, Prefixes]
+    partner: Chat | None
+    wanted: list[Wanted] = field(default_factory=list)
+
+    async def complete(self, request: Request) -> Reply:
+        setup = self.plan.groups[self.work.group].setup
+        sample = sample_index(request, replicate=self.run.replicate, setup=setup)
+        key = call_key(request, sample=sample)
+        found = await self.lookups.get(key)
+        if found is not None and found.reply is not None:
+            ours = found.paid if self.work.unit_id in found.asked_by else None
+            return replace(found.reply, call=self._paid(request, ours)) if ours else found.reply
+        if key in self.given_up:
+            return self.given_up[key]
+        if found is None:
+            self.wanted.append(Wanted(request, key, sample, self.work.unit_id))
+        raise NotYet
+
+    def _paid(self, request: Request, used: CallUsed) -> CallUsed:
+        """The handle of an answer that this unit asked for, with how much of its prompt repeats."""
+        characters, repeated = self.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
+        return replace(used, prompt_chars=characters, repeated_chars=repeated)
+
+
+def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) -> Files:
+    """Walk every open unit once, some hundred at a time; returns what was put on record to be asked.
+
+    Units that still wait are open again afterwards, as they were.
+    """
+    files, last = Files(run, plan.endpoint, plan.prices), 0
+    prefixes: dict[str, Prefixes] = {}
+    while works := _take(run, lease_id, after=last):
+        last = works[-1].unit_id
+        lookups = Lookups(partial(_fetch, run.pk))
+        models = [
+            _StoredOnly(run, plan, work, lookups, given_up, prefixes, _partner(plan, work)) for work in works
+        ]
+        results = walk_together(_judge(model) for model in models)
+        files.add([one for model in models for one in model.wanted])
+        _put_away(run, plan, lease_id, list(zip(works, results, strict=True)))
+    return files
+
+
+def _partner(plan: Plan, work: Work) -> Chat | None:
+    """The chat that lends its briefs, where the debate is to be measured without its own."""
+    placebo = plan.groups[work.group].setup.ablation == "placebo_briefs"
+    return partner_chat(run_id=plan.run_id, chat_id=work.chat_id) if placebo else None
+
+
+async def _judge(model: _StoredOnly) -> GroupResult:
+    group = model.plan.groups[model.work.group]
+    return await judge_group(
+        chat=model.work.chat,
+        criteria=group.criteria,
+        setup=group.setup,
+        model=model,
+        fence_secret=model.plan.fence_secret,
+        other_chat=model.partner,
+        audit=model.plan.audit,
+    )
+
+
+@transaction.atomic
+def _take(run: Run, lease_id: int, *, after: int) -> list[Work]:
+    """Lease the next open units that have nothing at the endpoint, in plan order. A walk is no try."""
+    pending = Attempt.objects.filter(unit=OuterRef("pk"), ended_at=None, batch__state__in=PENDING)
+    rows = Unit.objects.filter(~Exists(pending), run=run, state=Unit.State.OPEN, pk__gt=after).order_by("id")
+    if connection.features.has_select_for_update_skip_locked:
+        rows = rows.select_for_update(skip_locked=True, of=("self",))
+    units = list(rows[:UNITS])
+    taken = Unit.objects.filter(pk__in=[unit.pk for unit in units])
+    taken.update(state=Unit.State.LEASED, lease_id=lease_id)
+    chats = ChatRow.objects.in_bulk({unit.chat_id for unit in units})
+    return [Work(unit.pk, unit.chat_id, core_chat(chats[unit.chat_id]), unit.group) for unit in units]
+
+
+@transaction.atomic
+def _put_away(
+    run: Run, plan: Plan, lease_id: int, judged: Sequence[tuple[Work, GroupResult | BaseException]]
+) -> None:
+    """Save what is finished and give back what waits."""
+    waiting, finished = [], []
+    for work, result in judged:
+        if isinstance(result, NotYet):
+            waiting.append(work.unit_id)
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            finished.append(Finished(run.pk, lease_id, work, result))
+    Desk(plan.criterion_ids).finish(finished)
+    left = Unit.objects.filter(pk__in=waiting, lease_id=lease_id, state=Unit.State.LEASED)
+    left.update(state=Unit.State.OPEN, lease=None)
+
+
+def _fetch(run_id: int, keys: Sequence[str]) -> dict[str, _Found]:
+    """What is stored under these keys, and what some batch is asking."""
+    calls = {call.pk: call for call in ModelCall.objects.filter(key__in=keys)}
+    asked: dict[int, set[int]] = {}
+    ours = Attempt.objects.filter(run=run_id, call__in=calls, unit__isnull=False)
+    for call_id, unit_id in ours.values_list("call_id", "unit_id"):
+        asked.setdefault(call_id, set()).add(unit_id or 0)
+    since = timezone.now() - WINDOW
+    pending = Attempt.objects.filter(
+        call__in=calls, ended_at=None, batch__state__in=PENDING, sent_at__gt=since
+    )
+    found = {calls[pk].key: _Found(None) for pk in pending.values_list("call_id", flat=True)}
+    for call in calls.values():
+        if call.state in STORED_STATES:
+            found[call.key] = _Found(stored_reply(call), frozenset(asked.get(call.pk, ())), _used(call))
+    return found
+
+
+def _used(call: ModelCall) -> CallUsed:
+    return CallUsed(
+        call_id=call.pk,
+        reused=False,
+        prompt_tokens=call.prompt_tokens or 0,
+        cached_tokens=call.cached_tokens or 0,
+        completion_tokens=call.completion_tokens or 0,
+    )

@@ -1,0 +1,140 @@
+"""Loads what a worker needs for a run: the judge's groups as the engines know them, and the endpoint."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from django.conf import settings
+
+from common.problems import InputProblem
+from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
+from evaluation.gateway.embedded import ensure_running
+from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
+from evaluation.gateway.prices import Price, read_prices
+from evaluation.gateway.throttle import Limits
+from evaluation.models.judges import Judge, JudgePrompt
+from evaluation.models.prompts import SnapshotItem
+from evaluation.models.runs import Run
+from evaluation.prompts.queries.examples import examples_of
+from evaluation.runs.worker.process_units import Group, Plan
+from labeling.models.people import Workspace
+
+
+class EndpointChanged(InputProblem):
+    """The settings name another endpoint than the one this run's judge asks."""
+
+
+def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
+    """The plan of a run; raises EndpointChanged, EndpointError, PriceFileError or EmbeddedModelMissing."""
+    endpoint = current_endpoint()
+    if endpoint.id != run.judge.config["endpoint"]:
+        raise EndpointChanged(
+            f"run {run.pk} asks {run.judge.config['endpoint']}, but the settings name {endpoint.id}"
+        )
+    prompts = list(run.judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
+    wanted = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
+    return Plan(
+        run_id=run.pk,
+        replicate=run.replicate,
+        samples=run.judge.config.get("samples", 1),
+        audit=float(run.options.get("audit") or 0),
+        fingerprint=run.judge.fingerprint,
+        budget_usd=run.budget_usd,
+        groups=judge_groups(run.judge, prompts),
+        criterion_ids={prompt.criterion.key: prompt.criterion_id for prompt in prompts},
+        fence_secret=bytes(Workspace.current().fence_secret),
+        endpoint=endpoint,
+        prices=current_prices(),
+        locate=endpoint_locator(endpoint),
+        # The embedded server has one slot: a second call in flight would only wait there.
+        max_in_flight=1 if endpoint.embedded else wanted,
+        timeout=float(settings.LACE_REQUEST_TIMEOUT),
+        limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
+        broker_url=settings.CELERY_BROKER_URL,
+    )
+
+
+def current_endpoint() -> Endpoint:
+    """The endpoint that the settings name."""
+    return resolve_endpoint(base_url=settings.OPENAI_BASE_URL, api_key=settings.OPENAI_API_KEY)
+
+
+def current_prices() -> dict[str, Price]:
+    """The prices of the settings' file; empty without one, so that costs are unknown."""
+    return read_prices(Path(settings.LACE_PRICES)) if settings.LACE_PRICES else {}
+
+
+def endpoint_locator(endpoint: Endpoint) -> Callable[[], str] | None:
+    """How to find the embedded server, which may have another port after a restart."""
+    return partial(ensure_running, settings.VAR_DIR) if endpoint.embedded else None
+
+
+def judge_groups(judge: Judge, prompts: list[JudgePrompt]) -> dict[int, Group]:
+    """The judge's groups by number, as engines take them."""
+    config, articles = judge.config, _articles(judge)
+    examples = examples_of([prompt.prompt_version_id for prompt in prompts])
+    grouped: dict[int, list[Criterion]] = {}
+    for prompt in prompts:
+        criterion = _criterion(
+            prompt,
+            articles=articles.get(prompt.criterion_id, ()),
+            examples=examples.get(prompt.prompt_version_id, ()),
+        )
+        grouped.setdefault(prompt.group, []).append(criterion)
+    return {
+        number: Group(tuple(criteria), _setup(config, config["groups"][number]["engine"]))
+        for number, criteria in grouped.items()
+    }
+
+
+def _criterion(
+    prompt: JudgePrompt, *, articles: tuple[Article, ...], examples: tuple[Example, ...]
+) -> Criterion:
+    version = prompt.criterion_version
+    return Criterion(
+        key=prompt.criterion.key,
+        question=version.question,
+        definition=version.definition,
+        tier=cast("Tier", prompt.criterion.tier),
+        passes_when=version.passes_when,
+        allow_na=version.allow_na,
+        prompt=prompt.prompt_version.text,
+        articles=articles,
+        examples=examples,
+    )
+
+
+def _articles(judge: Judge) -> dict[int, tuple[Article, ...]]:
+    """What each criterion may read, by criterion id, ordered by key."""
+    found: dict[int, tuple[Article, ...]] = {}
+    items = SnapshotItem.objects.filter(snapshot=judge.snapshot_id or 0)
+    for item in items.select_related("article_version__article").order_by("article_version__article__key"):
+        row = item.article_version
+        article = Article(row.article.key, row.number, row.title, row.text)
+        found[item.criterion_id] = (*found.get(item.criterion_id, ()), article)
+    return found
+
+
+def _setup(config: dict[str, Any], engine: Any) -> Setup:
+    """What an engine is told; judges made before schema 2 name fewer settings and had the defaults."""
+    knowledge = config["knowledge"]
+    return Setup(
+        engine=engine,
+        roles={role: Sampling(**sampling) for role, sampling in config["roles"].items()},
+        layout=config["layout"],
+        size=config["size"],
+        role_in=config["role_in"],
+        order_seed=config["order_seed"],
+        samples=config.get("samples", 1),
+        knowledge=knowledge["mode"],
+        passage_tokens=knowledge.get("tokens", 0),
+        windows=_windows(config.get("windows")),
+        ablation=config.get("ablation", ""),
+    )
+
+
+def _windows(config: dict[str, Any] | None) -> Windows | None:
+    if config is None:
+        return None
+    return Windows(tokens=config["tokens"], overlap=config["overlap"], rule=config["rule"])

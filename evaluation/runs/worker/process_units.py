@@ -1,0 +1,314 @@
+"""Works off a run's open units: one event loop, many calls in flight, one database thread."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+from typing import Self
+
+from django.db import InterfaceError, OperationalError
+
+from evaluation.core.types import Chat, Criterion, GroupResult, Setup
+from evaluation.engines.core import judge_group
+from evaluation.gateway.budget import BudgetReached, budget_check, budget_recount
+from evaluation.gateway.client import EndpointClient
+from evaluation.gateway.embedded import EmbeddedModelError
+from evaluation.gateway.endpoints import Endpoint
+from evaluation.gateway.model import Gateway, GatewayModel
+from evaluation.gateway.prices import Price
+from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, throttle_for
+from evaluation.gateway.writer import DatabaseThread
+from evaluation.models.runs import Run
+from evaluation.runs.worker.leases import LEASE, MOST_TRIES, LeaseLost, lease_beat, lease_begin, lease_end
+from evaluation.runs.worker.placebo_chat import partner_chat
+from evaluation.runs.worker.units import Desk, Finished, Work, units_take
+
+# After units of so many chats in a row without one answer the endpoint is taken for down.
+FAILURES_IN_A_ROW = 5
+# How often to look whether somebody paused or cancelled the run.
+WATCH_SECONDS = 1.0
+# Calls prepared beyond the slots, so that a free slot finds its next attempt committed: one for each
+# SLOTS_AN_AHEAD slots. More would leave more attempts of unknown outcome after a kill.
+SLOTS_AN_AHEAD = 8
+MOST_AHEAD = 16
+# Units leased at a time; they wait for a worker.
+LOT = 16
+
+
+class Trouble(str):
+    """Why nobody can answer, one line, or ''; `lasting` says that only a person can mend it."""
+
+    lasting: bool
+
+    def __new__(cls, text: str = "", *, lasting: bool = False) -> Self:
+        trouble = super().__new__(cls, text)
+        trouble.lasting = lasting
+        return trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A judge's group: the criteria asked together and how."""
+
+    criteria: tuple[Criterion, ...]
+    setup: Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything a worker needs besides the units: loaded once, before the loop starts.
+
+    The sample index of a call is replicate × samples + the sample's number in its unit. With `suspects` only
+    units are taken that were in work when workers died.
+    """
+
+    run_id: int
+    replicate: int
+    groups: dict[int, Group]
+    criterion_ids: dict[str, int]
+    fence_secret: bytes
+    endpoint: Endpoint
+    prices: dict[str, Price]
+    locate: Callable[[], str] | None
+    max_in_flight: int
+    timeout: float
+    samples: int = 1
+    audit: float = 0.0
+    fingerprint: str = ""
+    budget_usd: Decimal | None = None
+    limits: Limits = field(default_factory=Limits)
+    broker_url: str = ""
+    suspects: bool = False
+
+    @property
+    def models(self) -> set[str]:
+        """Every model that a role of this run asks."""
+        return {role.model for group in self.groups.values() for role in group.setup.roles.values()}
+
+    @property
+    def ahead(self) -> int:
+        """How many calls may be prepared beyond those in flight."""
+        return min(MOST_AHEAD, self.max_in_flight // SLOTS_AN_AHEAD)
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What the slots share: chats that failed since the last answer, and why to stop."""
+
+    report: Callable[[bool], None]
+    failed_in_a_row: set[int] = field(default_factory=set)
+    trouble: Trouble = field(default_factory=Trouble)
+    leave: threading.Event | None = None
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def leaves(self) -> bool:
+        """Whether this process was asked to stop."""
+        return self.leave is not None and self.leave.is_set()
+
+    def down(self, why: str, *, lasting: bool) -> None:
+        self.trouble = self.trouble or Trouble(why, lasting=lasting)
+        self.stop.set()
+
+    def finished(self, error: str, chat_id: int) -> None:
+        if not error:
+            self.failed_in_a_row.clear()
+        else:
+            self.failed_in_a_row.add(chat_id)
+        if len(self.failed_in_a_row) >= FAILURES_IN_A_ROW:
+            self.down(f"{error} ({FAILURES_IN_A_ROW} chats in a row)", lasting=True)
+        self.report(bool(error))
+
+
+def drain(
+    plan: Plan,
+    *,
+    on_unit: Callable[[bool], None],
+    seconds: float | None = None,
+    leave: threading.Event | None = None,
+) -> Trouble:
+    """Work until no unit of the run is open; returns '' or, when nobody can answer, why (one line).
+
+    `on_unit(failed)` is called after each finished unit. No unit is begun after `seconds`, or once `leave` is
+    set, which is no reason to give. Ctrl-C raises KeyboardInterrupt after what was finished is stored and the
+    rest is given back. Raises InputProblem for a budget without prices, before anything is sent.
+    """
+    budget_check(budget=plan.budget_usd, models=plan.models, prices=plan.prices)
+    with DatabaseThread() as database:
+        try:
+            return asyncio.run(_drain(plan, database, _Progress(on_unit, leave=leave), seconds))
+        except EmbeddedModelError as error:
+            return Trouble(str(error), lasting=True)
+
+
+async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seconds: float | None) -> Trouble:
+    lease = await database.do(partial(lease_begin, plan.run_id))
+    if plan.budget_usd is not None:
+        await database.do(partial(budget_recount, plan.run_id))
+    beside = [
+        asyncio.create_task(_beat(database, lease.pk, progress)),
+        asyncio.create_task(_watch(database, plan.run_id, progress, seconds)),
+    ]
+    crashed = False
+    try:
+        async with gateway_open(plan, database, seconds=seconds) as gateway:
+            await _Drain(plan, gateway, lease.pk, progress).work()
+    except Exception as error:
+        # What the database does not take of a chat is that chat's fault, and must not come back for ever.
+        crashed = not isinstance(error, EmbeddedModelError | OperationalError | InterfaceError)
+        raise
+    finally:
+        for task in beside:
+            task.cancel()
+        ended = await asyncio.gather(*beside, return_exceptions=True)
+        await asyncio.shield(database.do(partial(lease_end, lease.pk, crashed=crashed)))
+    for fault in ended:
+        if isinstance(fault, Exception):
+            raise fault
+    return progress.trouble
+
+
+@contextlib.asynccontextmanager
+async def gateway_open(
+    plan: Plan, database: DatabaseThread, *, seconds: float | None = None
+) -> AsyncIterator[Gateway]:
+    """The gateway to a plan's endpoint, held back with everybody else who asks it."""
+    async with EndpointClient(plan.endpoint, locate=plan.locate) as client, AsyncExitStack() as stack:
+        yield Gateway(
+            endpoint=plan.endpoint,
+            client=client,
+            database=database,
+            throttles=await _throttles(plan, stack, seconds),
+            prepared=asyncio.Semaphore(plan.max_in_flight + plan.ahead),
+            prices=plan.prices,
+            timeout=plan.timeout,
+            budget_usd=plan.budget_usd,
+        )
+
+
+async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -> dict[str, SharedThrottle]:
+    """Each model's own; several models share the slots."""
+    total = asyncio.Semaphore(plan.max_in_flight) if len(plan.models) > 1 else None
+    return {
+        model: await stack.enter_async_context(
+            throttle_for(
+                endpoint=plan.endpoint.id,
+                model=model,
+                max_in_flight=plan.max_in_flight,
+                limits=plan.limits,
+                broker_url=plan.broker_url,
+                patience=seconds,
+                total=total,
+            )
+        )
+        for model in sorted(plan.models)
+    }
+
+
+async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) -> None:
+    """Keep the lease; a process that was silent for too long has lost its units and begins no other."""
+    try:
+        while True:
+            await asyncio.sleep(LEASE.total_seconds() / 4)
+            await database.do(partial(lease_beat, lease_id))
+    except LeaseLost:
+        return
+    finally:
+        progress.stop.set()
+
+
+async def _watch(database: DatabaseThread, run_id: int, progress: _Progress, seconds: float | None) -> None:
+    """Let no further unit begin once time is over, the process is to stop, or the run may not go on."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + (float("inf") if seconds is None else seconds)
+    try:
+        while loop.time() < end and not progress.leaves and await database.do(partial(_may_run, run_id)):
+            await asyncio.sleep(min(WATCH_SECONDS, max(end - loop.time(), 0)))
+    finally:
+        progress.stop.set()
+
+
+def _may_run(run_id: int) -> bool:
+    """Somebody may have paused or cancelled the run meanwhile."""
+    return Run.objects.filter(pk=run_id, state=Run.State.RUNNING).exists()
+
+
+class _Drain:
+    """One feeder leases units a little ahead; as many workers as calls may be prepared take them."""
+
+    def __init__(self, plan: Plan, gateway: Gateway, lease_id: int, progress: _Progress) -> None:
+        self._plan, self._gateway, self._lease_id, self._progress = plan, gateway, lease_id, progress
+        self._desk = Desk(plan.criterion_ids)
+        self._workers = plan.max_in_flight + plan.ahead
+        self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
+
+    async def work(self) -> None:
+        """Work until nothing is open, time is up, or nobody can answer."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._feed())
+                for _ in range(self._workers):
+                    group.create_task(self._serve())
+        except ExceptionGroup as errors:
+            # The first one ended the others; who called knows it by its own class.
+            raise errors.exceptions[0] from None
+
+    async def _feed(self) -> None:
+        limit = self._workers  # at first everybody waits for work
+        while not self._progress.stop.is_set():
+            take = partial(self._take, limit)
+            if not (taken := await self._gateway.database.do(take)):
+                break
+            for work in taken:
+                await self._queue.put(work)
+            limit = LOT
+        for _ in range(self._workers):
+            await self._queue.put(None)
+
+    def _take(self, limit: int) -> list[Work]:
+        plan = self._plan
+        least_tries = MOST_TRIES - 1 if plan.suspects else 0
+        return units_take(run_id=plan.run_id, lease_id=self._lease_id, limit=limit, least_tries=least_tries)
+
+    async def _serve(self) -> None:
+        while (work := await self._queue.get()) is not None:
+            if self._progress.stop.is_set():
+                continue  # given back with the lease
+            try:
+                result = await self._judge(work)
+            except BudgetReached as reached:
+                self._progress.down(str(reached), lasting=True)
+                continue
+            except EndpointDown as down:
+                self._progress.down(str(down), lasting=down.lasting)
+                continue
+            finished = Finished(self._plan.run_id, self._lease_id, work, result)
+            if await self._gateway.database.add(self._desk.finish, finished):
+                self._progress.finished(finished.error, work.chat_id)
+
+    async def _judge(self, work: Work) -> GroupResult:
+        plan, group = self._plan, self._plan.groups[work.group]
+        model = GatewayModel(
+            self._gateway,
+            plan.run_id,
+            work.unit_id,
+            first_sample=plan.replicate * plan.samples,
+            cache_key=f"{plan.fingerprint}:{work.group}",
+        )
+        return await judge_group(
+            chat=work.chat,
+            criteria=group.criteria,
+            setup=group.setup,
+            model=model,
+            fence_secret=plan.fence_secret,
+            other_chat=await self._partner(work) if group.setup.ablation == "placebo_briefs" else None,
+            audit=plan.audit,
+        )
+
+    async def _partner(self, work: Work) -> Chat | None:
+        partner = partial(partner_chat, run_id=self._plan.run_id, chat_id=work.chat_id)
+        return await self._gateway.database.do(partner)

@@ -1,0 +1,110 @@
+"""Asks a model something that belongs to no run: on the same record, at the same prices, held back alike."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+
+from django.conf import settings
+
+from evaluation.core.types import Reply, Request, Sampling, Setup
+from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
+from evaluation.gateway.ledger import STORED_STATES, call_key
+from evaluation.gateway.model import GatewayModel
+from evaluation.gateway.throttle import Limits
+from evaluation.gateway.writer import DatabaseThread
+from evaluation.models.runs import ModelCall
+from evaluation.runs.worker.leases import LEASE, LeaseLost, lease_beat
+from evaluation.runs.worker.plan import EndpointChanged, current_endpoint, current_prices, endpoint_locator
+from evaluation.runs.worker.process_units import Group, Plan, gateway_open
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionEstimate:
+    """What a question takes at most; `answered`: its answer is stored, so that it takes nothing.
+
+    `cost_usd` is None where the model's price is not known.
+    """
+
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: Decimal | None
+    answered: bool
+
+
+def question_estimate(request: Request) -> QuestionEstimate:
+    """What asking this would take; one query. Raises PriceFileError."""
+    characters = sum(len(message.text) for message in request.messages)
+    stored = ModelCall.objects.filter(key=question_key(request), state__in=STORED_STATES)
+    return QuestionEstimate(
+        prompt_tokens=-(-characters // CHARS_A_TOKEN),
+        completion_tokens=request.max_tokens,
+        cost_usd=worst_cost(request, current_prices()),
+        answered=stored.exists(),
+    )
+
+
+def question_key(request: Request) -> str:
+    """The address under which the answer is stored."""
+    return call_key(request, sample=request.sample)
+
+
+def question_ask(request: Request, *, lease_id: int, seconds: float) -> Reply:
+    """The answer, from the store if it is there; its handle is a CallUsed. The lease is kept meanwhile.
+
+    Gives up after `seconds` without the endpoint. Raises EndpointDown, EndpointChanged, LeaseLost and what
+    reading the settings raises.
+    """
+    plan = _plan(request)
+    with DatabaseThread() as database:
+        return asyncio.run(_ask(plan, request, database, lease_id, seconds))
+
+
+async def _ask(
+    plan: Plan, request: Request, database: DatabaseThread, lease_id: int, seconds: float
+) -> Reply:
+    async with gateway_open(plan, database, seconds=seconds) as gateway:
+        asking = asyncio.create_task(GatewayModel(gateway, None, None).complete(request))
+        beating = asyncio.create_task(_beat(database, partial(lease_beat, lease_id), asking))
+        try:
+            return await asking
+        except asyncio.CancelledError:
+            if not beating.done():
+                raise
+            raise LeaseLost(f"lease {lease_id} ran out and was taken back") from None
+        finally:
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+
+
+async def _beat(database: DatabaseThread, beat: Callable[[], None], asking: asyncio.Task[Reply]) -> None:
+    """Keep the lease; without it somebody else asks."""
+    with contextlib.suppress(LeaseLost):
+        while True:
+            await asyncio.sleep(LEASE.total_seconds() / 4)
+            await database.do(beat)
+    asking.cancel()
+
+
+def _plan(request: Request) -> Plan:
+    """What the gateway has to know; a plan without units."""
+    endpoint = current_endpoint()
+    if endpoint.id != request.endpoint:
+        raise EndpointChanged(f"this asks {request.endpoint}, but the settings name {endpoint.id}")
+    sampling = Sampling(request.endpoint, request.model, request.temperature, request.max_tokens, 0)
+    return Plan(
+        run_id=0,
+        replicate=0,
+        groups={0: Group((), Setup("direct", {"direct": sampling}))},
+        criterion_ids={},
+        fence_secret=b"",
+        endpoint=endpoint,
+        prices=current_prices(),
+        locate=endpoint_locator(endpoint),
+        max_in_flight=1,
+        timeout=float(settings.LACE_REQUEST_TIMEOUT),
+        limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
+        broker_url=settings.CELERY_BROKER_URL,
+    )

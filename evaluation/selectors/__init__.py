@@ -1,1 +1,0 @@
-"""Reads of the judge's side."""
