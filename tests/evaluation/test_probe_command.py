@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from evaluation.core.probes import KINDS
 from evaluation.judges.core.spec import JudgeChoice, choice_json
 from evaluation.knowledge.services import criterion_articles_set, knowledge_import
 from evaluation.management.commands.probe_judge import Command
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, ModelCall, Run, Verdict
+from evaluation.probes.core import KINDS
 from labeling.models.chats import Chat
 from tests.evaluation.running import MODEL, Ended, always, answering, block, evaluate, workspace
 from tests.stub_endpoint import Body, StubReply, asked_keys, conversation, fenced_text

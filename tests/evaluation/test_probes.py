@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from evaluation.core.probes import (
+from evaluation.core.types import Chat, Example, Message, VerdictResult
+from evaluation.engines.core.injection_detection import chat_flags
+from evaluation.probes.core import (
     DIRECTIONS,
     KINDS,
     Attack,
@@ -17,9 +19,7 @@ from evaluation.core.probes import (
     with_article,
     wordier,
 )
-from evaluation.core.types import Chat, Example, Message, VerdictResult
-from evaluation.engines.core.injection_detection import chat_flags
-from evaluation.runner.probe_cases import Suite, probe_cases
+from evaluation.probes.worker.cases import Suite, probe_cases
 from evaluation.runs.worker.process_units import Group
 from tests.evaluation.scripted import BOTH, POLITE, setup_for
 

@@ -10,7 +10,6 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db.models import Count, Q, Sum
 
 from common.problems import OutsideFailure
-from evaluation.core.probes import Trial
 from evaluation.core.types import GroupResult, Model, Reply, Request, VerdictResult
 from evaluation.engines.core import judge_group
 from evaluation.gateway.embedded import EmbeddedModelError
@@ -21,7 +20,8 @@ from evaluation.gateway.throttle import EndpointDown
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run
-from evaluation.runner.probe_cases import Case
+from evaluation.probes.core import Trial
+from evaluation.probes.worker.cases import Case
 from evaluation.runs.worker.plan import plan_load
 from evaluation.runs.worker.process_units import FAILURES_IN_A_ROW, Plan, gateway_open
 

@@ -8,7 +8,6 @@ from typing import Any
 from django.db import transaction
 
 from common.problems import InputProblem
-from evaluation.core.probes import KINDS, Direction, attacks, probe_report
 from evaluation.core.types import Chat
 from evaluation.engines.core.injection_detection import chat_flags
 from evaluation.gateway.budget import budget_check
@@ -16,8 +15,9 @@ from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge
-from evaluation.runner.probe_cases import Case, Suite, articles_read, probe_cases
-from evaluation.runner.probes import calls_paid, probe_plan, probes_ask, probes_walk
+from evaluation.probes.core import KINDS, Direction, attacks, probe_report
+from evaluation.probes.worker.cases import Case, Suite, articles_read, probe_cases
+from evaluation.probes.worker.probes import calls_paid, probe_plan, probes_ask, probes_walk
 from evaluation.runs.services.runs import chosen_criteria
 from evaluation.runs.worker.process_units import Plan
 from evaluation.runs.worker.units import core_chat

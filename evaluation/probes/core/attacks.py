@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from evaluation.core.probes.payloads import KINDS, Aim, Direction
 from evaluation.core.types import Chat, Message, MessageRole
+from evaluation.probes.core.payloads import KINDS, Aim, Direction
 from labeling.chats.core.transcript import content_hash
 
 SPEAKERS: dict[MessageRole, str] = {"user": "customer", "assistant": "bot", "tool": "tool"}

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from scipy.stats import binomtest
 
-from evaluation.core.probes.attacks import DIRECTIONS, Attack
-from evaluation.core.probes.payloads import Direction
 from evaluation.core.types import VerdictResult
+from evaluation.probes.core.attacks import DIRECTIONS, Attack
+from evaluation.probes.core.payloads import Direction
 
 Plain = Literal["repeat", "paraphrase", "wordier", "altered"]
 PLAIN_PROBES: tuple[Plain, ...] = ("repeat", "paraphrase", "wordier", "altered")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evaluation.core.probes.attacks import chat_of
 from evaluation.core.types import Chat, Criterion
+from evaluation.probes.core.attacks import chat_of
 
 # By word list, not by a model: the meaning stays and the wording moves a little. It says nothing about how a
 # judge takes a free paraphrase.

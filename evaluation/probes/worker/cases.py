@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evaluation.core.probes import Attack, Plain, attacked, paraphrased, with_article, wordier
 from evaluation.core.types import Chat, Criterion, Setup
 from evaluation.engines.core.injection_detection import chat_flags
+from evaluation.probes.core import Attack, Plain, attacked, paraphrased, with_article, wordier
 from evaluation.prompts.core.examples import without_own_example
 from evaluation.runs.worker.process_units import Group
 

@@ -1,1 +1,0 @@
-"""What a worker does with a run: take units, ask the engines, save verdicts."""

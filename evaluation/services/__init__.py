@@ -1,1 +1,0 @@
-"""What people ask of the judge's side; each function is one request, all or nothing."""
