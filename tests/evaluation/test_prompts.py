@@ -278,7 +278,7 @@ def test_template_hash_follows_every_fixed_text(monkeypatch: pytest.MonkeyPatch)
     for name in texts("full"):
         changed = dict(texts("full")) | {name: texts("full")[name] + " now"}
         with monkeypatch.context() as patch:
-            patch.setattr("evaluation.prompts.core.fingerprint.texts", lambda size, c=changed: c)
+            patch.setattr("evaluation.judges.core.fingerprint.texts", lambda size, c=changed: c)
             assert template_hash.__wrapped__() != before
 
 

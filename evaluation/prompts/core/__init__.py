@@ -2,9 +2,9 @@
 
 from evaluation.core.transcript_fencing import FENCE_VERSION
 from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
+from evaluation.judges.core.fingerprint import template_hash
 from evaluation.prompts.core.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
 from evaluation.prompts.core.costar import sections
-from evaluation.prompts.core.fingerprint import template_hash
 from evaluation.prompts.core.parts import Advocate, argued_answer, in_prompt_order
 
 __all__ = [
