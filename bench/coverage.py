@@ -12,9 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from alignment.core.agreement import Confusion, formulas
-from alignment.core.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
-from alignment.core.estimates import Estimate, Interval
 from alignment.core.report.data import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.core.report.human_side import human_side
 from alignment.core.report.judge_side import NAMES, judge_rates, judge_statistics
@@ -22,6 +19,9 @@ from alignment.core.report.pass_rates import Method, corrected_pass_rate, human_
 from alignment.core.report.pooled import POOLED, pooled
 from alignment.core.report.tally import Tally, tally
 from alignment.core.report.weighted import people_share, weighted_statistics
+from alignment.statistics.agreement import Confusion, formulas
+from alignment.statistics.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
+from alignment.statistics.estimates import Estimate, Interval
 from bench import Figure
 
 RATES = (0.70, 0.80, 0.90, 0.97)

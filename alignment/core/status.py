@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from alignment.core.agreement import Confusion
-from alignment.core.estimates import Estimate
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.estimates import Estimate
 
 DIRECTIONAL = "directional only: reported, never blocks"
 
@@ -118,7 +118,7 @@ def decide_status(
 
     Examples
     --------
-    >>> from alignment.core.intervals import mover_mean, proportion
+    >>> from alignment.statistics.intervals import mover_mean, proportion
     >>> tpr, tnr = proportion(60, 62, reason=""), proportion(11, 12, reason="")
     >>> decide_status(table=Confusion(60, 2, 1, 11), tpr=tpr, tnr=tnr, tier="simple",
     ...               balanced_accuracy=mover_mean(tpr, tnr), policy=StatusPolicy()).reasons

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from alignment.core.estimates import Estimate
+from alignment.statistics.estimates import Estimate
 
 HEIGHT = 180  # px from 1 at the top to 0
 TOP = 12

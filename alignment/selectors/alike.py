@@ -1,9 +1,9 @@
 """Near-duplicates among the chats of a run: the same for good once it is finished, and so looked up once."""
 
-from alignment.core.label_draw import alike
 from alignment.models.reports import Report
 from alignment.selectors.kept import hash_of, kept
 from alignment.selectors.scope import Scope
+from alignment.statistics.stratified_sampling import alike
 from labeling.chats.core.splits import Candidate
 
 BODY_VERSION = 1

@@ -22,13 +22,13 @@ from alignment.core.baselines import (
     finding,
     out_of_fold,
 )
-from alignment.core.intervals import RESAMPLES
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
 from alignment.selectors.answers import covered_chats, report_data, run_codes
 from alignment.selectors.kept import digest, kept, pin_of
 from alignment.selectors.reports import POLICY, SEED
 from alignment.selectors.scope import Scope
+from alignment.statistics.intervals import RESAMPLES
 from evaluation.models.runs import Run
 from labeling.chats.core.splits import Candidate, near_duplicates
 from labeling.models.chats import Chat

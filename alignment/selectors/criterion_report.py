@@ -12,7 +12,6 @@ from alignment.core.criterion_report import by_part, length_bins, length_range, 
 from alignment.core.criterion_report.parts import Part
 from alignment.core.label_planning import LabelCounts
 from alignment.core.quality import Answers
-from alignment.core.replacement import MINIMUM_RATERS
 from alignment.core.report.data import Codes
 from alignment.models.reports import Report
 from alignment.selectors.answers import Chats, columns_of, covered_chats, labels_of, report_data
@@ -23,6 +22,7 @@ from alignment.selectors.reports import POLICY, SEED, alignment_report
 from alignment.selectors.scope import Scope, own_chats
 from alignment.selectors.versions import VersionRow, version_rows, with_figures
 from alignment.selectors.versions_drawn import VersionsDrawn, drawable, places_of, versions_drawn
+from alignment.statistics.alt_test import MINIMUM_RATERS
 from evaluation.models.runs import Verdict
 from labeling.models.chats import Split, Topic
 from labeling.models.labels import Consensus

@@ -9,7 +9,6 @@ from django.urls import reverse
 from alignment.core.criterion_report import diagram
 from alignment.core.criterion_report.parts import FEW
 from alignment.core.criterion_report.people import RATERS_SHOWN
-from alignment.core.replacement import MINIMUM_CHATS
 from alignment.selectors.criterion_report import CriterionReport
 from alignment.selectors.next_steps import plan_url
 from alignment.selectors.report_page import (
@@ -22,6 +21,7 @@ from alignment.selectors.report_page import (
 )
 from alignment.selectors.run_choice import carried
 from alignment.selectors.scope import Scope
+from alignment.statistics.alt_test import MINIMUM_CHATS
 from labeling.models.people import User
 
 TOPICS_SHOWN = 40

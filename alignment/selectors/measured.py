@@ -11,8 +11,6 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 
-from alignment.core.agreement import Confusion, leave_one_rater_out
-from alignment.core.estimates import Estimate
 from alignment.core.regression.topics import FEWEST
 from alignment.core.report import CONSENSUS
 from alignment.core.report.judge_side import judge_rates
@@ -23,6 +21,8 @@ from alignment.selectors.held_out import held_counts
 from alignment.selectors.kept import hash_of, older_than, replace_kept
 from alignment.selectors.reports import BODY_VERSION as REPORT_VERSION
 from alignment.selectors.reports import POLICY
+from alignment.statistics.agreement import Confusion, leave_one_rater_out
+from alignment.statistics.estimates import Estimate
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run, Verdict
 from labeling.models.chats import Split

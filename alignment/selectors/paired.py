@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alignment.core.agreement import leave_one_rater_out
 from alignment.core.regression import PairedVerdicts
 from alignment.core.report import CriterionData
 from alignment.core.report.data import Codes
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.answers import judge_answers, report_data
 from alignment.selectors.scope import Scope
+from alignment.statistics.agreement import leave_one_rater_out
 from evaluation.models.runs import Run
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db.models import Count
 
-from alignment.core.label_draw import effective_size
 from alignment.selectors.scope import Scope
+from alignment.statistics.stratified_sampling import effective_size
 from evaluation.models.runs import RunChat
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus, LabelingJob

@@ -8,13 +8,13 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from alignment.core.estimates import Estimate
-from alignment.core.intervals import proportion
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.covered import covered
 from alignment.selectors.openings import Opened, holdout_openings
 from alignment.selectors.regressions import gate_policy
 from alignment.selectors.scope import Scope
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import proportion
 from common import plots
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run

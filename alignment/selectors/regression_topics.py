@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from django.contrib.auth.models import AnonymousUser
 
-from alignment.core.estimates import Estimate
-from alignment.core.paired import PairedTable
 from alignment.core.regression.topics import changes_by_topic
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.paired import paired_answers
 from alignment.selectors.scope import Scope
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.paired_tests import PairedTable
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown, sees_every_chat
 

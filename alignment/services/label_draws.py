@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db import transaction
 
-from alignment.core.label_draw import stratum_codes
 from alignment.selectors.label_frame import has_moved
 from alignment.selectors.random_draws import PART
 from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawPreview, DrawWish, PlannedDraw, draw_planned
+from alignment.statistics.stratified_sampling import stratum_codes
 from common.problems import InputProblem, shown
 from labeling.chats.services.chat_sets import AT_ONCE, NAME_LIMIT
 from labeling.models.chats import ChatSet, ChatSetMember

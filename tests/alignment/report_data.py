@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from alignment.core.agreement import Confusion
 from alignment.core.report import CriterionData, CriterionSpec, HumanCode, ReportData, build_report
 from alignment.core.status import StatusPolicy
+from alignment.statistics.agreement import Confusion
 
 T, F, NA, UNRESOLVED, UNLABELLED = HumanCode
 COUNTED = ("n", "unlabelled", "unresolved", "not_applicable", "no_verdict", "judge_not_applicable")

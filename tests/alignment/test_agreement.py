@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from alignment.core.agreement import (
-    Confusion,
-    brennan_prediger,
-    cohen_kappa,
-    gwet_ac1,
-    scott_pi,
-)
+from alignment.statistics.agreement import Confusion, brennan_prediger, cohen_kappa, gwet_ac1, scott_pi
 
 ONE_CLASS = [[10, 0], [0, 0]]
 tables = st.integers(2, 4).flatmap(

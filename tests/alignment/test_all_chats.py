@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from alignment.core.drift import lower_cusum
-from alignment.core.ppi import FEW_FALSE_FLAG, ppi_share
-from alignment.core.stratified import Stratum, stratified_share
+from alignment.statistics.cusum import lower_cusum
+from alignment.statistics.prediction_powered import FEW_FALSE_FLAG, ppi_share
+from alignment.statistics.stratified import Stratum, stratified_share
 
 
 def test_a_stratum_without_an_answer_leaves_the_share_undefined() -> None:

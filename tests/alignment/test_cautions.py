@@ -2,10 +2,10 @@
 
 import pytest
 
-from alignment.core.agreement import Confusion
 from alignment.core.report import EACH_RATER
 from alignment.core.report.cautions import cautions
 from alignment.core.report.judge_side import judge_statistics
+from alignment.statistics.agreement import Confusion
 from tests.alignment.report_data import criterion, pairs, report
 
 GWET_2002 = Confusion(118, 5, 2, 0)

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alignment.core.agreement import Confusion
-from alignment.core.correction import (
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.intervals import wilson
+from alignment.statistics.prevalence_correction import (
     CLIPPED,
     NO_BETTER,
     TOO_WIDE,
@@ -14,7 +15,6 @@ from alignment.core.correction import (
     lang_reiczigel,
     rogan_gladen,
 )
-from alignment.core.intervals import wilson
 
 confusions = st.builds(Confusion, *[st.integers(0, 60)] * 4)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from alignment.core.agreement import Confusion
 from alignment.core.report.judge_side import NAMES
+from alignment.statistics.agreement import Confusion
 from bench.coverage import Cell, covered
 
 CELLS = (

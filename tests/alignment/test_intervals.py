@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 
-from alignment.core.agreement import formulas, krippendorff_alpha
-from alignment.core.agreement.many_raters import alpha_of_sums, alpha_parts
-from alignment.core.estimates import Estimate, Interval
-from alignment.core.intervals import (
+from alignment.statistics.agreement import formulas, krippendorff_alpha
+from alignment.statistics.agreement.many_raters import alpha_of_sums, alpha_parts
+from alignment.statistics.estimates import Estimate, Interval
+from alignment.statistics.intervals import (
     Resamples,
     bootstrap_estimate,
     clopper_pearson,

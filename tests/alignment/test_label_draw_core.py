@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from alignment.core.label_draw import (
+from alignment.statistics.stratified_sampling import (
     Stratum,
     alike,
     drawn,

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from alignment.core.agreement import Confusion
 from alignment.core.label_planning import (
     Decision,
     LabelCounts,
@@ -13,9 +12,10 @@ from alignment.core.label_planning import (
     expected_false,
     first_sizes,
     missing_labels,
-    needs,
     shares_of,
 )
+from alignment.statistics import label_needs as needs
+from alignment.statistics.agreement import Confusion
 
 # decision: what is wanted of chats, True, False, random, with three raters, of these False
 TABLE = {

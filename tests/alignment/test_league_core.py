@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alignment.core.intervals import wilson
 from alignment.core.league import CriterionAnswers, Group, Without, compare, worth
-from alignment.core.league.effective import design_effect
-from alignment.core.paired import PairedTable, tango_interval
 from alignment.core.report import HumanCode, JudgeCode
+from alignment.statistics.design_effect import design_effect
+from alignment.statistics.intervals import wilson
+from alignment.statistics.paired_tests import PairedTable, tango_interval
 
 T, F, NA, REFUSED = JudgeCode.TRUE, JudgeCode.FALSE, JudgeCode.NA, JudgeCode.REFUSED
 Bools = NDArray[np.bool_]

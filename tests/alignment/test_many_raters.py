@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
-from alignment.core.agreement import (
+from alignment.statistics.agreement import (
     Confusion,
     fleiss_kappa,
     gwet_ac1_raters,

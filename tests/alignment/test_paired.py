@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, false_discovery_control, norm
 from statsmodels.stats.multitest import multipletests
 
-from alignment.core.paired import (
+from alignment.statistics.paired_tests import (
     PairedTable,
     benjamini_yekutieli,
     holm,

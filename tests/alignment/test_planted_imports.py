@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from alignment.core.agreement import Confusion
 from alignment.core.report.judge_side import NAMES
+from alignment.statistics.agreement import Confusion
 from tests.files import chat, criterion, label, rubric, run, verdict, write_json, write_jsonl
 
 pytestmark = pytest.mark.django_db

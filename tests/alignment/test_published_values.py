@@ -27,7 +27,7 @@ from statsmodels.stats.proportion import (
     samplesize_confint_proportion,
 )
 
-from alignment.core.agreement import (
+from alignment.statistics.agreement import (
     Confusion,
     brennan_prediger,
     cohen_kappa,
@@ -38,12 +38,13 @@ from alignment.core.agreement import (
     percent_agreement,
     scott_pi,
 )
-from alignment.core.agreement.two_raters import GwetAC1
-from alignment.core.correction import lang_reiczigel, rogan_gladen
-from alignment.core.drift import lower_cusum
-from alignment.core.estimates import Interval
-from alignment.core.intervals import clopper_pearson, patterns, resample_chats, wilson
-from alignment.core.paired import (
+from alignment.statistics.agreement.two_raters import GwetAC1
+from alignment.statistics.alt_test import replacement
+from alignment.statistics.calibration import expected_calibration_error, reliability, reliability_bins
+from alignment.statistics.cusum import lower_cusum
+from alignment.statistics.estimates import Interval
+from alignment.statistics.intervals import clopper_pearson, patterns, resample_chats, wilson
+from alignment.statistics.paired_tests import (
     PairedTable,
     holm,
     mcnemar_midp,
@@ -51,10 +52,9 @@ from alignment.core.paired import (
     tango_interval,
     tango_z,
 )
-from alignment.core.ppi import ppi_share
-from alignment.core.reliability import expected_calibration_error, reliability, reliability_bins
-from alignment.core.replacement import replacement
-from alignment.core.stratified import Stratum, stratified_share
+from alignment.statistics.prediction_powered import ppi_share
+from alignment.statistics.prevalence_correction import lang_reiczigel, rogan_gladen
+from alignment.statistics.stratified import Stratum, stratified_share
 from labeling.chats.core.allocation import AllocationRule, allocated_shares, allocation
 from labeling.consensus.core.votes import Votes, consensus_of
 

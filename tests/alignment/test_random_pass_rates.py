@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from alignment.core.agreement import Confusion
-from alignment.core.correction import corrected_share
-from alignment.core.ppi import ppi_share
 from alignment.core.report.data import CriterionData, JudgeCode
 from alignment.selectors.reports import alignment_report
 from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawWish
 from alignment.services.label_draws import label_draw
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.prediction_powered import ppi_share
+from alignment.statistics.prevalence_correction import corrected_share
 from labeling.chats.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
 from labeling.models.people import User

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss
 
-from alignment.core.reliability import (
+from alignment.statistics.calibration import (
     FEW_VERDICTS,
     expected_calibration_error,
     reliability,

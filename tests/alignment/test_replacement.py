@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alignment.core import replacement as module
-from alignment.core.replacement import FEW_RATERS, MANY_CHATS, Replacement, replacement
+from alignment.statistics import alt_test as module
+from alignment.statistics.alt_test import FEW_RATERS, MANY_CHATS, Replacement, replacement
 
 Codes = NDArray[np.int64]
 

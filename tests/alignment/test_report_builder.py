@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alignment.core.agreement import Confusion
-from alignment.core.correction import corrected_share
-from alignment.core.intervals import wilson
 from alignment.core.report import JudgeCode, ReportData, build_report
 from alignment.core.report.judge_side import NAMES
 from alignment.core.status import DIRECTIONAL, StatusPolicy
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.intervals import wilson
+from alignment.statistics.prevalence_correction import corrected_share
 from tests.alignment.report_data import (
     COUNTED,
     NA,

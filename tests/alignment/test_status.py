@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from alignment.core.agreement import Confusion
-from alignment.core.intervals import mover_mean, proportion
 from alignment.core.status import DIRECTIONAL, Decision, LeftOpen, Status, StatusPolicy, decide_status
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.intervals import mover_mean, proportion
 
 
 def decide(

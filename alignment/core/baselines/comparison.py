@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.agreement import Confusion, formulas
 from alignment.core.baselines.bag_of_words import Codes, OutOfFold
-from alignment.core.estimates import Estimate, Interval, undefined_reasons
-from alignment.core.intervals import Pseudo, bootstrap_estimate, mover_mean, proportion, resample_chats
 from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
+from alignment.statistics.agreement import Confusion, formulas
+from alignment.statistics.estimates import Estimate, Interval, undefined_reasons
+from alignment.statistics.intervals import Pseudo, bootstrap_estimate, mover_mean, proportion, resample_chats
 
 CHANCE = 0.5
 NOTHING = "no chat that people and the judge answered True or False"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.agreement import Confusion
-from alignment.core.estimates import undefined_reasons
 from alignment.core.report.data import Codes, HumanCode
 from alignment.core.report.judge_side import judge_rates
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.estimates import undefined_reasons
 
 FEW = 30  # compared chats, below which a part's figures are a hint only
 # The first number of messages of each bin; the last one is open.

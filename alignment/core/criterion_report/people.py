@@ -6,21 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.agreement import Confusion
-from alignment.core.estimates import Estimate
-from alignment.core.label_planning import Decision, LabelCounts, needs
+from alignment.core.label_planning import Decision, LabelCounts
 from alignment.core.quality import FALSE, Answers, Pair, majority_of_others, rater_pairs
 from alignment.core.quality.answers import Ints
-from alignment.core.replacement import (
-    EPSILON,
-    MARGIN,
-    MINIMUM_CHATS,
-    RaterCase,
-    Replacement,
-    replacement,
-)
 from alignment.core.report.data import Codes, JudgeCode
 from alignment.core.report.judge_side import judge_rates
+from alignment.statistics import label_needs as needs
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.alt_test import EPSILON, MARGIN, MINIMUM_CHATS, RaterCase, Replacement, replacement
+from alignment.statistics.estimates import Estimate
 
 RATERS_SHOWN = 12
 NOBODY = "nobody has labelled these chats"

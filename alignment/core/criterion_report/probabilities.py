@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.intervals import proportion
-from alignment.core.reliability import ReliabilityBin, reliability
 from alignment.core.report.data import Codes, HumanCode
+from alignment.statistics.calibration import ReliabilityBin, reliability
+from alignment.statistics.intervals import proportion
 
 
 def probabilities(human: Codes, p_true: NDArray[np.float64]) -> dict[str, Any]:

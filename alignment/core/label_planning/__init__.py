@@ -14,15 +14,7 @@ from alignment.core.label_planning.expected import (
     shares_of,
     split_of,
 )
-from alignment.core.label_planning.needs import (
-    Asked,
-    Decision,
-    LabelCounts,
-    Need,
-    Part,
-    missing_labels,
-    needs,
-)
+from alignment.statistics.label_needs import Asked, Decision, LabelCounts, Need, Part, missing_labels, needs
 
 __all__ = [
     "Asked",

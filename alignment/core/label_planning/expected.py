@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 
-from alignment.core.agreement import Confusion
-from alignment.core.label_planning.needs import Need
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.label_needs import Need
 
 RANGE = 0.9
 OTHERS = 0.2  # of a draw left open, the least share of chats that the judge does not call False
@@ -116,7 +116,7 @@ def draw_words(need: Need, shares: Shares, *, there: int) -> str:
 
     '' where none is missing, or no such chat is there.
 
-    >>> from alignment.core.label_planning.needs import LabelCounts, needs
+    >>> from alignment.statistics.label_needs import LabelCounts, needs
     >>> need = needs(LabelCounts(true=90, false=12))[1]
     >>> draw_words(need, Shares(Seen(false=35, true=13)), there=200)
     'draw 25 chats that the judge calls False: about 18 will be False (13 to 22)'

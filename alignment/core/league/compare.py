@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from alignment.core.agreement import Confusion
-from alignment.core.estimates import Estimate, undefined_reasons
-from alignment.core.intervals import MINIMUM_CHATS
 from alignment.core.league.coverage import Without, answered_by, without
-from alignment.core.league.effective import Paired, difference, mean, share
 from alignment.core.league.tallies import CriterionAnswers, Tallies, tallied
-from alignment.core.paired import PairedTable, holm
 from alignment.core.report.human_side import NO_MAJORITY, NO_OVERLAP
 from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.design_effect import Paired, difference, mean, share
+from alignment.statistics.estimates import Estimate, undefined_reasons
+from alignment.statistics.intervals import MINIMUM_CHATS
+from alignment.statistics.paired_tests import PairedTable, holm
 
 OVERALL = "overall"
 TIERS = ("simple", "context", "subjective")

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from alignment.core.estimates import Interval
 from alignment.core.league.compare import Group
+from alignment.statistics.estimates import Interval
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.agreement import cohen_kappa, formulas
-from alignment.core.agreement.two_raters import t_interval
-from alignment.core.estimates import Estimate
-from alignment.core.intervals import MINIMUM_CHATS, Statistic, wilson
 from alignment.core.quality.answers import Ints
+from alignment.statistics.agreement import cohen_kappa, formulas
+from alignment.statistics.agreement.two_raters import t_interval
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import MINIMUM_CHATS, Statistic, wilson
 
 FEW = 30  # compared answers, below which a figure is called a hint only
 NOTHING = "nothing to compare with"

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from alignment.core.estimates import Estimate
-from alignment.core.intervals import proportion
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import proportion
 
 PARTS = 10
 ANSWERS_A_PART = 10

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from alignment.core.agreement import formulas
 from alignment.core.quality.agreement import FEW
 from alignment.core.quality.answers import NA, Answers, Ints
+from alignment.statistics.agreement import formulas
 
 
 @dataclass(frozen=True, slots=True)

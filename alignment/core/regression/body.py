@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from alignment.core.agreement import Confusion
-from alignment.core.estimates import Estimate, undefined_reasons
-from alignment.core.intervals import RESAMPLES
 from alignment.core.regression.evidence import CriterionEvidence, Evidence
 from alignment.core.regression.gate import Decision
 from alignment.core.report.judge_side import judge_statistics
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.estimates import Estimate, undefined_reasons
+from alignment.statistics.intervals import RESAMPLES
 
 # Of each side, in the order of the page.
 STATISTICS = ("tpr", "tnr", "balanced_accuracy", "gwet_ac1", "kappa")

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from alignment.core.agreement import Confusion
-from alignment.core.estimates import Estimate
-from alignment.core.intervals import proportion
-from alignment.core.paired import PairedTable, holm, mcnemar_midp, tango_interval
 from alignment.core.report.data import Codes, HumanCode, JudgeCode
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import proportion
+from alignment.statistics.paired_tests import PairedTable, holm, mcnemar_midp, tango_interval
 
 Bools = NDArray[np.bool_]
 SUBJECTIVE = "subjective"

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from alignment.core.paired import tango_z
 from alignment.core.regression.evidence import CriterionEvidence, Evidence, PooledEvidence
 from alignment.core.regression.policy import GatePolicy
+from alignment.statistics.paired_tests import tango_z
 
 MOST = 20_000  # more chats than anybody labels for one release
 

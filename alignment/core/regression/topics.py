@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.estimates import Estimate
-from alignment.core.paired import PairedTable, tango_interval
 from alignment.core.regression.evidence import Bools, PairedVerdicts
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.paired_tests import PairedTable, tango_interval
 
 # Under so many chats a share says next to nothing, and a count comes close to telling what is said of one.
 FEWEST = 10

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from alignment.core.intervals import RESAMPLES
 from alignment.core.report.criterion import criterion_entry
 from alignment.core.report.data import CriterionData, ReportData
 from alignment.core.report.disagreements import disagreements
 from alignment.core.report.pooled import pooled
 from alignment.core.status import StatusPolicy
+from alignment.statistics.intervals import RESAMPLES
 
 TIERS = ("simple", "context", "subjective")
 

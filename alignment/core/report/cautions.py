@@ -1,10 +1,10 @@
 """What easily misleads in a judge's statistics on one criterion, in words."""
 
-from alignment.core.agreement import Confusion
-from alignment.core.estimates import Estimate
-from alignment.core.intervals import MINIMUM_CHATS
 from alignment.core.report.data import HumanCode, JudgeCode
 from alignment.core.report.tally import Tally
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import MINIMUM_CHATS
 
 HIGH_AGREEMENT = 0.80
 LOW_KAPPA = 0.40

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from alignment.core.estimates import Estimate, undefined_reasons
 from alignment.core.report.cautions import cautions, pass_rate_cautions
 from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.core.report.human_side import human_side
@@ -30,6 +29,7 @@ from alignment.core.report.weighted import (
     weighted_statistics,
 )
 from alignment.core.status import DIRECTIONAL, Decision, LeftOpen, StatusPolicy, decide_status
+from alignment.statistics.estimates import Estimate, undefined_reasons
 
 MANY_ANSWERS = "a chat has several human answers: no one table"
 NO_STATUS = "no status against each rater: the policy needs one table with intervals"

@@ -7,8 +7,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.agreement import Confusion
 from alignment.core.report.questions import Questions
+from alignment.statistics.agreement import Confusion
 
 Codes = NDArray[np.int8]
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from alignment.core.estimates import Estimate
-from alignment.core.intervals import proportion
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import proportion
 
 SIDES = ("customer", "support", "neither")
 ANSWERS = {True: "true", False: "false", None: "not_applicable"}

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.agreement import (
+from alignment.statistics.agreement import (
     fleiss_kappa,
     formulas,
     gwet_ac1_raters,
@@ -14,9 +14,9 @@ from alignment.core.agreement import (
     leave_one_rater_out,
     percent_agreement,
 )
-from alignment.core.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
-from alignment.core.estimates import Estimate, undefined_reasons
-from alignment.core.intervals import (
+from alignment.statistics.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
+from alignment.statistics.estimates import Estimate, undefined_reasons
+from alignment.statistics.intervals import (
     RESAMPLES,
     Patterns,
     Pseudo,

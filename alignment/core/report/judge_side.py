@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from alignment.core.agreement import Confusion, formulas
-from alignment.core.estimates import Estimate, Interval
-from alignment.core.intervals import (
+from alignment.statistics.agreement import Confusion, formulas
+from alignment.statistics.estimates import Estimate, Interval
+from alignment.statistics.intervals import (
     RESAMPLES,
     bootstrap_estimate,
     half_of_each,

@@ -4,12 +4,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from alignment.core.correction import corrected_share
-from alignment.core.estimates import Estimate
-from alignment.core.intervals import proportion
-from alignment.core.ppi import FEW_FALSE, ppi_share
 from alignment.core.report.data import HumanCode, JudgeCode
 from alignment.core.report.tally import Tally
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import proportion
+from alignment.statistics.prediction_powered import FEW_FALSE, ppi_share
+from alignment.statistics.prevalence_correction import corrected_share
 
 NO_ANSWER = "no chat that people answered True or False"
 NO_VERDICT = "no verdict of True or False"

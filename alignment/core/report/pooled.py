@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.agreement import Confusion, formulas
-from alignment.core.estimates import Estimate, undefined_reasons
-from alignment.core.intervals import (
+from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, ReportData
+from alignment.core.report.judge_side import NO_PAIR, averaged_statistics
+from alignment.core.report.tally import joint_codes, tally
+from alignment.statistics.agreement import Confusion, formulas
+from alignment.statistics.estimates import Estimate, undefined_reasons
+from alignment.statistics.intervals import (
     Patterns,
     bootstrap_estimate,
     digits,
@@ -16,9 +19,6 @@ from alignment.core.intervals import (
     packed_patterns,
     resample_chats,
 )
-from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, ReportData
-from alignment.core.report.judge_side import NO_PAIR, averaged_statistics
-from alignment.core.report.tally import joint_codes, tally
 
 NO_BOTH_CLASSES = "people did not answer both True and False"
 NO_RUN = "no run: the human side only"

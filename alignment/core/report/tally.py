@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.agreement import Confusion
 from alignment.core.report.data import NO_VERDICT, SILENT, CriterionData, HumanCode, JudgeCode
+from alignment.statistics.agreement import Confusion
 
 _JUDGE_CODES = len(JudgeCode)
 

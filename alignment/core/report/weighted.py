@@ -7,15 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.agreement import Confusion, formulas
-from alignment.core.estimates import Estimate
-from alignment.core.intervals import (
-    RESAMPLES,
-    Pseudo,
-    Resamples,
-    bootstrap_estimate,
-    resample_chats,
-)
 from alignment.core.report.data import SILENT, CriterionData, HumanCode, JudgeCode
 from alignment.core.report.judge_side import (
     BOOTSTRAPPED,
@@ -28,6 +19,9 @@ from alignment.core.report.judge_side import (
     doubled,
 )
 from alignment.core.report.tally import Tally
+from alignment.statistics.agreement import Confusion, formulas
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import RESAMPLES, Pseudo, Resamples, bootstrap_estimate, resample_chats
 
 ONE_VERDICT = "no labelled chat among those that the judge answered {}: labels drawn by verdict need some"
 PREVALENCE = "prevalence"

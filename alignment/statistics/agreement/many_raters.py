@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from alignment.core.agreement import formulas
-from alignment.core.agreement.confusion import Confusion
-from alignment.core.agreement.two_raters import GwetAC1, t_interval
-from alignment.core.estimates import Estimate
+from alignment.statistics.agreement import formulas
+from alignment.statistics.agreement.confusion import Confusion
+from alignment.statistics.agreement.two_raters import GwetAC1, t_interval
+from alignment.statistics.estimates import Estimate
 
 NO_OVERLAP = "no item with two raters"
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import bdtrc
 
-from alignment.core.estimates import Interval
-from alignment.core.intervals import normal_quantile, wilson
+from alignment.statistics.estimates import Interval
+from alignment.statistics.intervals import normal_quantile, wilson
 
 Floats = NDArray[np.float64]
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alignment.core.estimates import Estimate, Interval
-from alignment.core.intervals import normal_quantile
+from alignment.statistics.estimates import Estimate, Interval
+from alignment.statistics.intervals import normal_quantile
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """Agreement statistics: people against the judge, two raters, many raters."""
 
-from alignment.core.agreement.confusion import Confusion
-from alignment.core.agreement.many_raters import (
+from alignment.statistics.agreement.confusion import Confusion
+from alignment.statistics.agreement.many_raters import (
     fleiss_kappa,
     gwet_ac1_raters,
     krippendorff_alpha,
     leave_one_rater_out,
     percent_agreement,
 )
-from alignment.core.agreement.two_raters import (
+from alignment.statistics.agreement.two_raters import (
     GwetAC1,
     Kappa,
     brennan_prediger,

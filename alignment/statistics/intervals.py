@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
-from alignment.core.estimates import Estimate, Interval
+from alignment.statistics.estimates import Estimate, Interval
 
 RESAMPLES = 2000
 MINIMUM_CHATS = 10

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.agreement import formulas
+from alignment.statistics.agreement import formulas
 
 
 @dataclass(frozen=True)

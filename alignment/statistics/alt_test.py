@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from alignment.core.agreement import formulas
-from alignment.core.estimates import Estimate, Interval
-from alignment.core.intervals import (
+from alignment.statistics.agreement import formulas
+from alignment.statistics.estimates import Estimate, Interval
+from alignment.statistics.intervals import (
     RESAMPLES,
     bootstrap_estimate,
     normal_quantile,
     patterns,
     resample_chats,
 )
-from alignment.core.paired import benjamini_yekutieli
+from alignment.statistics.paired_tests import benjamini_yekutieli
 
 MINIMUM_RATERS = 3
 MINIMUM_CHATS = 30

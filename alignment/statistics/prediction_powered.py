@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.estimates import Estimate, Interval
-from alignment.core.intervals import normal_quantile
+from alignment.statistics.estimates import Estimate, Interval
+from alignment.statistics.intervals import normal_quantile
 
 FEW_FALSE = 20
 FEW_FALSE_FLAG = f"fewer than {FEW_FALSE} labels of False: the interval is too narrow"

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from alignment.core.agreement import Confusion
-from alignment.core.estimates import Estimate, Interval
-from alignment.core.intervals import mover_mean, normal_quantile, proportion
+from alignment.statistics.agreement import Confusion
+from alignment.statistics.estimates import Estimate, Interval
+from alignment.statistics.intervals import mover_mean, normal_quantile, proportion
 
 WIDEST_USABLE = 0.5
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from alignment.core.agreement.formulas import Floats
-from alignment.core.estimates import Estimate
-from alignment.core.intervals import MINIMUM_CHATS, mover_mean, wilson
 from alignment.core.league.tallies import Ints
-from alignment.core.paired import PairedTable, tango_bounds, tango_z
+from alignment.statistics.agreement.formulas import Floats
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import MINIMUM_CHATS, mover_mean, wilson
+from alignment.statistics.paired_tests import PairedTable, tango_bounds, tango_z
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from alignment.core.agreement import formulas
-from alignment.core.estimates import Estimate, Interval
+from alignment.statistics.agreement import formulas
+from alignment.statistics.estimates import Estimate, Interval
 
 
 @dataclass(frozen=True)
