@@ -19,10 +19,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from alignment.comparison.queries.scope import Scope
 from alignment.core.report import CriterionData, CriterionSpec, ReportData, build_report
 from alignment.core.status import StatusPolicy
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.scope import Scope
 from bench import Figure, Time, peak_mb, time_figures, timed
 from bench._child import in_child
 from bench._pairs import filled_workspace

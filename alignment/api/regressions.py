@@ -24,9 +24,9 @@ from alignment.api.regression_bodies import (
     regression_body,
     regression_row,
 )
+from alignment.comparison.queries.disclosure import tell
 from alignment.models.regressions import RegressionTest
 from alignment.runner.regressions import runs_of
-from alignment.selectors.held_out import tell
 from alignment.selectors.regression_list import RegressionFilter, regression_rows
 from alignment.selectors.regression_page import regression_whole
 from alignment.services.regression_control import regression_pause, regression_resume

@@ -10,10 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.selectors.answers import UnknownRater
+from alignment.comparison.queries.answers import UnknownRater
+from alignment.comparison.queries.scope import Scope, requested_scope
 from alignment.selectors.cells import listed
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.scope import Scope, requested_scope
 from common.api import FORBIDDEN
 from evaluation.models.runs import Run
 from evaluation.runs.api import SeesJudge

@@ -8,8 +8,8 @@ from uuid import uuid4
 from django import forms
 from django.core.validators import MaxValueValidator
 
+from alignment.comparison.queries.scope import Scope
 from alignment.selectors.label_plan import TopicLabels
-from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import MOST, DrawWish
 from alignment.services.label_draws import draw_source
 from common.problems import InputProblem

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from django import forms
 
-from alignment.selectors.newest import judged
+from alignment.comparison.queries.latest_verdicts import judged
 from alignment.selectors.tries import Offered, chats_offered
 from alignment.services.tries import CHAT, DISAGREEMENTS, MOST_CHATS, USUAL_CHATS, TryChoice
 from evaluation.judges.queries.profiles import default_profile

@@ -7,6 +7,7 @@ from django.db import connection, models, transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.utils import timezone
 
+from alignment.comparison.queries.latest_verdicts import ANSWERED_OTHERWISE
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
 from alignment.selectors.misalignments import (
     ANSWERED_ALIKE,
@@ -18,7 +19,6 @@ from alignment.selectors.misalignments import (
     runs_after,
     runs_waiting,
 )
-from alignment.selectors.newest import ANSWERED_OTHERWISE
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
 

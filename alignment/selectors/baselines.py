@@ -9,6 +9,9 @@ import numpy as np
 from django.db.models import Count, QuerySet, Sum
 from django.utils import timezone
 
+from alignment.comparison.queries.answers import covered_chats, report_data, run_codes
+from alignment.comparison.queries.cached_documents import digest, kept, pin_of
+from alignment.comparison.queries.scope import Scope
 from alignment.core.baselines import (
     MOST_CHARACTERS,
     MOST_CHATS,
@@ -24,10 +27,7 @@ from alignment.core.baselines import (
 )
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
-from alignment.selectors.answers import covered_chats, report_data, run_codes
-from alignment.selectors.kept import digest, kept, pin_of
 from alignment.selectors.reports import POLICY, SEED
-from alignment.selectors.scope import Scope
 from alignment.statistics.intervals import RESAMPLES
 from evaluation.models.runs import Run
 from labeling.chats.core.splits import Candidate, near_duplicates

@@ -9,11 +9,11 @@ from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 from numpy.typing import NDArray
 
+from alignment.comparison.queries.answers import report_data
+from alignment.comparison.queries.cached_documents import kept, pin_of
+from alignment.comparison.queries.scope import Own, Scope, own_chats
 from alignment.core.report import CriterionData, HumanCode, JudgeCode, Pair, ReportData, disagreeing
 from alignment.models.reports import Report
-from alignment.selectors.answers import report_data
-from alignment.selectors.kept import kept, pin_of
-from alignment.selectors.scope import Own, Scope, own_chats
 from evaluation.models.runs import RunChat, Verdict
 from labeling.models.chats import Chat
 from labeling.models.people import User

@@ -8,11 +8,11 @@ from django.conf import settings
 from django.db.models import Count, Max, Min
 from django.utils import timezone
 
+from alignment.comparison.queries.scope import Scope
 from alignment.core.certificate import FORMAT, SPLITS, VERSION, figures, use_of
 from alignment.models.reports import Report
 from alignment.selectors.openings import Opened, holdout_openings
 from alignment.selectors.report_page import notices
-from alignment.selectors.scope import Scope
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.runs import Run
 from evaluation.prompts.queries.versions import newest_versions

@@ -8,18 +8,18 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, F, Q
 from numpy.typing import NDArray
 
+from alignment.comparison.core.codes import Codes
+from alignment.comparison.queries.answers import Chats, columns_of, covered_chats, labels_of, report_data
+from alignment.comparison.queries.cached_documents import kept, pin_of
+from alignment.comparison.queries.scope import Scope, own_chats
 from alignment.core.criterion_report import by_part, length_bins, length_range, people, probabilities
 from alignment.core.criterion_report.parts import Part
 from alignment.core.label_planning import LabelCounts
 from alignment.core.quality import Answers
-from alignment.core.report.data import Codes
 from alignment.models.reports import Report
-from alignment.selectors.answers import Chats, columns_of, covered_chats, labels_of, report_data
-from alignment.selectors.kept import kept, pin_of
 from alignment.selectors.measured import Measured
 from alignment.selectors.quality.answers import CODE
 from alignment.selectors.reports import POLICY, SEED, alignment_report
-from alignment.selectors.scope import Scope, own_chats
 from alignment.selectors.versions import VersionRow, version_rows, with_figures
 from alignment.selectors.versions_drawn import VersionsDrawn, drawable, places_of, versions_drawn
 from alignment.statistics.alt_test import MINIMUM_RATERS

@@ -6,6 +6,8 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
+from alignment.comparison.queries.run_choice import carried
+from alignment.comparison.queries.scope import Scope
 from alignment.core.criterion_report import diagram
 from alignment.core.criterion_report.parts import FEW
 from alignment.core.criterion_report.people import RATERS_SHOWN
@@ -19,8 +21,6 @@ from alignment.selectors.report_page import (
     scope_filters,
     scope_query,
 )
-from alignment.selectors.run_choice import carried
-from alignment.selectors.scope import Scope
 from alignment.statistics.alt_test import MINIMUM_CHATS
 from labeling.models.people import User
 

@@ -5,13 +5,13 @@ from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q
 
+from alignment.comparison.queries.answers import report_data
+from alignment.comparison.queries.disclosure import CONCEALED
+from alignment.comparison.queries.inclusion_probabilities import unequal_draws
+from alignment.comparison.queries.scope import Scope
 from alignment.core.report.criterion import criterion_entry
 from alignment.core.status import Decision, Status
-from alignment.selectors.answers import report_data
-from alignment.selectors.draw_chances import unequal_draws
-from alignment.selectors.held_out import CONCEALED
 from alignment.selectors.reports import POLICY, SEED
-from alignment.selectors.scope import Scope
 from alignment.statistics.estimates import Estimate, Interval
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Label

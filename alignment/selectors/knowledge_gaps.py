@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q
 
+from alignment.comparison.queries.scope import Scope
 from alignment.selectors.cells import Cell, Places, disagreements
-from alignment.selectors.scope import Scope
 from evaluation.engines.core.prose import about
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet
 
+from alignment.comparison.queries.cached_documents import kept, pin_of
+from alignment.comparison.queries.random_samples import ANSWERED, Draw, drawn_at_random, fair_draws
+from alignment.comparison.queries.scope import Scope
 from alignment.core.report import CONSENSUS
 from alignment.models.reports import Report
-from alignment.selectors.kept import kept, pin_of
-from alignment.selectors.random_draws import ANSWERED, Draw, drawn_at_random, fair_draws
-from alignment.selectors.scope import Scope
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q
 
+from alignment.comparison.queries.scope import Scope
 from alignment.selectors.label_frame import earlier_draws
-from alignment.selectors.scope import Scope
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.rubric import Criterion

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from django.utils import timezone
 
+from alignment.comparison.core.codes import Codes, ReportData
+from alignment.comparison.queries.cached_documents import kept
+from alignment.comparison.queries.scope import Scope
 from alignment.core.league import OVERALL, CriterionAnswers, Group, compare, worth
 from alignment.core.report import CONSENSUS, JudgeCode
-from alignment.core.report.data import Codes, ReportData
 from alignment.models.reports import Report
-from alignment.selectors.kept import kept
 from alignment.selectors.league_choice import LeagueChoice
 from alignment.selectors.reports import POLICY
-from alignment.selectors.scope import Scope
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
 from evaluation.runs.queries.spending import Spending, runs_spending

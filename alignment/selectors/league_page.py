@@ -7,9 +7,9 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 
+from alignment.comparison.queries.filters import select_filter
 from alignment.core.league import OVERALL
 from alignment.core.report import JudgeCode
-from alignment.selectors.filters import select_filter
 from alignment.selectors.league_choice import MOST, LeagueChoice
 from alignment.selectors.report_page import is_demo, notices
 from evaluation.models.runs import Run

@@ -11,14 +11,14 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 
+from alignment.comparison.queries.cached_documents import hash_of, older_than, replace_kept
+from alignment.comparison.queries.disclosure import held_counts
 from alignment.core.regression.topics import FEWEST
 from alignment.core.report import CONSENSUS
 from alignment.core.report.judge_side import judge_rates
 from alignment.core.status import Decision, LeftOpen, decide_status
 from alignment.models.reports import Report
 from alignment.selectors.drawn_rates import KEPT_BACK, decision_of, drawn_rates, estimates_of
-from alignment.selectors.held_out import held_counts
-from alignment.selectors.kept import hash_of, older_than, replace_kept
 from alignment.selectors.reports import BODY_VERSION as REPORT_VERSION
 from alignment.selectors.reports import POLICY
 from alignment.statistics.agreement import Confusion, leave_one_rater_out

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 
+from alignment.comparison.queries.scope import Scope, own_chats
 from alignment.models.misalignments import Misalignment, Sighting
 from alignment.selectors.misalignments import counted_runs
 from alignment.selectors.partings import judge_said
-from alignment.selectors.scope import Scope, own_chats
 from alignment.statistics.text_similarity import groups_of
 from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import ChatSet

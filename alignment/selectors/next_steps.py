@@ -7,13 +7,13 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
+from alignment.comparison.queries.scope import Scope
 from alignment.core.label_planning import missing_labels
 from alignment.core.report import CONSENSUS
 from alignment.core.report.cautions import INVERTED
 from alignment.core.status import Status
 from alignment.selectors.misalignments import COUNTED
 from alignment.selectors.reports import POLICY
-from alignment.selectors.scope import Scope
 from evaluation.models.runs import FINISHED, Run
 from labeling.models.people import User
 

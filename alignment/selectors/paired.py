@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from alignment.comparison.core.codes import Codes
+from alignment.comparison.queries.answers import judge_answers, report_data
+from alignment.comparison.queries.scope import Scope
 from alignment.core.regression import PairedVerdicts
 from alignment.core.report import CriterionData
-from alignment.core.report.data import Codes
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.answers import judge_answers, report_data
-from alignment.selectors.scope import Scope
 from alignment.statistics.agreement import leave_one_rater_out
 from evaluation.models.runs import Run
 

@@ -7,11 +7,11 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
+from alignment.comparison.queries.scope import Own, Scope, own_chats
 from alignment.core.report import Pair
 from alignment.selectors.cells import CELL_CODES, PairRow, pair_rows
 from alignment.selectors.measured import Measured
 from alignment.selectors.report_page import notices
-from alignment.selectors.scope import Own, Scope, own_chats
 from alignment.selectors.versions import VersionRow
 from alignment.statistics.agreement import Confusion
 from evaluation.models.runs import RunChat, Verdict

@@ -10,16 +10,16 @@ import numpy as np
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
+from alignment.comparison.core.codes import Codes
+from alignment.comparison.queries.answers import JUDGE_STATES, JUDGE_VALUES
+from alignment.comparison.queries.disclosure import concealed, held_counts
+from alignment.comparison.queries.filters import select_filter
+from alignment.comparison.queries.scope import Own, Scope, own_chats
 from alignment.core.regression import CELLS, PairedVerdicts
 from alignment.core.report import HumanCode, JudgeCode
-from alignment.core.report.data import Codes
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.answers import JUDGE_STATES, JUDGE_VALUES
 from alignment.selectors.cells import excerpt
-from alignment.selectors.filters import select_filter
-from alignment.selectors.held_out import concealed, held_counts
 from alignment.selectors.paired import judge_codes, paired_answers
-from alignment.selectors.scope import Own, Scope, own_chats
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown, reads_holdout, sees_every_chat

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.urls import reverse
 
+from alignment.comparison.queries.human_answers import People, people_on
 from alignment.selectors.chat_page import voices
 from alignment.selectors.judged import ShownStep, how_judged
-from alignment.selectors.people import People, people_on
 from alignment.selectors.regression_cells import (
     MEANINGS,
     NAMES,

@@ -8,11 +8,11 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
+from alignment.comparison.queries.scope import Scope
+from alignment.comparison.queries.scope_summary import covered
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.covered import covered
 from alignment.selectors.openings import Opened, holdout_openings
 from alignment.selectors.regressions import gate_policy
-from alignment.selectors.scope import Scope
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
 from common import plots

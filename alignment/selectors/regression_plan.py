@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
+from alignment.comparison.queries.scope import Scope, narrowed
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.scope import Scope, narrowed
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import FINISHED, Run
 from evaluation.prompts.queries.versions import champions
@@ -39,7 +39,7 @@ class Labelled:
 def labelled(*, chat_set: ChatSet, split: str, keys: Collection[str], user: User) -> list[Labelled]:
     """Chats of the split ('' = all) with a human True or False, by criterion in the order of `keys`.
 
-    Of few holdout chats who may not read them is told nothing: see `alignment.selectors.scope`.
+    Of few holdout chats who may not read them is told nothing: see `alignment.comparison.queries.scope`.
     """
     scope = narrowed(Scope(chat_set, split=split), user=user)
     rows = Criterion.objects.filter(rubric=chat_set.rubric_id, key__in=keys)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from django.contrib.auth.models import AnonymousUser
 
+from alignment.comparison.queries.scope import Scope
 from alignment.core.regression.topics import changes_by_topic
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.paired import paired_answers
-from alignment.selectors.scope import Scope
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.paired_tests import PairedTable
 from labeling.models.people import User

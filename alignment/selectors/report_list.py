@@ -7,8 +7,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
-from alignment.selectors.filters import select_filter
-from alignment.selectors.run_choice import ENGINES, RunChoice, Version, versions_of
+from alignment.comparison.queries.filters import select_filter
+from alignment.comparison.queries.run_choice import ENGINES, RunChoice, Version, versions_of
 from alignment.selectors.run_standing import Standing, run_standings
 from evaluation.models.runs import FINISHED, Run
 from evaluation.runs.queries.runs import RunFilter, run_list, run_rows

@@ -10,18 +10,18 @@ from django.db.models import Exists, OuterRef
 from django.urls import reverse
 from django.utils.text import capfirst
 
+from alignment.comparison.queries.filters import select_filter
+from alignment.comparison.queries.notices import scope_notices
+from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, runs_offered
+from alignment.comparison.queries.scope import Scope
+from alignment.comparison.queries.scope_summary import covered
 from alignment.core.report import CONSENSUS, EACH_RATER
-from alignment.selectors.covered import covered
 from alignment.selectors.engine_page import engine_parts
-from alignment.selectors.filters import select_filter
 from alignment.selectors.headlines import headline
 from alignment.selectors.knowledge_gaps import knowledge_mode
 from alignment.selectors.next_steps import next_steps, plan_url
-from alignment.selectors.notices import scope_notices
 from alignment.selectors.report_state import report_state
 from alignment.selectors.reports import POLICY
-from alignment.selectors.run_choice import RunChoice, other_runs, run_filters, runs_offered
-from alignment.selectors.scope import Scope
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Split, Topic
 from labeling.models.people import User

@@ -8,8 +8,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count
 from django.urls import reverse
 
+from alignment.comparison.queries.scope import Scope
 from alignment.selectors.next_steps import plan_url
-from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run
 from labeling.models.chats import Split
 from labeling.models.people import User

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db.models import Max
 
+from alignment.comparison.queries.cached_documents import subject_of, version_numbers
+from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.selectors.headlines import counted
-from alignment.selectors.kept import subject_of, version_numbers
 from alignment.selectors.reports import report_pin
-from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run
 from labeling.models.rubric import Criterion
 

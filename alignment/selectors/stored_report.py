@@ -8,6 +8,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 from django.utils.dateparse import parse_date
 
+from alignment.comparison.queries.scope import Scope, narrowed, own_chats
 from alignment.core.report.lines import report_lines
 from alignment.models.reports import Report
 from alignment.selectors.cells import listed
@@ -17,7 +18,6 @@ from alignment.selectors.headlines import stored_headline
 from alignment.selectors.report_page import scope_query
 from alignment.selectors.report_pins import covered_hash
 from alignment.selectors.reports import report_pin
-from alignment.selectors.scope import Scope, narrowed, own_chats
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.people import User
 from labeling.people.queries.visibility import held_out, reads_holdout

@@ -8,8 +8,8 @@ from itertools import chain, zip_longest
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, QuerySet
 
+from alignment.comparison.queries.latest_verdicts import judged
 from alignment.core.suggestions import Disagreement, Opinion
-from alignment.selectors.newest import judged
 from common.safe_text import cited_turns
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Verdict

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 
+from alignment.comparison.queries.disclosure import tell
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.held_out import tell
 from alignment.selectors.prompt_parts import examples_for, sections_of, version_diff
 from alignment.selectors.versions import VersionRow, champion_of, version_rows, with_figures
 from evaluation.runs.queries.runs import run_notices

@@ -8,9 +8,9 @@ from enum import StrEnum
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 
+from alignment.comparison.queries.disclosure import CONCEALED
 from alignment.models.regressions import RegressionTest
 from alignment.selectors.changed_prompts import changed_by_judges
-from alignment.selectors.held_out import CONCEALED
 from alignment.selectors.measured import Figures, Measured, measured
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.people import User

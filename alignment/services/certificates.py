@@ -6,15 +6,15 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from alignment.comparison.queries.disclosure import held_counts
+from alignment.comparison.queries.latest_verdicts import COUNTED
+from alignment.comparison.queries.scope import Scope
 from alignment.core.signatures import key_id, public_text, signed
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from alignment.selectors.certificate_body import certificate_body
 from alignment.selectors.certificates import few_held_out, judge_changes
-from alignment.selectors.held_out import held_counts
-from alignment.selectors.newest import COUNTED
 from alignment.selectors.reports import stored_report
-from alignment.selectors.scope import Scope
 from alignment.services.certificate_keys import signing_key
 from common.problems import InputProblem
 from evaluation.models.runs import FINISHED, Run

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db import transaction
 
+from alignment.comparison.queries.random_samples import PART
+from alignment.comparison.queries.scope import Scope
 from alignment.selectors.label_frame import has_moved
-from alignment.selectors.random_draws import PART
-from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawPreview, DrawWish, PlannedDraw, draw_planned
 from alignment.statistics.stratified_sampling import stratum_codes
 from common.problems import InputProblem, shown

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from alignment.selectors.newest import Judged, judged
+from alignment.comparison.queries.latest_verdicts import Judged, judged
 from alignment.selectors.prompt_parts import hides_examples
 from alignment.selectors.tries import TRIED, members_to_try, tries_of
 from alignment.services.editing import example_choices_for

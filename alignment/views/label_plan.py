@@ -11,14 +11,14 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
+from alignment.comparison.queries.filters import select_filter
+from alignment.comparison.queries.scope import Scope
 from alignment.core.label_planning import draw_words
 from alignment.forms.label_draws import DrawForm, some_seed
-from alignment.selectors.filters import select_filter
 from alignment.selectors.label_frame import label_frame
 from alignment.selectors.label_plan import CriterionPlan, criterion_plans, topic_labels
 from alignment.selectors.label_ways import asking_jobs, waiting_draws
 from alignment.selectors.report_page import notices, scope_filters, scope_query
-from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import NothingLeft, label_draw_preview
 from alignment.services.label_draws import label_draw
 from alignment.views.reports import run_and_scope

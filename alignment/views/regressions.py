@@ -9,10 +9,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from alignment.comparison.queries.disclosure import tell
 from alignment.forms.regressions import OverrideForm
 from alignment.models.regressions import RegressionTest
 from alignment.runner.regressions import runs_of
-from alignment.selectors.held_out import tell
 from alignment.selectors.regression_list import RegressionFilter, regression_filters, regression_rows
 from alignment.selectors.regression_page import (
     regression_name,

@@ -11,10 +11,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
+from alignment.comparison.queries.answers import UnknownRater, knows_rater
+from alignment.comparison.queries.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
+from alignment.comparison.queries.scope import Scope, requested_scope
 from alignment.core.report import CONSENSUS
 from alignment.forms.certificates import IssueForm
 from alignment.selectors import cells
-from alignment.selectors.answers import UnknownRater, knows_rater
 from alignment.selectors.baselines_page import baselines_page
 from alignment.selectors.certificate_page import allows_nothing, headline, uses_of
 from alignment.selectors.chat_page import chat_page
@@ -23,8 +25,6 @@ from alignment.selectors.prompt_parts import hides_examples
 from alignment.selectors.report_list import report_list as all_reports
 from alignment.selectors.report_page import CELLS, notices, report_page, scope_query
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
-from alignment.selectors.scope import Scope, requested_scope
 from alignment.services.baselines import baselines_get
 from alignment.services.certificates import certifiable
 from common.access import permission_or_404

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from alignment.comparison.queries.scope import requested_scope
 from alignment.core.baselines import out_of_fold
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
@@ -15,7 +16,6 @@ from alignment.runner import baselines as runner
 from alignment.runner.baselines import training_work, trainings_waiting
 from alignment.selectors import baselines as selectors
 from alignment.selectors.baselines import part_of, scope_of
-from alignment.selectors.scope import requested_scope
 from alignment.tasks import train
 from evaluation.models.runs import WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, lease_begin

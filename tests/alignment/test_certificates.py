@@ -10,11 +10,11 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
+from alignment.comparison.queries.scope import Scope
 from alignment.core.report import build_report
 from alignment.core.signatures import public_text, signed
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
-from alignment.selectors.scope import Scope
 from alignment.services.certificate_keys import signing_key
 from alignment.services.certificates import CertificateRefused, certificate_issue, certificate_revoke
 from alignment.services.label_draw_plans import DrawWish

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from alignment.comparison.queries.answers import report_data
+from alignment.comparison.queries.scope import Scope
 from alignment.core.report import JudgeCode
-from alignment.selectors.answers import report_data
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawWish
 from alignment.services.label_draws import label_draw
 from evaluation.models.runs import Run

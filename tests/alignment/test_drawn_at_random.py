@@ -6,8 +6,8 @@ from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from alignment.comparison.queries.scope import Scope
 from alignment.selectors.label_plan import criterion_plans
-from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawWish, label_draw_preview
 from alignment.services.label_draws import label_draw
 from evaluation.models.runs import Run, RunChat

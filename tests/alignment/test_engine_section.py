@@ -10,11 +10,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from alignment.comparison.queries.answers import report_data
+from alignment.comparison.queries.scope import Scope
 from alignment.core.report.engine_side import Counted, engine_against_people
-from alignment.selectors.answers import report_data
 from alignment.selectors.engine import engine_rows, engine_section
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.scope import Scope
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Verdict
 from tests.alignment.compared import HUMAN, JUDGE, Compared, text_of, urls

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from alignment.comparison.core.codes import HumanCode, JudgeCode
 from alignment.core.regression import (
     Decision,
     Gate,
@@ -15,7 +16,6 @@ from alignment.core.regression import (
     decide,
     weigh,
 )
-from alignment.core.report.data import HumanCode, JudgeCode
 from common.problems import FieldProblem
 
 POLICY = GatePolicy()

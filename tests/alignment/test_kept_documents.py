@@ -11,9 +11,9 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from alignment.comparison.queries.cached_documents import kept, pin_of
+from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
-from alignment.selectors.kept import kept, pin_of
-from alignment.selectors.scope import Scope
 from evaluation.models.runs import Run
 from labeling.consensus.services import consensus_refresh
 from labeling.models.labels import Label

@@ -5,7 +5,7 @@ from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from alignment.selectors.scope import Scope
+from alignment.comparison.queries.scope import Scope
 from alignment.services.label_draw_plans import DrawWish, label_draw_preview
 from alignment.services.label_draws import draw_source, label_draw
 from common.problems import InputProblem

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from alignment.core.report.data import CriterionData, JudgeCode
+from alignment.comparison.core.codes import CriterionData, JudgeCode
+from alignment.comparison.queries.scope import Scope
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.scope import Scope
 from alignment.services.label_draw_plans import DrawWish
 from alignment.services.label_draws import label_draw
 from alignment.statistics.agreement import Confusion

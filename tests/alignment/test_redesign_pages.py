@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from alignment.selectors.scope import Scope
+from alignment.comparison.queries.scope import Scope
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.runs.services.runs import chosen_criteria
 from labeling.models.chats import ChatSet

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from django.test import Client
 
+from alignment.comparison.queries.scope import Scope, requested_scope
 from alignment.models.reports import Report
-from alignment.selectors.scope import Scope, requested_scope
 from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, Topic
 from labeling.models.people import Role, User

@@ -10,9 +10,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from alignment.selectors.covered import covered
-from alignment.selectors.kept import pin_of
-from alignment.selectors.scope import Scope, narrowed, requested_scope
+from alignment.comparison.queries.cached_documents import pin_of
+from alignment.comparison.queries.scope import Scope, narrowed, requested_scope
+from alignment.comparison.queries.scope_summary import covered
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split, Topic
 from labeling.models.labels import Consensus

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from alignment.selectors.newest import judged
+from alignment.comparison.queries.latest_verdicts import judged
 from alignment.selectors.tries import TRIED, last_try
 from alignment.services.tries import TryRefused, try_cancel, try_estimate, try_start
 from common.problems import InputProblem

@@ -2,8 +2,8 @@
 
 import pytest
 
+from alignment.comparison.queries.latest_verdicts import judged
 from alignment.selectors.exports import runs_to_export
-from alignment.selectors.newest import judged
 from alignment.services.tries import TryRefused, try_start
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Run

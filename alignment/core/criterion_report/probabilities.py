@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.report.data import Codes, HumanCode
+from alignment.comparison.core.codes import Codes, HumanCode
 from alignment.statistics.calibration import ReliabilityBin, reliability
 from alignment.statistics.intervals import proportion
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.report.data import Codes, HumanCode, JudgeCode
+from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode
 from alignment.statistics.agreement import Confusion, leave_one_rater_out
 
 Ints = NDArray[np.int64]

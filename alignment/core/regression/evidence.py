@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from alignment.core.report.data import Codes, HumanCode, JudgeCode
+from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion

@@ -1,7 +1,6 @@
 """The alignment report, from answer codes to its JSON body."""
 
-from alignment.core.report.body import build_report
-from alignment.core.report.data import (
+from alignment.comparison.core.codes import (
     CONSENSUS,
     EACH_RATER,
     CriterionData,
@@ -10,6 +9,7 @@ from alignment.core.report.data import (
     JudgeCode,
     ReportData,
 )
+from alignment.core.report.body import build_report
 from alignment.core.report.disagreements import Pair, disagreeing
 
 __all__ = [

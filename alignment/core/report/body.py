@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from alignment.comparison.core.codes import CriterionData, ReportData
 from alignment.core.report.criterion import criterion_entry
-from alignment.core.report.data import CriterionData, ReportData
 from alignment.core.report.disagreements import disagreements
 from alignment.core.report.pooled import pooled
 from alignment.core.status import StatusPolicy

@@ -1,7 +1,7 @@
 """What easily misleads in a judge's statistics on one criterion, in words."""
 
-from alignment.core.report.data import HumanCode, JudgeCode
-from alignment.core.report.tally import Tally
+from alignment.comparison.core.codes import HumanCode, JudgeCode
+from alignment.comparison.core.tally import Tally
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import MINIMUM_CHATS

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
+from alignment.comparison.core.tally import Tally, tally
 from alignment.core.report.cautions import cautions, pass_rate_cautions
-from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.core.report.human_side import human_side
 from alignment.core.report.judge_side import AVERAGED, NAMES, averaged_statistics, judge_statistics
 from alignment.core.report.pass_rates import (
@@ -20,7 +21,6 @@ from alignment.core.report.pass_rates import (
     passing,
 )
 from alignment.core.report.pooled import NO_RUN
-from alignment.core.report.tally import Tally, tally
 from alignment.core.report.weighted import (
     PREVALENCE,
     people_share,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, ReportData
+from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
 
 LISTED = 1000
 

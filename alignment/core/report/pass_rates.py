@@ -4,8 +4,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from alignment.core.report.data import HumanCode, JudgeCode
-from alignment.core.report.tally import Tally
+from alignment.comparison.core.codes import HumanCode, JudgeCode
+from alignment.comparison.core.tally import Tally
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
 from alignment.statistics.prediction_powered import FEW_FALSE, ppi_share

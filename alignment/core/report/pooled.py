@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.report.data import CriterionData, HumanCode, JudgeCode, ReportData
+from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
+from alignment.comparison.core.tally import joint_codes, tally
 from alignment.core.report.judge_side import NO_PAIR, averaged_statistics
-from alignment.core.report.tally import joint_codes, tally
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.estimates import Estimate, undefined_reasons
 from alignment.statistics.intervals import (

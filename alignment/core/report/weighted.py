@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.report.data import SILENT, CriterionData, HumanCode, JudgeCode
+from alignment.comparison.core.codes import SILENT, CriterionData, HumanCode, JudgeCode
+from alignment.comparison.core.tally import Tally
 from alignment.core.report.judge_side import (
     BOOTSTRAPPED,
     NAMES,
@@ -18,7 +19,6 @@ from alignment.core.report.judge_side import (
     constant_estimate,
     doubled,
 )
-from alignment.core.report.tally import Tally
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import RESAMPLES, Pseudo, Resamples, bootstrap_estimate, resample_chats

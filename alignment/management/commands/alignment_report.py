@@ -3,10 +3,10 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from alignment.comparison.queries.answers import UnknownRater
+from alignment.comparison.queries.scope import Scope, valid_ground_truth
 from alignment.core.table import report_table
-from alignment.selectors.answers import UnknownRater
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.scope import Scope, valid_ground_truth
 from common.commands import WorkbenchCommand
 from common.problems import InputProblem
 from evaluation.models.runs import Run

@@ -5,9 +5,9 @@ from typing import Any
 
 from tqdm import tqdm
 
+from alignment.comparison.queries.scope import Scope
 from alignment.core.table import report_table
 from alignment.selectors.reports import alignment_report
-from alignment.selectors.scope import Scope
 from alignment.services.demo import RUNS, DemoRun, demo_ensure, demo_password, demo_run_ensure, people_ensure
 from alignment.services.demo_labelling import labelling_ensure
 from common.commands import WorkbenchCommand

@@ -12,11 +12,11 @@ from django.db import connection
 from django.db.models import Case, Count, Exists, IntegerField, OuterRef, QuerySet, Subquery, Value, When
 from numpy.typing import NDArray
 
+from alignment.comparison.core.codes import Codes
+from alignment.comparison.core.question_versions import Questions
+from alignment.comparison.queries.inclusion_probabilities import Chances, draw_chances
+from alignment.comparison.queries.scope import Scope
 from alignment.core.report import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
-from alignment.core.report.data import Codes
-from alignment.core.report.questions import Questions
-from alignment.selectors.draw_chances import Chances, draw_chances
-from alignment.selectors.scope import Scope
 from alignment.statistics.agreement import Confusion
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
-from alignment.selectors.filters import select_filter
+from alignment.comparison.queries.filters import select_filter
 from evaluation.models.judges import Engine, JudgePrompt
 from evaluation.models.runs import FINISHED, Run
 from evaluation.runs.queries.runs import OUTSIDE, id_of, runs_open_to

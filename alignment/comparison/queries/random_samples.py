@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Count
 
-from alignment.selectors.scope import Scope
+from alignment.comparison.queries.scope import Scope
 from alignment.statistics.stratified_sampling import effective_size
 from evaluation.models.runs import RunChat
 from labeling.models.chats import ChatSet, ChatSetMember

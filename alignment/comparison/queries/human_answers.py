@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from alignment.selectors.scope import Scope
+from alignment.comparison.queries.scope import Scope
 from labeling.models.chats import Chat
 from labeling.models.labels import Consensus, Label
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.report.data import NO_VERDICT, SILENT, CriterionData, HumanCode, JudgeCode
+from alignment.comparison.core.codes import NO_VERDICT, SILENT, CriterionData, HumanCode, JudgeCode
 from alignment.statistics.agreement import Confusion
 
 _JUDGE_CODES = len(JudgeCode)
@@ -87,7 +87,7 @@ def joint_codes(human: NDArray[np.int8], judge: NDArray[np.int8]) -> NDArray[np.
 def tally(data: CriterionData, *, each_rater: bool = False) -> Tally:
     """Count the chats of one criterion in one pass.
 
-    >>> from alignment.core.report.data import CriterionSpec
+    >>> from alignment.comparison.core.codes import CriterionSpec
     >>> spec = CriterionSpec("polite", "compliance", "Compliance", "simple", True)
     >>> people, judge = np.array([0, 0, 1], dtype=np.int8), np.array([0, 1, 1], dtype=np.int8)
     >>> tally(CriterionData(spec, people, judge, np.zeros((3, 3), dtype=np.int64), 1)).table

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from alignment.core.report.data import ReportData
+from alignment.comparison.core.codes import ReportData
 
 
 def chats_hash(external_ids: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from alignment.models.reports import Report
 from labeling.models.rubric import Criterion, CriterionVersion
 
 if TYPE_CHECKING:
-    from alignment.selectors.scope import Scope  # which keeps documents itself
+    from alignment.comparison.queries.scope import Scope  # which keeps documents itself
 
 # By pin, of what threads of this process are computing.
 _COMPUTING: WeakValueDictionary[str, Lock] = WeakValueDictionary()

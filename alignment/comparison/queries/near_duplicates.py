@@ -1,8 +1,8 @@
 """Near-duplicates among the chats of a run: the same for good once it is finished, and so looked up once."""
 
+from alignment.comparison.queries.cached_documents import hash_of, kept
+from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
-from alignment.selectors.kept import hash_of, kept
-from alignment.selectors.scope import Scope
 from alignment.statistics.stratified_sampling import alike
 from labeling.chats.core.splits import Candidate
 

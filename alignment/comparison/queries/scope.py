@@ -11,11 +11,11 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils.dateparse import parse_date
 from django.utils.timezone import make_aware
 
+from alignment.comparison.queries.cached_documents import kept, pin_of
+from alignment.comparison.queries.run_choice import RunChoice
 from alignment.core.regression.topics import FEWEST
 from alignment.core.report import CONSENSUS, EACH_RATER
 from alignment.models.reports import Report
-from alignment.selectors.kept import kept, pin_of
-from alignment.selectors.run_choice import RunChoice
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember, Split, Topic

@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.report.questions import Questions
+from alignment.comparison.core.question_versions import Questions
 from alignment.statistics.agreement import Confusion
 
 Codes = NDArray[np.int8]

@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Count, QuerySet
 from numpy.typing import NDArray
 
-from alignment.selectors.scope import Scope
+from alignment.comparison.queries.scope import Scope
 from evaluation.models.runs import RunChat, Verdict
 from labeling.chats.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
