@@ -15,12 +15,12 @@ from alignment.api import (
     quality,
     redesigns,
     regressions,
-    reports,
     reveal,
-    stored_reports,
     suggestions,
     tries,
 )
+from alignment.reports.api import reports
+from alignment.reports.api import stored as stored_reports
 
 urlpatterns = [
     path("criteria/", criteria.CriteriaApi.as_view(), name="api_criteria"),

@@ -2,6 +2,8 @@
 
 from django.urls import path
 
+from alignment.reports.views import reports
+from alignment.reports.views import stored as stored_reports
 from alignment.views import (
     baselines,
     certificates,
@@ -17,8 +19,6 @@ from alignment.views import (
     regression_cells,
     regression_starts,
     regressions,
-    reports,
-    stored_reports,
     suggestions,
     tries,
 )

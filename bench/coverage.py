@@ -14,11 +14,11 @@ from scipy.stats import binom
 
 from alignment.comparison.core.codes import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.comparison.core.tally import Tally, tally
-from alignment.core.report.human_side import human_side
-from alignment.core.report.judge_side import NAMES, judge_rates, judge_statistics
-from alignment.core.report.pass_rates import Method, corrected_pass_rate, human_pass_rate, judge_pass_rate
-from alignment.core.report.pooled import POOLED, pooled
-from alignment.core.report.weighted import people_share, weighted_statistics
+from alignment.reports.core.human_side import human_side
+from alignment.reports.core.judge_side import NAMES, judge_rates, judge_statistics
+from alignment.reports.core.pass_rates import Method, corrected_pass_rate, human_pass_rate, judge_pass_rate
+from alignment.reports.core.pooled import POOLED, pooled
+from alignment.reports.core.weighted import people_share, weighted_statistics
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.agreement.many_raters import alpha_of_sums, alpha_parts, ceiling_parts
 from alignment.statistics.estimates import Estimate, Interval

@@ -20,9 +20,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from alignment.comparison.queries.scope import Scope
-from alignment.core.report import CriterionData, CriterionSpec, ReportData, build_report
-from alignment.core.status import StatusPolicy
-from alignment.selectors.reports import alignment_report
+from alignment.reports.core import CriterionData, CriterionSpec, ReportData, build_report
+from alignment.reports.core.status import StatusPolicy
+from alignment.reports.queries.reports import alignment_report
 from bench import Figure, Time, peak_mb, time_figures, timed
 from bench._child import in_child
 from bench._pairs import filled_workspace

@@ -8,9 +8,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.api.reports import REPORT_PARAMETERS
 from alignment.comparison.queries.answers import UnknownRater
 from alignment.comparison.queries.scope import requested_scope
+from alignment.reports.api.reports import REPORT_PARAMETERS
 from alignment.selectors.criterion_report import criterion_report
 from common.api import FORBIDDEN
 from evaluation.models.runs import Run

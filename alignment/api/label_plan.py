@@ -13,11 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.api.reports import REPORT_PARAMETERS
 from alignment.comparison.queries.scope import Scope, requested_scope
 from alignment.core.label_planning import Need
-from alignment.core.report import CONSENSUS
 from alignment.forms.label_draws import LARGEST_SEED, some_seed
+from alignment.reports.api.reports import REPORT_PARAMETERS
+from alignment.reports.core import CONSENSUS
 from alignment.selectors.label_plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
 from alignment.services.label_draw_plans import MOST, DrawPreview, DrawWish, label_draw_preview
 from alignment.services.label_draws import draw_source, label_draw

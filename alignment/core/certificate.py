@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from alignment.core.status import DIRECTIONAL, Status
+from alignment.reports.core.status import DIRECTIONAL, Status
 
 FORMAT = "lace-judge-certificate"
 VERSION = 1

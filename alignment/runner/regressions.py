@@ -6,9 +6,9 @@ from django.utils import timezone
 
 from alignment.core.regression import Decision, Evidence, Gate, confirm, decide, flip_share, regression_body
 from alignment.models.regressions import RegressionTest
+from alignment.reports.queries.reports import SEED
 from alignment.selectors.paired import judge_codes
 from alignment.selectors.regressions import evidence_of, gate_policy
-from alignment.selectors.reports import SEED
 from alignment.statistics.estimates import Estimate
 from common.problems import InputProblem
 from evaluation.models.runs import Run

@@ -27,7 +27,7 @@ from alignment.core.baselines import (
 )
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
-from alignment.selectors.reports import POLICY, SEED
+from alignment.reports.queries.reports import POLICY, SEED
 from alignment.statistics.intervals import RESAMPLES
 from evaluation.models.runs import Run
 from labeling.chats.core.splits import Candidate, near_duplicates

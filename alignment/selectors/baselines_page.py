@@ -9,8 +9,8 @@ from django.utils.text import capfirst, get_text_list
 
 from alignment.comparison.queries.scope import Scope
 from alignment.core.baselines import Finding
+from alignment.reports.queries.page import scope_query
 from alignment.selectors.baselines import Baselines
-from alignment.selectors.report_page import scope_query
 
 BASELINES = {"majority": "the majority class", "bag_of_words": "the bag of words"}
 WORDS = {

@@ -11,6 +11,8 @@ from alignment.core.certificate import Use, use_of
 from alignment.core.signatures import key_id
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
+from alignment.reports.queries.next_steps import Step, next_steps
+from alignment.reports.queries.stored import scope_of, stored_found
 from alignment.selectors.certificates import (
     CertificateState,
     certificate_state,
@@ -18,8 +20,6 @@ from alignment.selectors.certificates import (
     certificate_whole,
     certificates_shown,
 )
-from alignment.selectors.next_steps import Step, next_steps
-from alignment.selectors.stored_report import scope_of, stored_found
 from labeling.models.people import User
 
 SHOWN = 100

@@ -17,9 +17,9 @@ from alignment.core.criterion_report.parts import Part
 from alignment.core.label_planning import LabelCounts
 from alignment.core.quality import Answers
 from alignment.models.reports import Report
+from alignment.reports.queries.reports import POLICY, SEED, alignment_report
 from alignment.selectors.measured import Measured
 from alignment.selectors.quality.answers import CODE
-from alignment.selectors.reports import POLICY, SEED, alignment_report
 from alignment.selectors.versions import VersionRow, version_rows, with_figures
 from alignment.selectors.versions_drawn import VersionsDrawn, drawable, places_of, versions_drawn
 from alignment.statistics.alt_test import MINIMUM_RATERS

@@ -11,9 +11,8 @@ from alignment.comparison.queries.scope import Scope
 from alignment.core.criterion_report import diagram
 from alignment.core.criterion_report.parts import FEW
 from alignment.core.criterion_report.people import RATERS_SHOWN
-from alignment.selectors.criterion_report import CriterionReport
-from alignment.selectors.next_steps import plan_url
-from alignment.selectors.report_page import (
+from alignment.reports.queries.next_steps import plan_url
+from alignment.reports.queries.page import (
     criterion_rows,
     is_demo,
     notices,
@@ -21,6 +20,7 @@ from alignment.selectors.report_page import (
     scope_filters,
     scope_query,
 )
+from alignment.selectors.criterion_report import CriterionReport
 from alignment.statistics.alt_test import MINIMUM_CHATS
 from labeling.models.people import User
 

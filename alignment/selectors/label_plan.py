@@ -11,9 +11,9 @@ from django.db.models import Q
 
 from alignment.comparison.queries.scope import Scope
 from alignment.core.label_planning import Decision, LabelCounts, Need, Shares, shares_of
-from alignment.core.report import CONSENSUS
+from alignment.reports.core import CONSENSUS
+from alignment.reports.queries.reports import alignment_report
 from alignment.selectors.label_counts import Answers, PlanCounts, TopicCounts, plan_counts, topic_counts
-from alignment.selectors.reports import alignment_report
 from alignment.statistics import label_needs as needs
 from alignment.statistics.agreement import Confusion
 from labeling.models.chats import Topic

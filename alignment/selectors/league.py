@@ -10,10 +10,10 @@ from alignment.comparison.core.codes import Codes, ReportData
 from alignment.comparison.queries.cached_documents import kept
 from alignment.comparison.queries.scope import Scope
 from alignment.core.league import OVERALL, CriterionAnswers, Group, compare, worth
-from alignment.core.report import CONSENSUS, JudgeCode
 from alignment.models.reports import Report
+from alignment.reports.core import CONSENSUS, JudgeCode
+from alignment.reports.queries.reports import POLICY
 from alignment.selectors.league_choice import LeagueChoice
-from alignment.selectors.reports import POLICY
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
 from evaluation.runs.queries.spending import Spending, runs_spending

@@ -12,8 +12,8 @@ from alignment.comparison.core.codes import Codes, ReportData
 from alignment.comparison.queries.answers import Chats, covered_chats, report_data, run_codes
 from alignment.comparison.queries.cached_documents import hash_of, kept, pin_of
 from alignment.comparison.queries.scope import Scope
-from alignment.core.report import HumanCode, JudgeCode
 from alignment.models.reports import Report
+from alignment.reports.core import HumanCode, JudgeCode
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat
 

@@ -9,9 +9,9 @@ from django.utils.dateparse import parse_datetime
 
 from alignment.comparison.queries.filters import select_filter
 from alignment.core.league import OVERALL
-from alignment.core.report import JudgeCode
+from alignment.reports.core import JudgeCode
+from alignment.reports.queries.page import is_demo, notices
 from alignment.selectors.league_choice import MOST, LeagueChoice
-from alignment.selectors.report_page import is_demo, notices
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import OUTSIDE, run_notices
 from labeling.models.chats import Split

@@ -14,13 +14,13 @@ from django.db.models.functions import JSONObject
 from alignment.comparison.queries.cached_documents import hash_of, older_than, replace_kept
 from alignment.comparison.queries.disclosure import held_counts
 from alignment.core.regression.topics import FEWEST
-from alignment.core.report import CONSENSUS
-from alignment.core.report.judge_side import judge_rates
-from alignment.core.status import Decision, LeftOpen, decide_status
 from alignment.models.reports import Report
-from alignment.selectors.drawn_rates import KEPT_BACK, decision_of, drawn_rates, estimates_of
-from alignment.selectors.reports import BODY_VERSION as REPORT_VERSION
-from alignment.selectors.reports import POLICY
+from alignment.reports.core import CONSENSUS
+from alignment.reports.core.judge_side import judge_rates
+from alignment.reports.core.status import Decision, LeftOpen, decide_status
+from alignment.reports.queries.reports import BODY_VERSION as REPORT_VERSION
+from alignment.reports.queries.reports import POLICY
+from alignment.reports.queries.weighted_rates import KEPT_BACK, decision_of, drawn_rates, estimates_of
 from alignment.statistics.agreement import Confusion, leave_one_rater_out
 from alignment.statistics.estimates import Estimate
 from evaluation.models.judges import JudgePrompt

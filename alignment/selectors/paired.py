@@ -7,8 +7,8 @@ from alignment.comparison.core.codes import Codes
 from alignment.comparison.queries.answers import judge_answers, report_data
 from alignment.comparison.queries.scope import Scope
 from alignment.core.regression import PairedVerdicts
-from alignment.core.report import CriterionData
 from alignment.models.regressions import RegressionTest
+from alignment.reports.core import CriterionData
 from alignment.statistics.agreement import leave_one_rater_out
 from evaluation.models.runs import Run
 

@@ -8,10 +8,10 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from alignment.comparison.queries.scope import Own, Scope, own_chats
-from alignment.core.report import Pair
-from alignment.selectors.cells import CELL_CODES, PairRow, pair_rows
+from alignment.reports.core import Pair
+from alignment.reports.queries.chat_lists import CELL_CODES, PairRow, pair_rows
+from alignment.reports.queries.page import notices
 from alignment.selectors.measured import Measured
-from alignment.selectors.report_page import notices
 from alignment.selectors.versions import VersionRow
 from alignment.statistics.agreement import Confusion
 from evaluation.models.runs import RunChat, Verdict

@@ -16,9 +16,9 @@ from alignment.comparison.queries.disclosure import concealed, held_counts
 from alignment.comparison.queries.filters import select_filter
 from alignment.comparison.queries.scope import Own, Scope, own_chats
 from alignment.core.regression import CELLS, PairedVerdicts
-from alignment.core.report import HumanCode, JudgeCode
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.cells import excerpt
+from alignment.reports.core import HumanCode, JudgeCode
+from alignment.reports.queries.chat_lists import excerpt
 from alignment.selectors.paired import judge_codes, paired_answers
 from labeling.models.chats import Chat
 from labeling.models.people import User

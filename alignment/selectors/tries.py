@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from alignment.comparison.queries.latest_verdicts import Judged
 from alignment.core.tried import Change, Tally, change, tally
-from alignment.selectors.cells import excerpt
+from alignment.reports.queries.chat_lists import excerpt
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, Verdict
 from evaluation.runs.queries.steps import TITLES, prose

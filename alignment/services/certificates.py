@@ -12,9 +12,9 @@ from alignment.comparison.queries.scope import Scope
 from alignment.core.signatures import key_id, public_text, signed
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
+from alignment.reports.queries.reports import stored_report
 from alignment.selectors.certificate_body import certificate_body
 from alignment.selectors.certificates import few_held_out, judge_changes
-from alignment.selectors.reports import stored_report
 from alignment.services.certificate_keys import signing_key
 from common.problems import InputProblem
 from evaluation.models.runs import FINISHED, Run

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_POST, require_safe
 from alignment.comparison.queries.scope import Scope
 from alignment.forms.certificates import IssueForm, RevokeForm
 from alignment.models.certificates import Certificate
+from alignment.reports.queries.reports import alignment_report
 from alignment.selectors.certificate_page import allows_nothing, certificate_found, certificate_page, uses_of
 from alignment.selectors.certificate_page import certificate_list as listed
-from alignment.selectors.reports import alignment_report
 from alignment.services.certificates import certifiable, certificate_issue, certificate_revoke
 from common.access import found_or_404, permission_or_404
 from common.problems import InputProblem

@@ -15,13 +15,13 @@ from alignment.comparison.queries.filters import select_filter
 from alignment.comparison.queries.scope import Scope
 from alignment.core.label_planning import draw_words
 from alignment.forms.label_draws import DrawForm, some_seed
+from alignment.reports.queries.page import notices, scope_filters, scope_query
+from alignment.reports.views.reports import run_and_scope
 from alignment.selectors.label_frame import label_frame
 from alignment.selectors.label_plan import CriterionPlan, criterion_plans, topic_labels
 from alignment.selectors.label_ways import asking_jobs, waiting_draws
-from alignment.selectors.report_page import notices, scope_filters, scope_query
 from alignment.services.label_draw_plans import NothingLeft, label_draw_preview
 from alignment.services.label_draws import label_draw
-from alignment.views.reports import run_and_scope
 from common.access import permission_or_404
 from common.problems import InputProblem
 from labeling.chats.services.chat_sets import NAME_LIMIT

@@ -7,9 +7,9 @@ from django.utils import timezone
 from alignment.comparison.queries.scope import Scope
 from alignment.core.signatures import key_id, public_text, signed
 from alignment.models.certificates import Certificate
+from alignment.reports.queries.reports import stored_report
 from alignment.selectors.certificate_body import certificate_body
 from alignment.selectors.certificates import certificate_state
-from alignment.selectors.reports import stored_report
 from alignment.services.certificate_keys import signing_key
 from alignment.services.certificates import certificate_issue
 from evaluation.judges.queries.profiles import default_profile, profile_choice

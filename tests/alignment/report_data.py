@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from alignment.core.report import CriterionData, CriterionSpec, HumanCode, ReportData, build_report
-from alignment.core.status import StatusPolicy
+from alignment.reports.core import CriterionData, CriterionSpec, HumanCode, ReportData, build_report
+from alignment.reports.core.status import StatusPolicy
 from alignment.statistics.agreement import Confusion
 
 T, F, NA, UNRESOLVED, UNLABELLED = HumanCode

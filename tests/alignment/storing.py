@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from alignment.comparison.queries.scope import requested_scope
-from alignment.selectors.reports import stored_report
+from alignment.reports.queries.reports import stored_report
 from evaluation.models.runs import Run
 from labeling.models.people import User
 from tests.alignment.compared import Compared, urls

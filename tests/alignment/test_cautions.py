@@ -2,9 +2,9 @@
 
 import pytest
 
-from alignment.core.report import EACH_RATER
-from alignment.core.report.cautions import cautions
-from alignment.core.report.judge_side import judge_statistics
+from alignment.reports.core import EACH_RATER
+from alignment.reports.core.cautions import cautions
+from alignment.reports.core.judge_side import judge_statistics
 from alignment.statistics.agreement import Confusion
 from tests.alignment.report_data import criterion, pairs, report
 

@@ -11,10 +11,10 @@ from django.test import Client
 from pytest_django import Settings
 
 from alignment.comparison.queries.scope import Scope
-from alignment.core.report import build_report
 from alignment.core.signatures import public_text, signed
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
+from alignment.reports.core import build_report
 from alignment.services.certificate_keys import signing_key
 from alignment.services.certificates import CertificateRefused, certificate_issue, certificate_revoke
 from alignment.services.label_draw_plans import DrawWish
@@ -82,7 +82,7 @@ def test_the_database_is_not_held_while_the_report_is_computed(
         held.append(connection.in_atomic_block)
         return build_report(*given, **options)
 
-    monkeypatch.setattr("alignment.selectors.reports.build_report", watched)
+    monkeypatch.setattr("alignment.reports.queries.reports.build_report", watched)
     certificate_issue(run=compared.run, by=lead_user)
     assert held == [False]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from alignment.core.report.judge_side import NAMES
+from alignment.reports.core.judge_side import NAMES
 from alignment.statistics.agreement import Confusion
 from bench.coverage import Cell, covered
 

@@ -9,7 +9,7 @@ from alignment.core.criterion_report import by_part, diagram, length_bins, peopl
 from alignment.core.criterion_report.people import FEW_CHATS, NOBODY, ONE_RATER, RATERS_SHOWN
 from alignment.core.label_planning import LabelCounts
 from alignment.core.quality import FALSE, NA, TRUE, Answers, rater_pairs
-from alignment.core.report import HumanCode, JudgeCode
+from alignment.reports.core import HumanCode, JudgeCode
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.alt_test import FEW_RATERS, replacement
 from tests.alignment.report_data import F, T

@@ -8,8 +8,8 @@ import pytest
 
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.scope import Scope
-from alignment.core.report import JudgeCode
-from alignment.selectors.reports import alignment_report
+from alignment.reports.core import JudgeCode
+from alignment.reports.queries.reports import alignment_report
 from alignment.services.label_draw_plans import DrawWish
 from alignment.services.label_draws import label_draw
 from evaluation.models.runs import Run

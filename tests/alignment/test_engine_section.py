@@ -12,9 +12,9 @@ from django.test.utils import CaptureQueriesContext
 
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.scope import Scope
-from alignment.core.report.engine_side import Counted, engine_against_people
-from alignment.selectors.engine import engine_rows, engine_section
-from alignment.selectors.reports import alignment_report
+from alignment.reports.core.engine_side import Counted, engine_against_people
+from alignment.reports.queries.engine import engine_rows, engine_section
+from alignment.reports.queries.reports import alignment_report
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Verdict
 from tests.alignment.compared import HUMAN, JUDGE, Compared, text_of, urls

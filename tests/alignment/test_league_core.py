@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from alignment.core.league import CriterionAnswers, Group, Without, compare, worth
-from alignment.core.report import HumanCode, JudgeCode
+from alignment.reports.core import HumanCode, JudgeCode
 from alignment.statistics.design_effect import design_effect
 from alignment.statistics.intervals import wilson
 from alignment.statistics.paired_tests import PairedTable, tango_interval

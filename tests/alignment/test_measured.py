@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from alignment.comparison.queries.scope import Scope
-from alignment.selectors.reports import alignment_report
+from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus
 from tests.alignment.compared import SPLITS, Compared, add_chats

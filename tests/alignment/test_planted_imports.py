@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from alignment.core.report.judge_side import NAMES
+from alignment.reports.core.judge_side import NAMES
 from alignment.statistics.agreement import Confusion
 from tests.files import chat, criterion, label, rubric, run, verdict, write_json, write_jsonl
 

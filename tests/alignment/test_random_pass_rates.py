@@ -9,7 +9,7 @@ from django.test import Client
 
 from alignment.comparison.core.codes import CriterionData, JudgeCode
 from alignment.comparison.queries.scope import Scope
-from alignment.selectors.reports import alignment_report
+from alignment.reports.queries.reports import alignment_report
 from alignment.services.label_draw_plans import DrawWish
 from alignment.services.label_draws import label_draw
 from alignment.statistics.agreement import Confusion

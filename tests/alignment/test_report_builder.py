@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alignment.core.report import JudgeCode, ReportData, build_report
-from alignment.core.report.judge_side import NAMES
-from alignment.core.status import DIRECTIONAL, StatusPolicy
+from alignment.reports.core import JudgeCode, ReportData, build_report
+from alignment.reports.core.judge_side import NAMES
+from alignment.reports.core.status import DIRECTIONAL, StatusPolicy
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.intervals import wilson
 from alignment.statistics.prevalence_correction import corrected_share

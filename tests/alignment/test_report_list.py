@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from alignment.models.reports import Report
-from alignment.selectors.run_standing import Standing
+from alignment.reports.queries.run_status import Standing
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.labels import Consensus

@@ -2,9 +2,9 @@
 
 import pytest
 
-from alignment.core.report import EACH_RATER, CriterionData, ReportData
-from alignment.core.report.judge_side import NAMES
-from alignment.core.report.pooled import pooled
+from alignment.reports.core import EACH_RATER, CriterionData, ReportData
+from alignment.reports.core.judge_side import NAMES
+from alignment.reports.core.pooled import pooled
 from alignment.statistics.agreement import Confusion
 from tests.alignment.report_data import COUNTED, UNRESOLVED, F, T, criterion, pairs, report, spec
 

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from alignment.core.report.lines import HEAD
 from alignment.models.reports import Report
+from alignment.reports.core.csv_rows import HEAD
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet

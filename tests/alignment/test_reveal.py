@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from alignment.comparison.queries.scope import Scope
-from alignment.selectors.reports import alignment_report
+from alignment.reports.queries.reports import alignment_report
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run
 from labeling.jobs.services import job_open

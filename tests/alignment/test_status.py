@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from alignment.core.status import DIRECTIONAL, Decision, LeftOpen, Status, StatusPolicy, decide_status
+from alignment.reports.core.status import DIRECTIONAL, Decision, LeftOpen, Status, StatusPolicy, decide_status
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.intervals import mover_mean, proportion
 

@@ -16,7 +16,7 @@ from alignment.comparison.core.codes import Codes
 from alignment.comparison.core.question_versions import Questions
 from alignment.comparison.queries.inclusion_probabilities import Chances, draw_chances
 from alignment.comparison.queries.scope import Scope
-from alignment.core.report import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
+from alignment.reports.core import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.statistics.agreement import Confusion
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alignment.core.baselines.bag_of_words import Codes, OutOfFold
-from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
+from alignment.reports.core.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.estimates import Estimate, Interval, undefined_reasons
 from alignment.statistics.intervals import Pseudo, bootstrap_estimate, mover_mean, proportion, resample_chats

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import Codes, HumanCode
-from alignment.core.report.judge_side import judge_rates
+from alignment.reports.core.judge_side import judge_rates
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import undefined_reasons
 

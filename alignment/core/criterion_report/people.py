@@ -10,7 +10,7 @@ from alignment.comparison.core.codes import Codes, JudgeCode
 from alignment.core.label_planning import Decision, LabelCounts
 from alignment.core.quality import FALSE, Answers, Pair, majority_of_others, rater_pairs
 from alignment.core.quality.answers import Ints
-from alignment.core.report.judge_side import judge_rates
+from alignment.reports.core.judge_side import judge_rates
 from alignment.statistics import label_needs as needs
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.alt_test import EPSILON, MARGIN, MINIMUM_CHATS, RaterCase, Replacement, replacement

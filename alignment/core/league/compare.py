@@ -7,8 +7,8 @@ from typing import Any
 
 from alignment.core.league.coverage import Without, answered_by, without
 from alignment.core.league.tallies import CriterionAnswers, Tallies, tallied
-from alignment.core.report.human_side import NO_MAJORITY, NO_OVERLAP
-from alignment.core.report.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
+from alignment.reports.core.human_side import NO_MAJORITY, NO_OVERLAP
+from alignment.reports.core.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.design_effect import Paired, difference, mean, share
 from alignment.statistics.estimates import Estimate, undefined_reasons

@@ -5,7 +5,7 @@ from typing import Any
 
 from alignment.core.regression.evidence import CriterionEvidence, Evidence
 from alignment.core.regression.gate import Decision
-from alignment.core.report.judge_side import judge_statistics
+from alignment.reports.core.judge_side import judge_statistics
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import Estimate, undefined_reasons
 from alignment.statistics.intervals import RESAMPLES

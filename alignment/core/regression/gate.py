@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from alignment.core.regression.evidence import ClassChange, CriterionEvidence, Evidence
 from alignment.core.regression.planning import labels_to_decide
 from alignment.core.regression.policy import GatePolicy
-from alignment.core.report.judge_side import judge_rates
+from alignment.reports.core.judge_side import judge_rates
 from alignment.statistics.paired_tests import tango_z
 
 NOTHING_BLOCKS = "directional only: no criterion of this test may block"

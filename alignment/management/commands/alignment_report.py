@@ -5,8 +5,8 @@ from typing import Any
 
 from alignment.comparison.queries.answers import UnknownRater
 from alignment.comparison.queries.scope import Scope, valid_ground_truth
-from alignment.core.table import report_table
-from alignment.selectors.reports import alignment_report
+from alignment.reports.core.terminal_table import report_table
+from alignment.reports.queries.reports import alignment_report
 from common.commands import WorkbenchCommand
 from common.problems import InputProblem
 from evaluation.models.runs import Run

@@ -7,7 +7,7 @@ import numpy as np
 
 from alignment.core.quality import FEW
 from alignment.core.quality.answers import Ints, counts_of
-from alignment.core.report.human_side import human_side
+from alignment.reports.core.human_side import human_side
 from alignment.selectors.quality.answers import Given
 from alignment.selectors.quality.scope import QualityScope
 from labeling.models.rubric import Criterion

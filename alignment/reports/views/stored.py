@@ -4,8 +4,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from alignment.core.report.lines import HEAD
-from alignment.selectors.stored_report import stored_found, stored_lines, stored_page
+from alignment.reports.core.csv_rows import HEAD
+from alignment.reports.queries.stored import stored_found, stored_lines, stored_page
 from common.access import found_or_404, permission_or_404
 from common.downloads import table_file
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import SILENT, CriterionData, HumanCode, JudgeCode
 from alignment.comparison.core.tally import Tally
-from alignment.core.report.judge_side import (
+from alignment.reports.core.judge_side import (
     BOOTSTRAPPED,
     NAMES,
     NO_HUMAN_FALSE,

@@ -8,11 +8,11 @@ from django.utils import timezone
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.scope import Scope
-from alignment.core.report import build_report
-from alignment.core.status import StatusPolicy
 from alignment.models.reports import Report
-from alignment.selectors.engine import engine_rows, engine_section
-from alignment.selectors.report_pins import report_pins
+from alignment.reports.core import build_report
+from alignment.reports.core.status import StatusPolicy
+from alignment.reports.queries.engine import engine_rows, engine_section
+from alignment.reports.queries.provenance import report_pins
 from labeling.models.rubric import Criterion
 
 SEED = 20_260_101

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from alignment.selectors.reports import POLICY
+from alignment.reports.queries.reports import POLICY
 
 EACH_RATER = "The judge is compared with each rater in turn, which gives no status."
 

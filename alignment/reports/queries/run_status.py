@@ -9,8 +9,8 @@ from django.db.models import Max
 from alignment.comparison.queries.cached_documents import subject_of, version_numbers
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
-from alignment.selectors.headlines import counted
-from alignment.selectors.reports import report_pin
+from alignment.reports.queries.headline import counted
+from alignment.reports.queries.reports import report_pin
 from evaluation.models.runs import Run
 from labeling.models.rubric import Criterion
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from alignment.core.report.pooled import POOLED
+from alignment.reports.core.pooled import POOLED
 
 COUNTS = (
     *("n", "human_true", "unlabelled", "unresolved", "not_applicable", "no_verdict"),

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.core.report.lines import HEAD
-from alignment.selectors.stored_report import stored_found, stored_json, stored_lines
+from alignment.reports.core.csv_rows import HEAD
+from alignment.reports.queries.stored import stored_found, stored_json, stored_lines
 from common.access import found_or_404
 from common.api import FORBIDDEN, NOT_FOUND
 from common.downloads import table_file

@@ -9,15 +9,15 @@ from django.urls import reverse
 from django.utils.dateparse import parse_date
 
 from alignment.comparison.queries.scope import Scope, narrowed, own_chats
-from alignment.core.report.lines import report_lines
 from alignment.models.reports import Report
-from alignment.selectors.cells import listed
+from alignment.reports.core.csv_rows import report_lines
+from alignment.reports.queries.chat_lists import listed
+from alignment.reports.queries.engine_page import engine_parts
+from alignment.reports.queries.headline import stored_headline
+from alignment.reports.queries.page import scope_query
+from alignment.reports.queries.provenance import covered_hash
+from alignment.reports.queries.reports import report_pin
 from alignment.selectors.certificates import certificate_whole, certificates_shown
-from alignment.selectors.engine_page import engine_parts
-from alignment.selectors.headlines import stored_headline
-from alignment.selectors.report_page import scope_query
-from alignment.selectors.report_pins import covered_hash
-from alignment.selectors.reports import report_pin
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.people import User
 from labeling.people.queries.visibility import held_out, reads_holdout

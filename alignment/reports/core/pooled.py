@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.comparison.core.tally import joint_codes, tally
-from alignment.core.report.judge_side import NO_PAIR, averaged_statistics
+from alignment.reports.core.judge_side import NO_PAIR, averaged_statistics
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.estimates import Estimate, undefined_reasons
 from alignment.statistics.intervals import (

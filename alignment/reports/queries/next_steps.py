@@ -9,11 +9,11 @@ from django.urls import reverse
 
 from alignment.comparison.queries.scope import Scope
 from alignment.core.label_planning import missing_labels
-from alignment.core.report import CONSENSUS
-from alignment.core.report.cautions import INVERTED
-from alignment.core.status import Status
+from alignment.reports.core import CONSENSUS
+from alignment.reports.core.cautions import INVERTED
+from alignment.reports.core.status import Status
+from alignment.reports.queries.reports import POLICY
 from alignment.selectors.misalignments import COUNTED
-from alignment.selectors.reports import POLICY
 from evaluation.models.runs import FINISHED, Run
 from labeling.models.people import User
 

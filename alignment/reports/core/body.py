@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from alignment.comparison.core.codes import CriterionData, ReportData
-from alignment.core.report.criterion import criterion_entry
-from alignment.core.report.disagreements import disagreements
-from alignment.core.report.pooled import pooled
-from alignment.core.status import StatusPolicy
+from alignment.reports.core.criterion import criterion_entry
+from alignment.reports.core.disagreements import disagreements
+from alignment.reports.core.pooled import pooled
+from alignment.reports.core.status import StatusPolicy
 from alignment.statistics.intervals import RESAMPLES
 
 TIERS = ("simple", "context", "subjective")
@@ -31,7 +31,7 @@ def build_report(data: ReportData, *, policy: StatusPolicy, seed: int) -> dict[s
     Examples
     --------
     >>> import numpy as np
-    >>> from alignment.core.report import CriterionSpec
+    >>> from alignment.reports.core import CriterionSpec
     >>> spec = CriterionSpec("polite", "compliance", "Compliance", "simple", True)
     >>> people, judge = np.array([0, 0, 1], dtype=np.int8), np.array([0, 1, 1], dtype=np.int8)
     >>> labels = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0]])

@@ -15,13 +15,13 @@ from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, runs_offered
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import covered
-from alignment.core.report import CONSENSUS, EACH_RATER
-from alignment.selectors.engine_page import engine_parts
-from alignment.selectors.headlines import headline
-from alignment.selectors.knowledge_gaps import knowledge_mode
-from alignment.selectors.next_steps import next_steps, plan_url
-from alignment.selectors.report_state import report_state
-from alignment.selectors.reports import POLICY
+from alignment.reports.core import CONSENSUS, EACH_RATER
+from alignment.reports.queries.empty_states import report_state
+from alignment.reports.queries.engine_page import engine_parts
+from alignment.reports.queries.headline import headline
+from alignment.reports.queries.knowledge_gaps import knowledge_mode
+from alignment.reports.queries.next_steps import next_steps, plan_url
+from alignment.reports.queries.reports import POLICY
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Split, Topic
 from labeling.models.people import User

@@ -12,8 +12,8 @@ from rest_framework.views import APIView
 
 from alignment.comparison.queries.answers import UnknownRater
 from alignment.comparison.queries.scope import Scope, requested_scope
-from alignment.selectors.cells import listed
-from alignment.selectors.reports import alignment_report
+from alignment.reports.queries.chat_lists import listed
+from alignment.reports.queries.reports import alignment_report
 from common.api import FORBIDDEN
 from evaluation.models.runs import Run
 from evaluation.runs.api import SeesJudge

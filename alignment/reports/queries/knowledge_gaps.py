@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q
 
 from alignment.comparison.queries.scope import Scope
-from alignment.selectors.cells import Cell, Places, disagreements
+from alignment.reports.queries.chat_lists import Cell, Places, disagreements
 from evaluation.engines.core.prose import about
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem

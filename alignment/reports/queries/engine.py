@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from alignment.comparison.queries.answers import coded, covered_chats, places_in, verdict_rows
 from alignment.comparison.queries.scope import Scope
-from alignment.core.report import HumanCode, ReportData, engine_side
+from alignment.reports.core import HumanCode, ReportData, engine_side
 from alignment.statistics.intervals import proportion
 from evaluation.engines.core.injection_detection import SUSPECT
 from evaluation.models.judges import Judge

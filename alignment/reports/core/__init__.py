@@ -9,8 +9,8 @@ from alignment.comparison.core.codes import (
     JudgeCode,
     ReportData,
 )
-from alignment.core.report.body import build_report
-from alignment.core.report.disagreements import Pair, disagreeing
+from alignment.reports.core.body import build_report
+from alignment.reports.core.disagreements import Pair, disagreeing
 
 __all__ = [
     "CONSENSUS",

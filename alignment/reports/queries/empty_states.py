@@ -9,7 +9,7 @@ from django.db.models import Count
 from django.urls import reverse
 
 from alignment.comparison.queries.scope import Scope
-from alignment.selectors.next_steps import plan_url
+from alignment.reports.queries.next_steps import plan_url
 from evaluation.models.runs import Run
 from labeling.models.chats import Split
 from labeling.models.people import User

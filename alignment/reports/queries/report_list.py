@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from alignment.comparison.queries.filters import select_filter
 from alignment.comparison.queries.run_choice import ENGINES, RunChoice, Version, versions_of
-from alignment.selectors.run_standing import Standing, run_standings
+from alignment.reports.queries.run_status import Standing, run_standings
 from evaluation.models.runs import FINISHED, Run
 from evaluation.runs.queries.runs import RunFilter, run_list, run_rows
 from labeling.models.chats import ChatSet

@@ -6,10 +6,10 @@ from typing import Any
 
 from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.comparison.core.tally import Tally, tally
-from alignment.core.report.cautions import cautions, pass_rate_cautions
-from alignment.core.report.human_side import human_side
-from alignment.core.report.judge_side import AVERAGED, NAMES, averaged_statistics, judge_statistics
-from alignment.core.report.pass_rates import (
+from alignment.reports.core.cautions import cautions, pass_rate_cautions
+from alignment.reports.core.human_side import human_side
+from alignment.reports.core.judge_side import AVERAGED, NAMES, averaged_statistics, judge_statistics
+from alignment.reports.core.pass_rates import (
     ALL_LABELLED,
     NEEDS_ONE_TRUTH,
     NO_ANSWER,
@@ -20,15 +20,15 @@ from alignment.core.report.pass_rates import (
     method_of,
     passing,
 )
-from alignment.core.report.pooled import NO_RUN
-from alignment.core.report.weighted import (
+from alignment.reports.core.pooled import NO_RUN
+from alignment.reports.core.status import DIRECTIONAL, Decision, LeftOpen, StatusPolicy, decide_status
+from alignment.reports.core.weighted import (
     PREVALENCE,
     people_share,
     represents,
     silent_share,
     weighted_statistics,
 )
-from alignment.core.status import DIRECTIONAL, Decision, LeftOpen, StatusPolicy, decide_status
 from alignment.statistics.estimates import Estimate, undefined_reasons
 
 MANY_ANSWERS = "a chat has several human answers: no one table"

@@ -9,9 +9,9 @@ from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.disclosure import CONCEALED
 from alignment.comparison.queries.inclusion_probabilities import unequal_draws
 from alignment.comparison.queries.scope import Scope
-from alignment.core.report.criterion import criterion_entry
-from alignment.core.status import Decision, Status
-from alignment.selectors.reports import POLICY, SEED
+from alignment.reports.core.criterion import criterion_entry
+from alignment.reports.core.status import Decision, Status
+from alignment.reports.queries.reports import POLICY, SEED
 from alignment.statistics.estimates import Estimate, Interval
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Label
