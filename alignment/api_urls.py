@@ -6,7 +6,6 @@ from alignment.api import (
     baselines,
     certificates,
     criteria,
-    criterion_report,
     label_plan,
     league,
     misalignments,
@@ -19,6 +18,7 @@ from alignment.api import (
     suggestions,
     tries,
 )
+from alignment.criterion_report import api as criterion_report
 from alignment.reports.api import reports
 from alignment.reports.api import stored as stored_reports
 

@@ -2,13 +2,13 @@
 
 from django.urls import path
 
+from alignment.criterion_report import views as criterion_report
 from alignment.reports.views import reports
 from alignment.reports.views import stored as stored_reports
 from alignment.views import (
     baselines,
     certificates,
     criteria,
-    criterion_report,
     label_plan,
     league,
     misalignments,

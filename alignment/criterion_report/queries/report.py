@@ -12,10 +12,10 @@ from alignment.comparison.core.codes import Codes
 from alignment.comparison.queries.answers import Chats, columns_of, covered_chats, labels_of, report_data
 from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.scope import Scope, own_chats
-from alignment.core.criterion_report import by_part, length_bins, length_range, people, probabilities
-from alignment.core.criterion_report.parts import Part
 from alignment.core.label_planning import LabelCounts
 from alignment.core.quality import Answers
+from alignment.criterion_report.core import by_part, length_bins, length_range, people, probabilities
+from alignment.criterion_report.core.parts import Part
 from alignment.models.reports import Report
 from alignment.reports.queries.reports import POLICY, SEED, alignment_report
 from alignment.selectors.measured import Measured

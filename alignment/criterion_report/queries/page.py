@@ -8,9 +8,10 @@ from django.urls import reverse
 
 from alignment.comparison.queries.run_choice import carried
 from alignment.comparison.queries.scope import Scope
-from alignment.core.criterion_report import diagram
-from alignment.core.criterion_report.parts import FEW
-from alignment.core.criterion_report.people import RATERS_SHOWN
+from alignment.criterion_report.core import diagram
+from alignment.criterion_report.core.parts import FEW
+from alignment.criterion_report.core.people import RATERS_SHOWN
+from alignment.criterion_report.queries.report import CriterionReport
 from alignment.reports.queries.next_steps import plan_url
 from alignment.reports.queries.page import (
     criterion_rows,
@@ -20,7 +21,6 @@ from alignment.reports.queries.page import (
     scope_filters,
     scope_query,
 )
-from alignment.selectors.criterion_report import CriterionReport
 from alignment.statistics.alt_test import MINIMUM_CHATS
 from labeling.models.people import User
 

@@ -10,8 +10,8 @@ from rest_framework.views import APIView
 
 from alignment.comparison.queries.answers import UnknownRater
 from alignment.comparison.queries.scope import requested_scope
+from alignment.criterion_report.queries.report import criterion_report
 from alignment.reports.api.reports import REPORT_PARAMETERS
-from alignment.selectors.criterion_report import criterion_report
 from common.api import FORBIDDEN
 from evaluation.models.runs import Run
 from evaluation.runs.api import SeesJudge
