@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from alignment.chat_detail.queries.page import voices
+from alignment.chat_detail.queries.verdict_detail import how_judged
 from alignment.models.misalignments import Misalignment
 from alignment.reports.queries.knowledge_gaps import knowledge_mode
-from alignment.selectors.chat_page import voices
-from alignment.selectors.judged import how_judged
 from evaluation.engines.core.flags import FlagWords, flags_in_words
 from evaluation.engines.core.injection_detection import CHAT_FLAGS, chat_flags
 from evaluation.models.runs import Verdict

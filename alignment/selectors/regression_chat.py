@@ -5,9 +5,9 @@ from typing import Any
 
 from django.urls import reverse
 
+from alignment.chat_detail.queries.page import voices
+from alignment.chat_detail.queries.verdict_detail import ShownStep, how_judged
 from alignment.comparison.queries.human_answers import People, people_on
-from alignment.selectors.chat_page import voices
-from alignment.selectors.judged import ShownStep, how_judged
 from alignment.selectors.regression_cells import (
     MEANINGS,
     NAMES,

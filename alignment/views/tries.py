@@ -6,8 +6,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from alignment.chat_detail.queries.verdict_detail import how_judged
 from alignment.forms.tries import TryForm
-from alignment.selectors.judged import how_judged
 from alignment.selectors.tries import TRIED, Tried, asked_otherwise, last_try, tried
 from alignment.services.tries import MOST_CHATS, USUAL_CHATS, try_cancel, try_estimate, try_start
 from alignment.services.tries import prompt_preview as preview_of

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
+from alignment.chat_detail.queries.page import chat_page
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
 from alignment.comparison.queries.scope import Scope, requested_scope
@@ -23,7 +24,6 @@ from alignment.reports.queries.report_list import report_list as all_reports
 from alignment.reports.queries.reports import alignment_report
 from alignment.selectors.baselines_page import baselines_page
 from alignment.selectors.certificate_page import allows_nothing, headline, uses_of
-from alignment.selectors.chat_page import chat_page
 from alignment.selectors.prompt_parts import hides_examples
 from alignment.services.baselines import baselines_get
 from alignment.services.certificates import certifiable

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.urls import reverse
 
+from alignment.chat_detail.queries.verdict_detail import how_judged
 from alignment.comparison.queries.human_answers import People, people_on
 from alignment.comparison.queries.scope import Scope
-from alignment.selectors.judged import how_judged
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.chats import Chat
