@@ -3,7 +3,6 @@
 from django.urls import path
 
 from alignment.api import (
-    baselines,
     certificates,
     criteria,
     label_plan,
@@ -18,6 +17,7 @@ from alignment.api import (
     suggestions,
     tries,
 )
+from alignment.baselines import api as baselines
 from alignment.criterion_report import api as criterion_report
 from alignment.reports.api import reports
 from alignment.reports.api import stored as stored_reports

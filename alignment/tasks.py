@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from alignment.baselines.worker import training_work, trainings_waiting
 from alignment.models.baselines import BaselineTraining
 from alignment.models.suggestions import Suggestion
-from alignment.runner.baselines import training_work, trainings_waiting
 from alignment.runner.misalignments import misalignments_refresh
 from alignment.runner.regressions import regression_advance, regressions_waiting
 from alignment.runner.suggestions import suggestion_work, suggestions_waiting

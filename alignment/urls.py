@@ -2,11 +2,11 @@
 
 from django.urls import path
 
+from alignment.baselines import views as baselines
 from alignment.criterion_report import views as criterion_report
 from alignment.reports.views import reports
 from alignment.reports.views import stored as stored_reports
 from alignment.views import (
-    baselines,
     certificates,
     criteria,
     label_plan,

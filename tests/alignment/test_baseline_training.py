@@ -8,14 +8,14 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from alignment.baselines import worker as runner
+from alignment.baselines.core import out_of_fold
+from alignment.baselines.queries import baselines as selectors
+from alignment.baselines.queries.baselines import part_of, scope_of
+from alignment.baselines.worker import training_work, trainings_waiting
 from alignment.comparison.queries.scope import requested_scope
-from alignment.core.baselines import out_of_fold
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
-from alignment.runner import baselines as runner
-from alignment.runner.baselines import training_work, trainings_waiting
-from alignment.selectors import baselines as selectors
-from alignment.selectors.baselines import part_of, scope_of
 from alignment.tasks import train
 from evaluation.models.runs import WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, lease_begin

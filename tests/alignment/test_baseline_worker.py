@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from django.test import Client
 
+from alignment.baselines.queries import baselines as selectors
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
-from alignment.selectors import baselines as selectors
 from bench._workers import Workers
 from evaluation.models.runs import WorkerLease
 from labeling.models.chats import Chat

@@ -11,9 +11,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from alignment.baselines.queries import baselines as selectors
 from alignment.comparison.queries.scope import Scope, requested_scope
 from alignment.models.reports import Report
-from alignment.selectors import baselines as selectors
 from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat
 from labeling.models.labels import Consensus

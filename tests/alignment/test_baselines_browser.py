@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from alignment.baselines.queries import baselines as selectors
 from alignment.models.baselines import BaselineTraining
-from alignment.selectors import baselines as selectors
 from alignment.tasks import train
 from tests.alignment.compared import Compared, urls
 from tests.browsing import faults

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from alignment.core.baselines import (
+from alignment.baselines.core import (
     Codes,
     Comparison,
     Finding,

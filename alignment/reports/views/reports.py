@@ -11,6 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
+from alignment.baselines.queries.page import baselines_page
+from alignment.baselines.services import baselines_get
 from alignment.chat_detail.queries.page import chat_page
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
@@ -22,10 +24,8 @@ from alignment.reports.queries.knowledge_gaps import knowledge_gaps
 from alignment.reports.queries.page import CELLS, notices, report_page, scope_query
 from alignment.reports.queries.report_list import report_list as all_reports
 from alignment.reports.queries.reports import alignment_report
-from alignment.selectors.baselines_page import baselines_page
 from alignment.selectors.certificate_page import allows_nothing, headline, uses_of
 from alignment.selectors.prompt_parts import hides_examples
-from alignment.services.baselines import baselines_get
 from alignment.services.certificates import certifiable
 from common.access import permission_or_404
 from evaluation.models.runs import FINISHED, Run, RunChat

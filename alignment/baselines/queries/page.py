@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils.text import capfirst, get_text_list
 
+from alignment.baselines.core import Finding
+from alignment.baselines.queries.baselines import Baselines
 from alignment.comparison.queries.scope import Scope
-from alignment.core.baselines import Finding
 from alignment.reports.queries.page import scope_query
-from alignment.selectors.baselines import Baselines
 
 BASELINES = {"majority": "the majority class", "bag_of_words": "the bag of words"}
 WORDS = {

@@ -6,11 +6,7 @@ from functools import partial
 from django.db import transaction
 from django.utils import timezone
 
-from alignment.comparison.queries.answers import UnknownRater, knows_rater
-from alignment.comparison.queries.scope import Scope
-from alignment.models.baselines import BaselineTraining
-from alignment.runner.baselines import is_forsaken, trainings_take_back
-from alignment.selectors.baselines import (
+from alignment.baselines.queries.baselines import (
     Baselines,
     answers_document,
     answers_pin,
@@ -20,6 +16,10 @@ from alignment.selectors.baselines import (
     stored_answers,
     stored_comparison,
 )
+from alignment.baselines.worker import is_forsaken, trainings_take_back
+from alignment.comparison.queries.answers import UnknownRater, knows_rater
+from alignment.comparison.queries.scope import Scope
+from alignment.models.baselines import BaselineTraining
 from alignment.tasks import training_ring
 
 NO_ONE_ANSWER = "Against each rater there is no one answer to learn: choose the consensus or one rater."

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.baselines.bag_of_words import Codes, OutOfFold
+from alignment.baselines.core.bag_of_words import Codes, OutOfFold
 from alignment.reports.core.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.estimates import Estimate, Interval, undefined_reasons

@@ -4,10 +4,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
+from alignment.baselines.queries.page import baselines_page
+from alignment.baselines.services import baselines_get
 from alignment.reports.queries.page import scope_query
 from alignment.reports.views.reports import run_and_scope, unknown_rater_404
-from alignment.selectors.baselines_page import baselines_page
-from alignment.services.baselines import baselines_get
 from common.access import permission_or_404
 
 

@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from alignment.baselines.queries.baselines import answers_document, scope_of
 from alignment.models.baselines import BaselineTraining
-from alignment.selectors.baselines import answers_document, scope_of
 from evaluation.models.runs import WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, LeaseLost, is_dead, lease_beat, lease_begin, lease_end
 

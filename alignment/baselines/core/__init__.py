@@ -1,6 +1,6 @@
 """What a judge has to beat: the answer that people give most, and a classifier that only counts words."""
 
-from alignment.core.baselines.bag_of_words import (
+from alignment.baselines.core.bag_of_words import (
     MOST_CHARACTERS,
     MOST_CHATS,
     Codes,
@@ -9,7 +9,7 @@ from alignment.core.baselines.bag_of_words import (
     drawn_chats,
     out_of_fold,
 )
-from alignment.core.baselines.comparison import Comparison, Finding, compare, finding
+from alignment.baselines.core.comparison import Comparison, Finding, compare, finding
 
 __all__ = [
     "MOST_CHARACTERS",

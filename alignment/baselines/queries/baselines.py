@@ -9,10 +9,7 @@ import numpy as np
 from django.db.models import Count, QuerySet, Sum
 from django.utils import timezone
 
-from alignment.comparison.queries.answers import covered_chats, report_data, run_codes
-from alignment.comparison.queries.cached_documents import digest, kept, pin_of
-from alignment.comparison.queries.scope import Scope
-from alignment.core.baselines import (
+from alignment.baselines.core import (
     MOST_CHARACTERS,
     MOST_CHATS,
     Codes,
@@ -25,6 +22,9 @@ from alignment.core.baselines import (
     finding,
     out_of_fold,
 )
+from alignment.comparison.queries.answers import covered_chats, report_data, run_codes
+from alignment.comparison.queries.cached_documents import digest, kept, pin_of
+from alignment.comparison.queries.scope import Scope
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
 from alignment.reports.queries.reports import POLICY, SEED

@@ -13,11 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from alignment.baselines.services import baselines_get
 from alignment.comparison.queries.answers import UnknownRater
 from alignment.comparison.queries.scope import requested_scope
 from alignment.models.baselines import BaselineTraining
 from alignment.reports.api.reports import REPORT_PARAMETERS
-from alignment.services.baselines import baselines_get
 from common.api import FORBIDDEN, NOT_FOUND, WRONG
 from evaluation.runs.api import SeesJudge
 from evaluation.runs.queries.runs import runs_open_to
