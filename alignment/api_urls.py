@@ -6,7 +6,6 @@ from alignment.api import (
     certificates,
     criteria,
     label_plan,
-    league,
     misalignments,
     policies,
     prompts,
@@ -19,6 +18,7 @@ from alignment.api import (
 )
 from alignment.baselines import api as baselines
 from alignment.criterion_report import api as criterion_report
+from alignment.judge_comparison import api as league
 from alignment.reports.api import reports
 from alignment.reports.api import stored as stored_reports
 

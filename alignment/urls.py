@@ -4,13 +4,13 @@ from django.urls import path
 
 from alignment.baselines import views as baselines
 from alignment.criterion_report import views as criterion_report
+from alignment.judge_comparison import views as league
 from alignment.reports.views import reports
 from alignment.reports.views import stored as stored_reports
 from alignment.views import (
     certificates,
     criteria,
     label_plan,
-    league,
     misalignments,
     policies,
     prompt_examples,

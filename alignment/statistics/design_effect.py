@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from alignment.core.league.tallies import Ints
+from alignment.judge_comparison.core.tallies import Ints
 from alignment.statistics.agreement.formulas import Floats
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import MINIMUM_CHATS, mover_mean, wilson

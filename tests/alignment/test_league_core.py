@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from alignment.core.league import CriterionAnswers, Group, Without, compare, worth
+from alignment.judge_comparison.core import CriterionAnswers, Group, Without, compare
+from alignment.judge_comparison.core import cost_effectiveness as worth
 from alignment.reports.core import HumanCode, JudgeCode
 from alignment.statistics.design_effect import design_effect
 from alignment.statistics.intervals import wilson

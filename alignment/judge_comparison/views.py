@@ -3,9 +3,9 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from alignment.selectors.league import league_document
-from alignment.selectors.league_choice import league_choice
-from alignment.selectors.league_page import league_page
+from alignment.judge_comparison.queries.comparison import league_document
+from alignment.judge_comparison.queries.page import league_page
+from alignment.judge_comparison.queries.run_selection import league_choice
 from common.access import permission_or_404
 from labeling.models.chats import ChatSet
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from alignment.core.league.compare import Group
+from alignment.judge_comparison.core.compare import Group
 from alignment.statistics.estimates import Interval
 
 
@@ -69,7 +69,7 @@ def worth(group: Group, *, prices: Mapping[int, float | None]) -> Worth:
     Examples
     --------
     >>> import numpy as np
-    >>> from alignment.core.league.compare import CriterionAnswers, compare
+    >>> from alignment.judge_comparison.core.compare import CriterionAnswers, compare
     >>> people = np.array([0, 0, 1, 1] * 5, dtype=np.int8)
     >>> judges = np.array([people, np.zeros(20)], dtype=np.int8)
     >>> one = CriterionAnswers("polite", "simple", people, judges, np.zeros((20, 3), dtype=np.int64))

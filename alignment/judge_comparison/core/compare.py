@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from alignment.core.league.coverage import Without, answered_by, without
-from alignment.core.league.tallies import CriterionAnswers, Tallies, tallied
+from alignment.judge_comparison.core.coverage import Without, answered_by, without
+from alignment.judge_comparison.core.tallies import CriterionAnswers, Tallies, tallied
 from alignment.reports.core.human_side import NO_MAJORITY, NO_OVERLAP
 from alignment.reports.core.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 from alignment.statistics.agreement import Confusion

@@ -9,11 +9,12 @@ from django.utils import timezone
 from alignment.comparison.core.codes import Codes, ReportData
 from alignment.comparison.queries.cached_documents import kept
 from alignment.comparison.queries.scope import Scope
-from alignment.core.league import OVERALL, CriterionAnswers, Group, compare, worth
+from alignment.judge_comparison.core import OVERALL, CriterionAnswers, Group, compare
+from alignment.judge_comparison.core import cost_effectiveness as worth
+from alignment.judge_comparison.queries.run_selection import LeagueChoice
 from alignment.models.reports import Report
 from alignment.reports.core import CONSENSUS, JudgeCode
 from alignment.reports.queries.reports import POLICY
-from alignment.selectors.league_choice import LeagueChoice
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
 from evaluation.runs.queries.spending import Spending, runs_spending

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.selectors.league import league_document
-from alignment.selectors.league_choice import league_choice
-from alignment.selectors.league_page import HEAD, league_lines
+from alignment.judge_comparison.queries.comparison import league_document
+from alignment.judge_comparison.queries.page import HEAD, league_lines
+from alignment.judge_comparison.queries.run_selection import league_choice
 from common.api import FORBIDDEN, NOT_FOUND, WRONG
 from common.downloads import table_file
 from evaluation.runs.api import SeesJudge

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from alignment.selectors.league_answers import LeagueAnswers, ShownScope, answered
+from alignment.judge_comparison.queries.answers import LeagueAnswers, ShownScope, answered
 from evaluation.models.judges import Engine
 from evaluation.models.runs import FINISHED, Run
 from evaluation.runs.queries.runs import id_of, run_list, runs_open_to
