@@ -9,7 +9,6 @@ from alignment.api import (
     misalignments,
     policies,
     prompts,
-    quality,
     redesigns,
     regressions,
     reveal,
@@ -19,6 +18,7 @@ from alignment.api import (
 from alignment.baselines import api as baselines
 from alignment.criterion_report import api as criterion_report
 from alignment.judge_comparison import api as league
+from alignment.rater_quality import api as quality
 from alignment.reports.api import reports
 from alignment.reports.api import stored as stored_reports
 

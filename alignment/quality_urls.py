@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from alignment.views import quality
+from alignment.rater_quality import views as quality
 
 PAGES = (
     ("", quality.overview, "overview"),

@@ -7,7 +7,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from alignment.core.quality import Agreement
+from alignment.rater_quality.core import Agreement
 from alignment.statistics.estimates import Estimate
 from common import plots
 from common.templatetags.display import interval, number

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from alignment.core.label_planning import LabelCounts
-from alignment.core.quality import FALSE, NA, TRUE, Answers, rater_pairs
 from alignment.criterion_report.core import by_part, diagram, length_bins, people, probabilities
 from alignment.criterion_report.core.people import FEW_CHATS, NOBODY, ONE_RATER, RATERS_SHOWN
+from alignment.rater_quality.core import FALSE, NA, TRUE, Answers, rater_pairs
 from alignment.reports.core import HumanCode, JudgeCode
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.alt_test import FEW_RATERS, replacement

@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
-from alignment.core.quality import (
+from alignment.rater_quality.core import (
     ALONE,
     FALSE,
     NA,
@@ -19,12 +19,12 @@ from alignment.core.quality import (
     Agreement,
     Answers,
     agreements,
-    course,
     majority_of_others,
     pair_tables,
     pooled,
     shortest_ms,
 )
+from alignment.rater_quality.core import trend as course
 
 Table = list[list[int]]
 # Feinstein & Cicchetti 1990, as printed in Gerstman, Epidemiology Kept Simple, Table 10.6.

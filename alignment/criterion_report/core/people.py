@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import Codes, JudgeCode
 from alignment.core.label_planning import Decision, LabelCounts
-from alignment.core.quality import FALSE, Answers, Pair, majority_of_others, rater_pairs
-from alignment.core.quality.answers import Ints
+from alignment.rater_quality.core import FALSE, Answers, Pair, majority_of_others, rater_pairs
+from alignment.rater_quality.core.answers import Ints
 from alignment.reports.core.judge_side import judge_rates
 from alignment.statistics import label_needs as needs
 from alignment.statistics.agreement import Confusion

@@ -13,13 +13,13 @@ from alignment.comparison.queries.answers import Chats, columns_of, covered_chat
 from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.scope import Scope, own_chats
 from alignment.core.label_planning import LabelCounts
-from alignment.core.quality import Answers
 from alignment.criterion_report.core import by_part, length_bins, length_range, people, probabilities
 from alignment.criterion_report.core.parts import Part
 from alignment.models.reports import Report
+from alignment.rater_quality.core import Answers
+from alignment.rater_quality.queries.answers import CODE
 from alignment.reports.queries.reports import POLICY, SEED, alignment_report
 from alignment.selectors.measured import Measured
-from alignment.selectors.quality.answers import CODE
 from alignment.selectors.versions import VersionRow, version_rows, with_figures
 from alignment.selectors.versions_drawn import VersionsDrawn, drawable, places_of, versions_drawn
 from alignment.statistics.alt_test import MINIMUM_RATERS

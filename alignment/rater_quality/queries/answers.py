@@ -10,9 +10,9 @@ import numpy as np
 from django.db.models import BigAutoField, Case, Func, Q, QuerySet, SmallAutoField, Value, When
 from numpy.typing import NDArray
 
-from alignment.core.quality import FALSE, NA, TRUE, Answers, majority_of_others
-from alignment.core.quality.answers import Ints
-from alignment.selectors.quality.scope import QualityScope
+from alignment.rater_quality.core import FALSE, NA, TRUE, Answers, majority_of_others
+from alignment.rater_quality.core.answers import Ints
+from alignment.rater_quality.queries.scope import QualityScope
 from labeling.models.labels import Adjudication, Assignment, Label
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from alignment.core.quality import Agreement
-from alignment.selectors.quality.answers import Given
-from alignment.selectors.quality.criteria import Parting, partings
-from alignment.selectors.quality.pairs import Matrix, matrix
-from alignment.selectors.quality.raters import RaterRow, people_of, rater_rows, together
-from alignment.selectors.quality.scope import QualityScope
+from alignment.rater_quality.core import Agreement
+from alignment.rater_quality.queries.answers import Given
+from alignment.rater_quality.queries.criteria import Parting, partings
+from alignment.rater_quality.queries.pairs import Matrix, matrix
+from alignment.rater_quality.queries.raters import RaterRow, people_of, rater_rows, together
+from alignment.rater_quality.queries.scope import QualityScope
 from common.jsonl import iso
 
 HEAD = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
-from alignment.core.quality import shortest_ms
+from alignment.rater_quality.core import shortest_ms
 from common.jsonl import in_batches
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, LabelingJob

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from alignment.core.quality.agreement import FEW
-from alignment.core.quality.answers import NA, Answers, Ints
+from alignment.rater_quality.core.agreement import FEW
+from alignment.rater_quality.core.answers import NA, Answers, Ints
 from alignment.statistics.agreement import formulas
 
 

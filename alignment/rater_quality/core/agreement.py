@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.quality.answers import Ints
+from alignment.rater_quality.core.answers import Ints
 from alignment.statistics.agreement import cohen_kappa, formulas
 from alignment.statistics.agreement.two_raters import t_interval
 from alignment.statistics.estimates import Estimate

@@ -6,13 +6,13 @@ from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from alignment.selectors.quality.answers import given
-from alignment.selectors.quality.criteria import partings
-from alignment.selectors.quality.pairs import matrix
-from alignment.selectors.quality.parted import parted_chats, parted_ids
-from alignment.selectors.quality.raters import people_of, rater_rows, together
-from alignment.selectors.quality.scope import QualityScope, quality_scope
-from alignment.selectors.quality.table import HEAD, table_lines
+from alignment.rater_quality.queries.answers import given
+from alignment.rater_quality.queries.criteria import partings
+from alignment.rater_quality.queries.disagreements import parted_chats, parted_ids
+from alignment.rater_quality.queries.pairs import matrix
+from alignment.rater_quality.queries.raters import people_of, rater_rows, together
+from alignment.rater_quality.queries.scope import QualityScope, quality_scope
+from alignment.rater_quality.queries.table import HEAD, table_lines
 from common.access import permission_or_404
 from common.downloads import table_file
 from evaluation.prompts.queries.versions import newest_versions

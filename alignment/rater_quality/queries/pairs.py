@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alignment.core.quality import Pair, rater_pairs
-from alignment.selectors.quality.answers import Given
-from alignment.selectors.quality.raters import Person
+from alignment.rater_quality.core import Pair, rater_pairs
+from alignment.rater_quality.queries.answers import Given
+from alignment.rater_quality.queries.raters import Person
 
 RATERS_SHOWN = 50
 

@@ -7,9 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.selectors.quality.answers import given
-from alignment.selectors.quality.scope import quality_scope
-from alignment.selectors.quality.table import quality_document
+from alignment.rater_quality.queries.answers import given
+from alignment.rater_quality.queries.scope import quality_scope
+from alignment.rater_quality.queries.table import quality_document
 from common.api import FORBIDDEN, NOT_FOUND, ManagesLabeling
 
 SCHEMA = extend_schema(

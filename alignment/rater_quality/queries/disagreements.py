@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from django.contrib.auth.models import AnonymousUser
 
-from alignment.selectors.quality.answers import Given
-from alignment.selectors.quality.criteria import chat_counts, split_of
-from alignment.selectors.quality.pace import rushed_among
-from alignment.selectors.quality.scope import QualityScope
+from alignment.rater_quality.queries.answers import Given
+from alignment.rater_quality.queries.criteria import chat_counts, split_of
+from alignment.rater_quality.queries.pace import rushed_among
+from alignment.rater_quality.queries.scope import QualityScope
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, RaterNote
 from labeling.models.people import User

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from alignment.core.quality import FEW
-from alignment.core.quality.answers import Ints, counts_of
+from alignment.rater_quality.core import FEW
+from alignment.rater_quality.core.answers import Ints, counts_of
+from alignment.rater_quality.queries.answers import Given
+from alignment.rater_quality.queries.scope import QualityScope
 from alignment.reports.core.human_side import human_side
-from alignment.selectors.quality.answers import Given
-from alignment.selectors.quality.scope import QualityScope
 from labeling.models.rubric import Criterion
 
 SEED = 1  # of the chat bootstrap of α: the same labels give the same interval

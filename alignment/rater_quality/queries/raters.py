@@ -8,11 +8,12 @@ import numpy as np
 from django.db.models import Count, Q
 from numpy.typing import NDArray
 
-from alignment.core.quality import ALONE, TIED, Agreement, agreements, course, pooled
-from alignment.core.quality.answers import Ints
-from alignment.selectors.quality.answers import Decided, Given, decided_and_gold
-from alignment.selectors.quality.pace import Pace, paces, timed
-from alignment.selectors.quality.scope import QualityScope
+from alignment.rater_quality.core import ALONE, TIED, Agreement, agreements, pooled
+from alignment.rater_quality.core import trend as course
+from alignment.rater_quality.core.answers import Ints
+from alignment.rater_quality.queries.answers import Decided, Given, decided_and_gold
+from alignment.rater_quality.queries.pace import Pace, paces, timed
+from alignment.rater_quality.queries.scope import QualityScope
 from alignment.statistics.estimates import Estimate
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
