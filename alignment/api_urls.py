@@ -5,7 +5,6 @@ from django.urls import path
 from alignment.api import (
     certificates,
     criteria,
-    label_plan,
     misalignments,
     policies,
     prompts,
@@ -18,6 +17,7 @@ from alignment.api import (
 from alignment.baselines import api as baselines
 from alignment.criterion_report import api as criterion_report
 from alignment.judge_comparison import api as league
+from alignment.label_planning import api as label_plan
 from alignment.rater_quality import api as quality
 from alignment.reports.api import reports
 from alignment.reports.api import stored as stored_reports

@@ -5,12 +5,12 @@ from django.urls import path
 from alignment.baselines import views as baselines
 from alignment.criterion_report import views as criterion_report
 from alignment.judge_comparison import views as league
+from alignment.label_planning import views as label_plan
 from alignment.reports.views import reports
 from alignment.reports.views import stored as stored_reports
 from alignment.views import (
     certificates,
     criteria,
-    label_plan,
     misalignments,
     policies,
     prompt_examples,

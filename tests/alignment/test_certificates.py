@@ -12,13 +12,13 @@ from pytest_django import Settings
 
 from alignment.comparison.queries.scope import Scope
 from alignment.core.signatures import public_text, signed
+from alignment.label_planning.services.draw_preview import DrawWish
+from alignment.label_planning.services.draws import label_draw
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
 from alignment.services.certificate_keys import signing_key
 from alignment.services.certificates import CertificateRefused, certificate_issue, certificate_revoke
-from alignment.services.label_draw_plans import DrawWish
-from alignment.services.label_draws import label_draw
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus, Label

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from alignment.core.label_planning import LabelCounts
 from alignment.criterion_report.core import by_part, diagram, length_bins, people, probabilities
 from alignment.criterion_report.core.people import FEW_CHATS, NOBODY, ONE_RATER, RATERS_SHOWN
+from alignment.label_planning.core import LabelCounts
 from alignment.rater_quality.core import FALSE, NA, TRUE, Answers, rater_pairs
 from alignment.reports.core import HumanCode, JudgeCode
 from alignment.statistics.agreement import Confusion

@@ -8,10 +8,10 @@ import pytest
 
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.scope import Scope
+from alignment.label_planning.services.draw_preview import DrawWish
+from alignment.label_planning.services.draws import label_draw
 from alignment.reports.core import JudgeCode
 from alignment.reports.queries.reports import alignment_report
-from alignment.services.label_draw_plans import DrawWish
-from alignment.services.label_draws import label_draw
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User

@@ -7,9 +7,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from alignment.comparison.queries.scope import Scope
-from alignment.selectors.label_plan import criterion_plans
-from alignment.services.label_draw_plans import DrawWish, label_draw_preview
-from alignment.services.label_draws import label_draw
+from alignment.label_planning.queries.plan import criterion_plans
+from alignment.label_planning.services.draw_preview import DrawWish, label_draw_preview
+from alignment.label_planning.services.draws import label_draw
 from evaluation.models.runs import Run, RunChat
 from labeling.chats.core.allocation import AllocationRule
 from labeling.jobs.services import job_open

@@ -6,8 +6,8 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from alignment.comparison.queries.scope import Scope
-from alignment.services.label_draw_plans import DrawWish, label_draw_preview
-from alignment.services.label_draws import draw_source, label_draw
+from alignment.label_planning.services.draw_preview import DrawWish, label_draw_preview
+from alignment.label_planning.services.draws import draw_source, label_draw
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
 from labeling.jobs.services import job_close, job_open

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from alignment.selectors.label_frame import Frame, label_frame
-from alignment.services import label_draw_plans
-from alignment.services.label_draws import draw_source, label_draw
+from alignment.label_planning.queries.sampling_frame import Frame, label_frame
+from alignment.label_planning.services import draw_preview as label_draw_plans
+from alignment.label_planning.services.draws import draw_source, label_draw
 from common.problems import InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus

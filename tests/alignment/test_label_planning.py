@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from alignment.core.label_planning import (
+from alignment.label_planning.core import (
     Decision,
     LabelCounts,
     Seen,

@@ -9,9 +9,9 @@ from django.test import Client
 
 from alignment.comparison.core.codes import CriterionData, JudgeCode
 from alignment.comparison.queries.scope import Scope
+from alignment.label_planning.services.draw_preview import DrawWish
+from alignment.label_planning.services.draws import label_draw
 from alignment.reports.queries.reports import alignment_report
-from alignment.services.label_draw_plans import DrawWish
-from alignment.services.label_draws import label_draw
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.prediction_powered import ppi_share
 from alignment.statistics.prevalence_correction import corrected_share

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import Codes, JudgeCode
-from alignment.core.label_planning import Decision, LabelCounts
+from alignment.label_planning.core import Decision, LabelCounts
 from alignment.rater_quality.core import FALSE, Answers, Pair, majority_of_others, rater_pairs
 from alignment.rater_quality.core.answers import Ints
 from alignment.reports.core.judge_side import judge_rates

@@ -12,9 +12,9 @@ from alignment.comparison.core.codes import Codes
 from alignment.comparison.queries.answers import Chats, columns_of, covered_chats, labels_of, report_data
 from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.scope import Scope, own_chats
-from alignment.core.label_planning import LabelCounts
 from alignment.criterion_report.core import by_part, length_bins, length_range, people, probabilities
 from alignment.criterion_report.core.parts import Part
+from alignment.label_planning.core import LabelCounts
 from alignment.models.reports import Report
 from alignment.rater_quality.core import Answers
 from alignment.rater_quality.queries.answers import CODE

@@ -8,7 +8,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
 from alignment.comparison.queries.scope import Scope
-from alignment.core.label_planning import missing_labels
+from alignment.label_planning.core import missing_labels
 from alignment.reports.core import CONSENSUS
 from alignment.reports.core.cautions import INVERTED
 from alignment.reports.core.status import Status

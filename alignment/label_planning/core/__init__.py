@@ -1,6 +1,6 @@
 """How many more labels a decision needs, of which answer, and what a draw of chats may bring."""
 
-from alignment.core.label_planning.expected import (
+from alignment.label_planning.core.expected import (
     Expected,
     Seen,
     Shares,

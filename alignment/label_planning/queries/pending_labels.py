@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from alignment.comparison.queries.scope import Scope
-from alignment.selectors.label_frame import earlier_draws
+from alignment.label_planning.queries.sampling_frame import earlier_draws
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Assignment, LabelingJob
 from labeling.models.rubric import Criterion

@@ -14,13 +14,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.comparison.queries.scope import Scope, requested_scope
-from alignment.core.label_planning import Need
-from alignment.forms.label_draws import LARGEST_SEED, some_seed
+from alignment.label_planning.core import Need
+from alignment.label_planning.forms import LARGEST_SEED, some_seed
+from alignment.label_planning.queries.plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
+from alignment.label_planning.services.draw_preview import MOST, DrawPreview, DrawWish, label_draw_preview
+from alignment.label_planning.services.draws import draw_source, label_draw
 from alignment.reports.api.reports import REPORT_PARAMETERS
 from alignment.reports.core import CONSENSUS
-from alignment.selectors.label_plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
-from alignment.services.label_draw_plans import MOST, DrawPreview, DrawWish, label_draw_preview
-from alignment.services.label_draws import draw_source, label_draw
 from common.api import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling
 from common.problems import InputProblem
 from evaluation.runs.api import SeesJudge

@@ -13,15 +13,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from alignment.comparison.queries.filters import select_filter
 from alignment.comparison.queries.scope import Scope
-from alignment.core.label_planning import draw_words
-from alignment.forms.label_draws import DrawForm, some_seed
+from alignment.label_planning.core import draw_words
+from alignment.label_planning.forms import DrawForm, some_seed
+from alignment.label_planning.queries.pending_labels import asking_jobs, waiting_draws
+from alignment.label_planning.queries.plan import CriterionPlan, criterion_plans, topic_labels
+from alignment.label_planning.queries.sampling_frame import label_frame
+from alignment.label_planning.services.draw_preview import NothingLeft, label_draw_preview
+from alignment.label_planning.services.draws import label_draw
 from alignment.reports.queries.page import notices, scope_filters, scope_query
 from alignment.reports.views.reports import run_and_scope
-from alignment.selectors.label_frame import label_frame
-from alignment.selectors.label_plan import CriterionPlan, criterion_plans, topic_labels
-from alignment.selectors.label_ways import asking_jobs, waiting_draws
-from alignment.services.label_draw_plans import NothingLeft, label_draw_preview
-from alignment.services.label_draws import label_draw
 from common.access import permission_or_404
 from common.problems import InputProblem
 from labeling.chats.services.chat_sets import NAME_LIMIT

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from alignment.comparison.queries.near_duplicates import alike_chats
 from alignment.comparison.queries.scope import Scope
-from alignment.core.label_planning import Expected, Seen, Shares, expected_false
+from alignment.label_planning.core import Expected, Seen, Shares, expected_false
 from alignment.statistics.stratified_sampling import Share, Stratum, stood_for, strata_of
 from evaluation.models.runs import Verdict
 from labeling.models.chats import ChatSet, ChatSetMember, Split

@@ -6,9 +6,9 @@ from typing import Any
 
 from alignment.comparison.queries.near_duplicates import candidates_of
 from alignment.comparison.queries.scope import Scope
-from alignment.core.label_planning import Expected, Sizes, Wanted, first_sizes, others_beside, split_of
-from alignment.selectors.label_frame import Frame, label_frame
-from alignment.selectors.label_plan import CriterionPlan, criterion_plans
+from alignment.label_planning.core import Expected, Sizes, Wanted, first_sizes, others_beside, split_of
+from alignment.label_planning.queries.plan import CriterionPlan, criterion_plans
+from alignment.label_planning.queries.sampling_frame import Frame, label_frame
 from alignment.statistics.stratified_sampling import DrawnChat, Share, drawn, effective_size, shared
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationError, AllocationRule

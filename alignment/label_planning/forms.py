@@ -9,9 +9,9 @@ from django import forms
 from django.core.validators import MaxValueValidator
 
 from alignment.comparison.queries.scope import Scope
-from alignment.selectors.label_plan import TopicLabels
-from alignment.services.label_draw_plans import MOST, DrawWish
-from alignment.services.label_draws import draw_source
+from alignment.label_planning.queries.plan import TopicLabels
+from alignment.label_planning.services.draw_preview import MOST, DrawWish
+from alignment.label_planning.services.draws import draw_source
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
 from labeling.chats.core.splits import proportions_of

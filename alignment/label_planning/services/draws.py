@@ -8,8 +8,8 @@ from django.db import transaction
 
 from alignment.comparison.queries.random_samples import PART
 from alignment.comparison.queries.scope import Scope
-from alignment.selectors.label_frame import has_moved
-from alignment.services.label_draw_plans import DrawPreview, DrawWish, PlannedDraw, draw_planned
+from alignment.label_planning.queries.sampling_frame import has_moved
+from alignment.label_planning.services.draw_preview import DrawPreview, DrawWish, PlannedDraw, draw_planned
 from alignment.statistics.stratified_sampling import stratum_codes
 from common.problems import InputProblem, shown
 from labeling.chats.services.chat_sets import AT_ONCE, NAME_LIMIT

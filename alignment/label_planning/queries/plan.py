@@ -10,10 +10,16 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 
 from alignment.comparison.queries.scope import Scope
-from alignment.core.label_planning import Decision, LabelCounts, Need, Shares, shares_of
+from alignment.label_planning.core import Decision, LabelCounts, Need, Shares, shares_of
+from alignment.label_planning.queries.counts import (
+    Answers,
+    PlanCounts,
+    TopicCounts,
+    plan_counts,
+    topic_counts,
+)
 from alignment.reports.core import CONSENSUS
 from alignment.reports.queries.reports import alignment_report
-from alignment.selectors.label_counts import Answers, PlanCounts, TopicCounts, plan_counts, topic_counts
 from alignment.statistics import label_needs as needs
 from alignment.statistics.agreement import Confusion
 from labeling.models.chats import Topic
