@@ -5,7 +5,6 @@ from django.urls import path
 from alignment.api import (
     certificates,
     criteria,
-    misalignments,
     policies,
     prompts,
     redesigns,
@@ -18,6 +17,7 @@ from alignment.baselines import api as baselines
 from alignment.criterion_report import api as criterion_report
 from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan
+from alignment.misalignments import api as misalignments
 from alignment.rater_quality import api as quality
 from alignment.reports.api import reports
 from alignment.reports.api import stored as stored_reports

@@ -10,12 +10,12 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from alignment.baselines.worker import training_work, trainings_waiting
+from alignment.misalignments.queries.runs import runs_waiting
+from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.baselines import BaselineTraining
 from alignment.models.suggestions import Suggestion
-from alignment.runner.misalignments import misalignments_refresh
 from alignment.runner.regressions import regression_advance, regressions_waiting
 from alignment.runner.suggestions import suggestion_work, suggestions_waiting
-from alignment.selectors.misalignments import runs_waiting
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS, broker_now
 
 log = logging.getLogger(__name__)

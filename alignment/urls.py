@@ -6,12 +6,12 @@ from alignment.baselines import views as baselines
 from alignment.criterion_report import views as criterion_report
 from alignment.judge_comparison import views as league
 from alignment.label_planning import views as label_plan
+from alignment.misalignments import views as misalignments
 from alignment.reports.views import reports
 from alignment.reports.views import stored as stored_reports
 from alignment.views import (
     certificates,
     criteria,
-    misalignments,
     policies,
     prompt_examples,
     prompts,

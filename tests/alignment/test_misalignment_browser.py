@@ -8,8 +8,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
+from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.misalignments import Misalignment
-from alignment.runner.misalignments import misalignments_refresh
 from labeling.models.people import Role
 from tests.alignment.compared import Compared, make_compared
 from tests.browsing import watch

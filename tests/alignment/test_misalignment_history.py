@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.misalignments import Misalignment, TriageChange
-from alignment.runner.misalignments import misalignments_refresh
 from labeling.models.people import Role, User
 from tests.alignment.compared import Compared
 from tests.alignment.triaging import API, item_on, links_of, triage

@@ -6,8 +6,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.misalignments import Misalignment, MisalignmentCount
-from alignment.runner.misalignments import misalignments_refresh
 from alignment.statistics.text_similarity import groups_of
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Verdict

@@ -10,10 +10,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from alignment.misalignments import worker as runner
+from alignment.misalignments.queries.runs import runs_waiting
+from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
-from alignment.runner import misalignments as runner
-from alignment.runner.misalignments import misalignments_refresh
-from alignment.selectors.misalignments import runs_waiting
 from alignment.tasks import misalignments
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict

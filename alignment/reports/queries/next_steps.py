@@ -9,11 +9,11 @@ from django.urls import reverse
 
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.core import missing_labels
+from alignment.misalignments.queries.runs import COUNTED
 from alignment.reports.core import CONSENSUS
 from alignment.reports.core.cautions import INVERTED
 from alignment.reports.core.status import Status
 from alignment.reports.queries.reports import POLICY
-from alignment.selectors.misalignments import COUNTED
 from evaluation.models.runs import FINISHED, Run
 from labeling.models.people import User
 

@@ -9,8 +9,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from alignment.comparison.queries.scope import Scope, own_chats
+from alignment.misalignments.queries.runs import counted_runs
 from alignment.models.misalignments import Misalignment, Sighting
-from alignment.selectors.misalignments import counted_runs
 from alignment.selectors.partings import judge_said
 from alignment.statistics.text_similarity import groups_of
 from evaluation.models.runs import Run, Verdict

@@ -7,11 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from alignment.models.misalignments import Misalignment
-from alignment.runner.misalignments import small_runs_refresh
-from alignment.selectors.misalignment_causes import cause_rows, to_refine
-from alignment.selectors.misalignment_item import misalignment_page
-from alignment.selectors.misalignment_list import (
+from alignment.misalignments.queries.causes import cause_rows, to_refine
+from alignment.misalignments.queries.detail import misalignment_page
+from alignment.misalignments.queries.misalignment_list import (
     STATES,
     Found,
     MisalignmentFilter,
@@ -22,7 +20,9 @@ from alignment.selectors.misalignment_list import (
     misalignments_listed,
     misalignments_shown,
 )
-from alignment.selectors.misalignments import counted_runs, runs_waiting
+from alignment.misalignments.queries.runs import counted_runs, runs_waiting
+from alignment.misalignments.worker import small_runs_refresh
+from alignment.models.misalignments import Misalignment
 from common.access import permission_or_404
 from labeling.models.people import User
 

@@ -11,9 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.models.misalignments import Misalignment, TriageChange
-from alignment.selectors.misalignment_item import hostile_flags
-from alignment.selectors.misalignment_list import (
+from alignment.misalignments.queries.detail import hostile_flags
+from alignment.misalignments.queries.misalignment_list import (
     STATES,
     UNTRIAGED,
     Found,
@@ -25,7 +24,7 @@ from alignment.selectors.misalignment_list import (
     misalignments_listed,
     misalignments_shown,
 )
-from alignment.services.misalignments import (
+from alignment.misalignments.services import (
     LONGEST,
     ChangedMeanwhile,
     NothingToUndo,
@@ -33,6 +32,7 @@ from alignment.services.misalignments import (
     misalignment_triage,
     misalignment_undo,
 )
+from alignment.models.misalignments import Misalignment, TriageChange
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, Permitted, problem
 from common.problems import InputProblem
 from labeling.models.people import User

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from alignment.misalignments.queries.misalignment_list import Found, Tally
 from alignment.models.misalignments import Misalignment
-from alignment.selectors.misalignment_list import Found, Tally
 from labeling.models.rubric import Criterion
 
 _Cause = Misalignment.Cause

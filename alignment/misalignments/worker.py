@@ -8,8 +8,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, V
 from django.utils import timezone
 
 from alignment.comparison.queries.latest_verdicts import ANSWERED_OTHERWISE
-from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
-from alignment.selectors.misalignments import (
+from alignment.misalignments.queries.runs import (
     ANSWERED_ALIKE,
     counted_runs,
     is_small,
@@ -19,6 +18,7 @@ from alignment.selectors.misalignments import (
     runs_after,
     runs_waiting,
 )
+from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
 
