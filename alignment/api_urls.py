@@ -2,23 +2,15 @@
 
 from django.urls import path
 
-from alignment.api import (
-    certificates,
-    criteria,
-    policies,
-    prompts,
-    redesigns,
-    regressions,
-    reveal,
-    suggestions,
-    tries,
-)
+from alignment.api import certificates, criteria, prompts, redesigns, reveal, suggestions, tries
 from alignment.baselines import api as baselines
 from alignment.criterion_report import api as criterion_report
 from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan
 from alignment.misalignments import api as misalignments
 from alignment.rater_quality import api as quality
+from alignment.regression.api import policy as policies
+from alignment.regression.api import tests as regressions
 from alignment.reports.api import reports
 from alignment.reports.api import stored as stored_reports
 

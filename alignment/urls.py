@@ -7,21 +7,13 @@ from alignment.criterion_report import views as criterion_report
 from alignment.judge_comparison import views as league
 from alignment.label_planning import views as label_plan
 from alignment.misalignments import views as misalignments
+from alignment.regression.views import cell as regression_cells
+from alignment.regression.views import policy as policies
+from alignment.regression.views import start as regression_starts
+from alignment.regression.views import tests as regressions
 from alignment.reports.views import reports
 from alignment.reports.views import stored as stored_reports
-from alignment.views import (
-    certificates,
-    criteria,
-    policies,
-    prompt_examples,
-    prompts,
-    redesigns,
-    regression_cells,
-    regression_starts,
-    regressions,
-    suggestions,
-    tries,
-)
+from alignment.views import certificates, criteria, prompt_examples, prompts, redesigns, suggestions, tries
 
 app_name = "alignment"
 urlpatterns = [

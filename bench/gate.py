@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from alignment.core.regression import Gate, GatePolicy, PairedVerdicts, confirm, decide, weigh
+from alignment.regression.core import Gate, GatePolicy, PairedVerdicts, confirm, decide, weigh
 from bench import Figure
 
 CRITERIA = 13

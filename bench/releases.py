@@ -14,9 +14,9 @@ from django.core.management import call_command
 from numpy.typing import NDArray
 
 from alignment.models.regressions import RegressionTest
-from alignment.runner.regressions import regression_advance, runs_of
-from alignment.services.policies import policy_in_force
-from alignment.services.regressions import RegressionChoice, judge_test_start
+from alignment.regression.services.policies import policy_in_force
+from alignment.regression.services.tests import RegressionChoice, judge_test_start
+from alignment.regression.worker import regression_advance, runs_of
 from bench import Figure
 from bench._child import in_child
 from bench._files import rubric, write_lines

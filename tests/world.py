@@ -10,10 +10,10 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from alignment.core.regression import Decision, Gate, regression_body
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.regressions import evidence_of
-from alignment.services.policies import policy_in_force
+from alignment.regression.core import Decision, Gate, regression_body
+from alignment.regression.queries.tests import evidence_of
+from alignment.regression.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict

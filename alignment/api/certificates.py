@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.api.policies import Releases
-from alignment.api.regression_bodies import StrictInput
 from alignment.core.signatures import key_id
+from alignment.regression.api.policy import Releases
+from alignment.regression.serializers import StrictInput
 from alignment.selectors.certificate_page import SHOWN, certificate_found, certificate_json
 from alignment.selectors.certificates import (
     certificate_states,

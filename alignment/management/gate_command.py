@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from alignment.core.regression import junit_xml, markdown_summary
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.regressions import regression_answer, regression_text, regression_title
+from alignment.regression.core import junit_xml, markdown_summary
+from alignment.regression.queries.tests import regression_answer, regression_text, regression_title
 from common.commands import CommandExit, ExitCode, WorkbenchCommand
 from common.problems import InputProblem
 

@@ -20,7 +20,7 @@ class Policy(models.Model):
     kind = models.CharField(max_length=6, choices=Kind.choices, default=Kind.GATE)
     name = models.CharField(max_length=120)
     version = models.PositiveIntegerField()
-    # What alignment.core.regression.GatePolicy writes.
+    # What alignment.regression.core.GatePolicy writes.
     parameters = models.JSONField()
     reason = models.TextField(blank=True, default="")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")

@@ -11,8 +11,8 @@ from django.utils import timezone
 from alignment.comparison.queries.scope import Scope
 from alignment.core.certificate import FORMAT, SPLITS, VERSION, figures, use_of
 from alignment.models.reports import Report
+from alignment.regression.queries.holdout_access import Opened, holdout_openings
 from alignment.reports.queries.page import notices
-from alignment.selectors.openings import Opened, holdout_openings
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.runs import Run
 from evaluation.prompts.queries.versions import newest_versions

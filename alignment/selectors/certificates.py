@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from alignment.comparison.queries.disclosure import held_counts
 from alignment.core.certificate import differences, other_tier
-from alignment.core.regression.topics import FEWEST
 from alignment.core.signatures import verifies
 from alignment.models.certificates import Certificate
+from alignment.regression.core.topics import FEWEST
 from common.problems import FieldProblem, InputProblem
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import judge_configs

@@ -8,7 +8,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F
 
 from alignment.misalignments.queries.misalignment_list import not_closed
-from alignment.selectors.openings import holdout_openings
+from alignment.regression.queries.holdout_access import holdout_openings
 from alignment.selectors.partings import notices_of, partings_of
 from alignment.selectors.prompt_parts import examples_for, sections_of
 from alignment.selectors.versions import (

@@ -13,8 +13,8 @@ from django.db.models.functions import JSONObject
 
 from alignment.comparison.queries.cached_documents import hash_of, older_than, replace_kept
 from alignment.comparison.queries.disclosure import held_counts
-from alignment.core.regression.topics import FEWEST
 from alignment.models.reports import Report
+from alignment.regression.core.topics import FEWEST
 from alignment.reports.core import CONSENSUS
 from alignment.reports.core.judge_side import judge_rates
 from alignment.reports.core.status import Decision, LeftOpen, decide_status

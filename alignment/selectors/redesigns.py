@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef
 
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.regression_list import regression_rows
+from alignment.regression.queries.test_list import regression_rows
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run
 from labeling.models.rubric import Criterion

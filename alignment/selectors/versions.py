@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from alignment.comparison.queries.disclosure import CONCEALED
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.changed_prompts import changed_by_judges
+from alignment.regression.queries.changed_prompts import changed_by_judges
 from alignment.selectors.measured import Figures, Measured, measured
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.people import User

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
-from alignment.runner.regressions import runs_of
+from alignment.regression.worker import runs_of
 from alignment.tasks import gate
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.prompts import PromptVersion

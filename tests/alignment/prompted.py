@@ -6,7 +6,7 @@ from typing import Any
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
-from alignment.services.policies import policy_in_force
+from alignment.regression.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
 from evaluation.models.runs import Run, RunChat, Verdict

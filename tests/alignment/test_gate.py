@@ -7,15 +7,7 @@ import numpy as np
 import pytest
 
 from alignment.comparison.core.codes import HumanCode, JudgeCode
-from alignment.core.regression import (
-    Decision,
-    Gate,
-    GatePolicy,
-    PairedVerdicts,
-    confirm,
-    decide,
-    weigh,
-)
+from alignment.regression.core import Decision, Gate, GatePolicy, PairedVerdicts, confirm, decide, weigh
 from common.problems import FieldProblem
 
 POLICY = GatePolicy()

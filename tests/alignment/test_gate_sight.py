@@ -2,7 +2,7 @@
 
 import pytest
 
-from alignment.core.regression import GatePolicy, chance_found, gate_sight
+from alignment.regression.core import GatePolicy, chance_found, gate_sight
 
 
 @pytest.mark.parametrize(

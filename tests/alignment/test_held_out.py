@@ -9,12 +9,12 @@ from django.urls import reverse
 
 from alignment.comparison.queries.disclosure import CONCEALED, tell
 from alignment.comparison.queries.scope import requested_scope
-from alignment.core.regression import junit_xml, markdown_summary
 from alignment.models.reports import Report
+from alignment.regression.core import junit_xml, markdown_summary
+from alignment.regression.queries.page import regression_whole
+from alignment.regression.queries.plan import labelled
+from alignment.regression.queries.tests import regression_answer, regression_title
 from alignment.selectors.measured import measured
-from alignment.selectors.regression_page import regression_whole
-from alignment.selectors.regression_plan import labelled
-from alignment.selectors.regressions import regression_answer, regression_title
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User

@@ -4,10 +4,10 @@ import pytest
 from django.template.loader import render_to_string
 from django.test import Client
 
-from alignment.core.regression import GatePolicy
 from alignment.models.regressions import HoldoutOpening
-from alignment.selectors.openings import holdout_openings
-from alignment.services.policies import policy_revise
+from alignment.regression.core import GatePolicy
+from alignment.regression.queries.holdout_access import holdout_openings
+from alignment.regression.services.policies import policy_revise
 from labeling.models.people import User
 from tests.alignment.compared import Compared
 from tests.alignment.quality import polite

@@ -6,10 +6,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from alignment.core.regression import GatePolicy
 from alignment.models.regressions import Policy
-from alignment.selectors.policies import LIMITS
-from alignment.services.policies import policy_ensure, policy_in_force, policy_revise
+from alignment.regression.core import GatePolicy
+from alignment.regression.queries.policy_page import LIMITS
+from alignment.regression.services.policies import policy_ensure, policy_in_force, policy_revise
 from common.problems import InputProblem
 from labeling.models.people import AuditEvent, User
 from tests.alignment.compared import text_of

@@ -12,8 +12,8 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
-from alignment.selectors.regressions import regression_answer
-from alignment.services.policies import policy_revise
+from alignment.regression.queries.tests import regression_answer
+from alignment.regression.services.policies import policy_revise
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.profiles import profile_save
 from evaluation.models.runs import Run

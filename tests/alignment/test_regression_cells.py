@@ -9,8 +9,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from alignment.core.regression import CELLS
 from alignment.models.regressions import RegressionTest
+from alignment.regression.core import CELLS
 from evaluation.models.runs import Verdict
 from labeling.models.chats import Chat, ChatSetMember, Topic
 from labeling.models.labels import Consensus

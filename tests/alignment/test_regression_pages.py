@@ -12,7 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from alignment.core.regression import (
+from alignment.models.regressions import HoldoutOpening, RegressionTest
+from alignment.models.reports import Report
+from alignment.regression.core import (
     PairedVerdicts,
     decide,
     flip_share,
@@ -20,11 +22,9 @@ from alignment.core.regression import (
     regression_body,
     weigh,
 )
-from alignment.models.regressions import HoldoutOpening, RegressionTest
-from alignment.models.reports import Report
-from alignment.selectors.regression_page import regression_progress
-from alignment.selectors.regressions import gate_policy, regression_answer
-from alignment.services.policies import policy_in_force
+from alignment.regression.queries.page import regression_progress
+from alignment.regression.queries.tests import gate_policy, regression_answer
+from alignment.regression.services.policies import policy_in_force
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Unit
 from labeling.models.chats import Chat, ChatSet

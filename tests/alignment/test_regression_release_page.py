@@ -12,8 +12,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from alignment.models.regressions import Policy, RegressionTest
-from alignment.runner.regressions import runs_of
-from alignment.services.policies import policy_revise
+from alignment.regression.services.policies import policy_revise
+from alignment.regression.worker import runs_of
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.judges.services.profiles import profile_save

@@ -13,8 +13,8 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from alignment.models.regressions import HoldoutOpening, RegressionTest
-from alignment.services import regression_starts
-from alignment.services.policies import policy_revise
+from alignment.regression.services import starts as regression_starts
+from alignment.regression.services.policies import policy_revise
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.profiles import profile_save
 from evaluation.knowledge.services import knowledge_import

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from alignment.core.regression import GatePolicy
 from alignment.models.regressions import RegressionTest
-from alignment.runner.regressions import regression_advance, runs_of
-from alignment.services.policies import policy_ensure, policy_in_force, policy_revise
-from alignment.services.regression_control import regression_pause, regression_resume
-from alignment.services.regressions import (
+from alignment.regression.core import GatePolicy
+from alignment.regression.services.control import regression_pause, regression_resume
+from alignment.regression.services.policies import policy_ensure, policy_in_force, policy_revise
+from alignment.regression.services.releases import ReleaseRefused, may_release, release
+from alignment.regression.services.tests import (
     RegressionChoice,
     RegressionRefused,
     judge_test_start,
     prompt_test_start,
     regression_cancel,
 )
-from alignment.services.releases import ReleaseRefused, may_release, release
+from alignment.regression.worker import regression_advance, runs_of
 from alignment.tasks import gate
 from common.problems import FieldProblem, InputProblem
 from evaluation.judges.core.spec import JudgeChoice

@@ -7,10 +7,10 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
-from alignment.core.regression import decide, regression_body
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.regressions import evidence_of, gate_policy
-from alignment.services.policies import policy_in_force
+from alignment.regression.core import decide, regression_body
+from alignment.regression.queries.tests import evidence_of, gate_policy
+from alignment.regression.services.policies import policy_in_force
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, RunChat, Verdict
 from tests.alignment.compared import HUMAN, JUDGE, SPLITS, Compared

@@ -2,7 +2,7 @@
 
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import covered
-from alignment.core.regression.topics import FEWEST
+from alignment.regression.core.topics import FEWEST
 from evaluation.runs.queries.runs import run_notices
 from labeling.models.people import Rater
 

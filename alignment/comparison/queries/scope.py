@@ -13,8 +13,8 @@ from django.utils.timezone import make_aware
 
 from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.run_choice import RunChoice
-from alignment.core.regression.topics import FEWEST
 from alignment.models.reports import Report
+from alignment.regression.core.topics import FEWEST
 from alignment.reports.core import CONSENSUS, EACH_RATER
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict

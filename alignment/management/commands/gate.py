@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from alignment.management.gate_command import GateCommand
 from alignment.models.regressions import RegressionTest
-from alignment.runner.regressions import regression_advance, runs_of
+from alignment.regression.worker import regression_advance, runs_of
 from common.commands import CommandExit, ExitCode
 from common.problems import InputProblem
 from evaluation.management.options import positive

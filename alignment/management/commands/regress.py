@@ -8,12 +8,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 from tqdm import tqdm
 
-from alignment.core.regression import GatePolicy
 from alignment.management.gate_command import GateCommand
 from alignment.models.regressions import Policy, RegressionTest
-from alignment.runner.regressions import regression_advance, runs_of
-from alignment.services.policies import policy_ensure, policy_in_force
-from alignment.services.regressions import RegressionChoice, prompt_test_take_up
+from alignment.regression.core import GatePolicy
+from alignment.regression.services.policies import policy_ensure, policy_in_force
+from alignment.regression.services.tests import RegressionChoice, prompt_test_take_up
+from alignment.regression.worker import regression_advance, runs_of
 from common.commands import CommandExit, ExitCode
 from common.jsonl import read_text
 from common.problems import FieldProblem, InputProblem, shown

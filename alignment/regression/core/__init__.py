@@ -1,0 +1,38 @@
+"""The regression gate: candidate against champion on the human labels."""
+
+from alignment.regression.core.as_json import regression_body
+from alignment.regression.core.evidence import (
+    CELLS,
+    ClassChange,
+    CriterionEvidence,
+    Evidence,
+    PairedVerdicts,
+    PooledEvidence,
+    flip_share,
+    weigh,
+)
+from alignment.regression.core.gate import Decision, Gate, confirm, decide
+from alignment.regression.core.policy import GatePolicy
+from alignment.regression.core.power import chance_found, gate_sight
+from alignment.regression.core.summary import junit_xml, markdown_summary
+
+__all__ = [
+    "CELLS",
+    "ClassChange",
+    "CriterionEvidence",
+    "Decision",
+    "Evidence",
+    "Gate",
+    "GatePolicy",
+    "PairedVerdicts",
+    "PooledEvidence",
+    "chance_found",
+    "confirm",
+    "decide",
+    "flip_share",
+    "gate_sight",
+    "junit_xml",
+    "markdown_summary",
+    "regression_body",
+    "weigh",
+]

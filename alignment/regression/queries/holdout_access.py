@@ -1,0 +1,45 @@
+"""How often holdouts were opened: each look makes their figures a little less honest."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Max
+
+from alignment.models.regressions import HoldoutOpening
+from alignment.regression.core import GatePolicy
+from alignment.regression.queries.policy_page import policy_chosen
+from labeling.models.chats import ChatSet
+from labeling.models.rubric import Criterion
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A set's holdout and a criterion: how often tests looked, when last, and whether that is too often."""
+
+    chat_set: str
+    criterion: str
+    times: int
+    last: datetime
+    often: bool
+
+
+def holdout_openings(
+    *, criteria: Iterable[Criterion], chat_set: ChatSet | None = None, policy: GatePolicy | None = None
+) -> list[Opened]:
+    """Openings of every set's holdout (or of one) for these criteria, most first; one query, two by default.
+
+    `policy` says from when on it warns; without one the policy in force does.
+    """
+    rows = HoldoutOpening.objects.filter(criterion__in=list(criteria))
+    if chat_set is not None:
+        rows = rows.filter(chat_set=chat_set)
+    counted = rows.values_list("chat_set__name", "criterion__key").annotate(n=Count("pk"), last=Max("at"))
+    if policy is None:
+        chosen = policy_chosen()
+        policy = GatePolicy.from_json(chosen.parameters) if chosen else GatePolicy()
+    limit = policy.openings_warning
+    return [
+        Opened(chat_set=name, criterion=key, times=n, last=last, often=n >= limit)
+        for name, key, n, last in counted.order_by("-n", "chat_set__name", "criterion__key")
+    ]

@@ -1,0 +1,264 @@
+"""What the page of one regression test shows: the answer, the counts behind it, how far it is."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils import timezone
+
+from alignment.comparison.queries.scope import Scope
+from alignment.comparison.queries.scope_summary import covered
+from alignment.models.regressions import RegressionTest
+from alignment.regression.queries.holdout_access import Opened, holdout_openings
+from alignment.regression.queries.tests import gate_policy
+from alignment.statistics.estimates import Estimate
+from alignment.statistics.intervals import proportion
+from common import plots
+from evaluation.models.judges import JudgePrompt
+from evaluation.models.runs import Run
+from evaluation.runs.queries import run_page
+from evaluation.runs.queries.progress import RunProgress, run_progress, units_a_minute
+from evaluation.runs.worker.execute import ON_WORKER
+from labeling.models.chats import Split
+from labeling.models.people import User
+from labeling.models.rubric import Criterion, Tier
+
+RUNS = (
+    ("baseline_run", "Champion"),
+    ("candidate_run", "Candidate"),
+    ("noise_run", "Champion again"),
+    ("confirm_run", "Candidate again"),
+)
+RATES = ("balanced_accuracy", "tpr", "tnr")
+# Read side by side, never one alone: where nearly all chats are True, kappa is low and AC1 high.
+BEYOND_CHANCE = ("gwet_ac1", "kappa")
+NAMES = {
+    "right": "Right, share of chats",
+    "balanced_accuracy": "Balanced accuracy",
+    "tpr": "TPR, people said True",
+    "tnr": "TNR, people said False",
+    "gwet_ac1": "AC1",
+    "kappa": "Cohen κ",
+}
+CELLS = ("still_right", "broken", "fixed", "still_wrong")
+LANE = 15  # px between the dot of before and the one of after
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run of a test: what for, its live numbers, and what is to be done about it."""
+
+    what: str
+    run: Run
+    progress: RunProgress
+    trouble: str
+    next_step: str
+
+    @property
+    def paid_before(self) -> bool:
+        """A run that was there before the test: it stands for the champion."""
+        return self.run.purpose not in (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
+
+
+def regression_whole() -> QuerySet[RegressionTest]:
+    """Tests with all that their page names."""
+    return RegressionTest.objects.select_related(
+        "policy",
+        "chat_set",
+        "candidate__criterion",
+        "profile",
+        "candidate_profile",
+        *(f"{name}__judge" for name, _ in RUNS),
+        "created_by",
+        "released_by",
+    )
+
+
+def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
+    """The template context: the test, its criteria as they were counted, its runs with their state."""
+    body = test.body or {}
+    criteria = body.get("criteria", ())
+    context = {
+        "test": test,
+        "gate": _gate(test),
+        "criteria": _shown(test, criteria, linked=_sees_chats(test, user)),
+        "pooled": body.get("pooled") if len(criteria) > 1 else None,
+        "more_labels": body.get("more_labels"),
+        "openings": _openings(test),
+        "drawn": covered(Scope(test.chat_set, test.baseline_run, test.split)).drawn,
+    }
+    return context | regression_progress(test)
+
+
+def regression_progress(test: RegressionTest) -> dict[str, Any]:
+    """How far its runs are, and what they asked and cost together."""
+    rows = [_row(what, run) for name, what in RUNS if (run := getattr(test, name)) is not None]
+    own = [row for row in rows if not row.paid_before]
+    costs = [row.progress.cost_usd for row in own]
+    states = [row.run.state for row in rows]
+    return {
+        "test": test,
+        "runs": rows,
+        "seen": "-".join((test.state, *states)),
+        "paused": [row for row in rows if row.run.state == Run.State.PAUSED] if test.is_open else [],
+        "running": test.is_open and Run.State.RUNNING in states,
+        "waits_for": _waits_for(test, rows),
+        "done": sum(row.progress.done + row.progress.failed for row in rows),
+        "total": sum(row.progress.total for row in rows),
+        "calls": sum(row.progress.calls for row in own),
+        "reused": sum(row.progress.reused for row in own),
+        "cost": None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0)),
+        "seconds_left": _seconds_left(rows),
+    }
+
+
+def _openings(test: RegressionTest) -> list[Opened]:
+    """How often the holdout that the test looks at was opened, by criterion, most first; none for another."""
+    criteria = Criterion.objects.filter(pk__in=test.openings.values("criterion"))
+    return holdout_openings(criteria=criteria, chat_set=test.chat_set, policy=gate_policy(test.policy))
+
+
+def regression_name(test: RegressionTest) -> str:
+    """What stands against what, in a line."""
+    if test.candidate is None:
+        return f"Judge {test.candidate_run.judge.name}"
+    before, after = _versions(test).get(test.candidate.criterion.key, (None, test.candidate.number))
+    return f"Version {after} against champion version {before}" if before else f"Version {after}"
+
+
+def _gate(test: RegressionTest) -> dict[str, str]:
+    """The answer in words, for the box at the head of the page."""
+    what = f"Version {test.candidate.number}" if test.candidate else "The candidate"
+    words = {
+        "pass": ("", "ok", "Pass.", f"{what} may replace the champion."),
+        "fail": ("no", "ko", "Fail.", f"{what} is worse than the champion."),
+        "inconclusive": ("open-q", "open", "Inconclusive.", "It cannot be said yet."),
+    }
+    box, css, word, meaning = words.get(test.result, ("", "", "", ""))
+    return {"box": box, "css": css, "word": word, "meaning": meaning}
+
+
+def _sees_chats(test: RegressionTest, user: User) -> bool:
+    """Of a holdout authors see the numbers alone: there is no list of chats to lead them to."""
+    return test.split != Split.HOLDOUT or user.has_perm("labeling.see_holdout")
+
+
+def _versions(test: RegressionTest) -> dict[str, tuple[int | None, int | None]]:
+    """The prompt's number before and after, by criterion key."""
+    used: dict[int, dict[str, int | None]] = {test.baseline_run.judge_id: {}, test.candidate_run.judge_id: {}}
+    rows = JudgePrompt.objects.filter(judge__in=used).values_list(
+        "judge_id", "criterion__key", "prompt_version__number"
+    )
+    for judge, key, number in rows:
+        used[judge][key] = number
+    before, after = used[test.baseline_run.judge_id], used[test.candidate_run.judge_id]
+    return {key: (before.get(key), number) for key, number in after.items()}
+
+
+def _shown(test: RegressionTest, criteria: Any, *, linked: bool) -> list[dict[str, Any]]:
+    """Each criterion's counts with what a reader needs beside them."""
+    versions = _versions(test)
+    return [_criterion(test, found, versions, linked=linked) for found in criteria]
+
+
+def _criterion(
+    test: RegressionTest, found: dict[str, Any], versions: dict[str, Any], *, linked: bool
+) -> dict[str, Any]:
+    key = found["key"]
+    before, after = versions.get(key, (None, None))
+    return {
+        **found,
+        "name": Criterion(key=key).name,
+        "before_name": f"Champion, version {before}" if before else "Champion",
+        "after_name": f"Candidate, version {after}" if after else "Candidate",
+        "subjective": found["tier"] == Tier.SUBJECTIVE,
+        "cells": _cells(test, key) if linked else {},
+        "rows": _rates(found),
+        "flips": _flips(found),
+    }
+
+
+def _cells(test: RegressionTest, key: str) -> dict[str, str]:
+    """Where the chats of each cell are listed."""
+    return {
+        cell: reverse("alignment:regression_cell", args=[test.pk, key, cell])
+        for cell in (*CELLS, "no_verdict")
+    }
+
+
+def _rates(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows of before and after on one axis; the share right first, as the gate looks at it."""
+    n = found["n"]
+    before, after = (
+        {**found[side], "right": proportion(right, n, reason="no chat").as_json()}
+        for side, right in (
+            ("before", found["still_right"] + found["broken"]),
+            ("after", found["still_right"] + found["fixed"]),
+        )
+    )
+    # A test that was decided before these were counted has none of them stored.
+    keys = ("right", *RATES, *(key for key in BEYOND_CHANCE if key in before))
+    rows: list[dict[str, Any]] = [
+        {"name": NAMES[key], "before": _told(before, key), "after": _told(after, key)} for key in keys
+    ]
+    rows[0]["change"] = found["change"]
+    for key, row in zip(keys, rows, strict=True):
+        ceiling = found["ceiling"] if key == "balanced_accuracy" else None
+        row["plot"] = _plot(row, goal=key in RATES, ceiling=ceiling)
+        row["points"] = _points(row["before"]["value"], row["after"]["value"])
+    return rows
+
+
+def _told(side: dict[str, Any], key: str) -> dict[str, Any]:
+    """A statistic of one side; `why` says what a reader has to know where it has no interval."""
+    undefined = side.get("undefined", {})
+    why = side[key].get("flag") or undefined.get(key) or undefined.get(f"{key}.interval") or ""
+    return {**side[key], "why": why}
+
+
+def _plot(row: dict[str, Any], *, goal: bool, ceiling: float | None) -> plots.Plot:
+    lanes = [
+        plots.Lane(f"{row['name']}, champion", _estimate(row["before"]), who="before"),
+        plots.Lane(f"{row['name']}, candidate", _estimate(row["after"]), big=True, ceiling=ceiling),
+    ]
+    return plots.plot(lanes, goal=goal, padding=LANE)
+
+
+def _estimate(told: dict[str, Any]) -> plots.Estimate:
+    return plots.Estimate(told["value"], told["low"], told["high"])
+
+
+def _points(before: float | None, after: float | None) -> float | None:
+    """The change in percentage points."""
+    return None if before is None or after is None else 100 * (after - before)
+
+
+def _flips(found: dict[str, Any]) -> dict[str, Any]:
+    """What changed beside what changes by itself; `within`: not shown to be more than that noise."""
+    changed: Estimate = proportion(found["fixed"] + found["broken"], found["n"], reason="no chat")
+    noise = found["noise"]
+    within = None
+    if noise is not None and noise["high"] is not None and changed.interval is not None:
+        within = changed.interval.low <= noise["high"]
+    return {"changed": changed.as_json(), "noise": noise, "within": within}
+
+
+def _row(what: str, run: Run) -> RunRow:
+    return RunRow(what, run, run_progress(run), run_page.in_words(run.error), run_page.next_step(run))
+
+
+def _waits_for(test: RegressionTest, rows: list[RunRow]) -> str:
+    """What a test of the workers waits for where none of them is on any of its runs."""
+    going = [row for row in rows if row.run.state == Run.State.RUNNING and row.run.options.get(ON_WORKER)]
+    if not test.is_open or not going or any(row.progress.workers for row in going):
+        return ""
+    return run_page.waits_for(going[0].run, workers=0, batches=())
+
+
+def _seconds_left(rows: list[RunRow]) -> float | None:
+    """For what is left of the runs that go on, at the pace of all the test's runs: they share the workers."""
+    left = sum(row.run.units_left for row in rows if row.run.state == Run.State.RUNNING)
+    rate = units_a_minute([row.run for row in rows], now=timezone.now()) if left else 0.0
+    return 60 * left / rate if rate else None

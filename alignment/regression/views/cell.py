@@ -1,0 +1,112 @@
+"""The chats behind a regression test's paired table: a cell's list, one side by side, the counts by topic."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from alignment.regression.core import CELLS
+from alignment.regression.core.topics import FEWEST
+from alignment.regression.queries.cells import (
+    MEANINGS,
+    NAMES,
+    STORED,
+    Narrow,
+    PairedCriterion,
+    cell_filters,
+    cell_rows,
+    paired_criterion,
+)
+from alignment.regression.queries.chat_page import regression_chat_page
+from alignment.regression.queries.page import regression_whole
+from alignment.regression.queries.topics import topic_rows
+from common.access import permission_or_404
+from evaluation.prompts.queries.versions import newest_versions
+from labeling.models.chats import Chat
+from labeling.models.rubric import Criterion
+from labeling.people.queries.visibility import sees_every_chat
+
+PAGE = 50
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def regression_cell(request: HttpRequest, test_id: int, key: str, cell: str) -> HttpResponse:
+    """The chats of one cell that the person may read; the address narrows them."""
+    criterion, tested = _tested_or_404(request, test_id, key)
+    if cell not in CELLS:
+        raise Http404
+    narrow = _narrow(request)
+    readable, listed = tested.readable(cell, Narrow()), tested.readable(cell, narrow)
+    page = Paginator(listed, PAGE).get_page(request.GET.get("page"))
+    total, untold = tested.total(cell), tested.concealed or tested.own.chats > 0
+    context: dict[str, Any] = {
+        "test": tested.test,
+        "criterion": criterion,
+        "question": newest_versions(criteria=[criterion])[criterion.pk].question,
+        "cell": {"name": NAMES[cell], "meaning": MEANINGS[cell]},
+        "page_obj": page,
+        "items": cell_rows(tested, list(page), narrow.query(cell=cell)),
+        "total": None if untold else total,
+        "hidden": 0 if untold else total - len(readable),
+        "own": tested.own,
+        "then": tested.stored.get(STORED[cell]),
+        "changed": tested.changed,
+        "concealed": tested.concealed,
+        "narrow": narrow,
+        "shape": "paired",
+        "filters": cell_filters(readable, narrow),
+    }
+    return render(request, "alignment/regression_cell.html", context)
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def regression_chat(request: HttpRequest, test_id: int, key: str, chat_id: int) -> HttpResponse:
+    """One chat of the test: people, champion and candidate side by side."""
+    criterion, tested = _tested_or_404(request, test_id, key)
+    member = next((member for member in tested.members if member.pk == chat_id), None)
+    cell = request.GET.get("cell", "")
+    if member is None or cell not in ("", *CELLS):
+        raise Http404
+    chat = get_object_or_404(Chat.objects.select_related("topic"), pk=chat_id)
+    context = regression_chat_page(
+        tested=tested, criterion=criterion, chat=chat, member=member, cell=cell, narrow=_narrow(request)
+    )
+    return render(request, "alignment/regression_chat.html", context)
+
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def regression_topics(request: HttpRequest, test_id: int) -> HttpResponse:
+    """One criterion's counts by topic: a part of the test's page."""
+    test = get_object_or_404(regression_whole(), pk=test_id)
+    criterion = get_object_or_404(Criterion, key=request.GET.get("criterion", ""))
+    rows = topic_rows(test, key=criterion.key, user=request.user)
+    if rows is None:
+        raise Http404
+    context = {
+        "test": test,
+        "key": criterion.key,
+        "name": criterion.name,
+        "rows": rows,
+        "fewest": FEWEST,
+        "conceals": not sees_every_chat(user=request.user),
+    }
+    return render(request, "alignment/_regression_topic_rows.html", context)
+
+
+def _tested_or_404(request: HttpRequest, test_id: int, key: str) -> tuple[Criterion, PairedCriterion]:
+    """The criterion as it was tested; 404 before the gate has decided."""
+    test = get_object_or_404(regression_whole(), pk=test_id)
+    criterion = get_object_or_404(Criterion.objects.select_related("dimension"), key=key)
+    tested = paired_criterion(test, key=key, user=request.user)
+    if tested is None:
+        raise Http404
+    return criterion, tested
+
+
+def _narrow(request: HttpRequest) -> Narrow:
+    return Narrow(*(request.GET.get(name, "").strip() for name in ("topic", "split", "q")))

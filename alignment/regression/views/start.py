@@ -1,0 +1,93 @@
+"""Starting a regression test: the form, what it would cost and show, and the start."""
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from alignment.regression.forms.tests import JudgeTestForm, PromptTestForm, StartForm
+from alignment.regression.queries.plan import set_to_offer
+from alignment.regression.queries.tests import gate_policy
+from alignment.regression.services.starts import (
+    Wish,
+    regression_estimate,
+    regression_outlook,
+    regression_start,
+)
+from common.access import permission_or_404
+from common.problems import InputProblem
+from evaluation.runs.worker.plan import current_endpoint
+from labeling.models.people import User
+from labeling.models.rubric import Criterion
+
+STARTED = "Regression test {} is started. You can leave this page; it goes on."
+STARTED_BEFORE = "This form had started regression test {} already: no second one was made."
+FORMS: dict[str, type[StartForm]] = {"prompt": PromptTestForm, "judge": JudgeTestForm}
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_http_methods(["GET", "POST"])
+def regression_new(request: HttpRequest) -> HttpResponse:
+    """Choose, see what it costs and shows, start; `?criterion=` and `?version=` choose beforehand."""
+    kind, user = _form(request), cast(User, request.user)
+    if request.method != "POST":
+        return _page(request, kind(initial=_offered(request, kind), by=user))
+    form = kind(request.POST, by=user)
+    if form.is_valid():
+        try:
+            started = regression_start(form.wish, by=user)
+        except InputProblem as problem:
+            form.add_error(None, str(problem))
+        else:
+            said = STARTED_BEFORE if started.again else STARTED
+            messages.success(request, said.format(started.test.pk))
+            return redirect("alignment:regression_detail", started.test.pk)
+    return _page(request, form)
+
+
+@permission_or_404("labeling.edit_prompts")
+@require_safe
+def regression_estimate_part(request: HttpRequest) -> HttpResponse:
+    """What the chosen test would ask, cost and show: the part of the page beside the form."""
+    user = cast(User, request.user)
+    form = _form(request)(request.GET, by=user)
+    context: dict[str, Any] = {"form": form}
+    if form.is_valid():
+        try:
+            context = _told(form.wish, user)
+        except InputProblem as problem:
+            context = {"problem": str(problem)}
+    return render(request, "alignment/_regression_estimate.html", context)
+
+
+def _told(wish: Wish, user: User) -> dict[str, Any]:
+    """Calls and cost of both sides, the labels there are, and what the gate can see with them."""
+    estimate = regression_estimate(wish)
+    outlook = regression_outlook(wish, estimate.criteria, by=user)
+    policy = gate_policy(wish.choice.policy)
+    return {
+        "estimate": estimate,
+        "outlook": outlook,
+        "confirms": policy.confirm and any(row.blocks for row in outlook.labelled),
+        "embedded": current_endpoint().embedded,
+    }
+
+
+def _form(request: HttpRequest) -> type[StartForm]:
+    given = request.POST if request.method == "POST" else request.GET
+    return FORMS.get(given.get("kind", ""), PromptTestForm)
+
+
+def _offered(request: HttpRequest, kind: type[StartForm]) -> dict[str, Any]:
+    """What the address chooses; a set where there is one to offer, the newest version."""
+    given: dict[str, Any] = {name: value for name, value in request.GET.items() if name in kind.base_fields}
+    criterion = Criterion.objects.filter(key=given.get("criterion", "")).first()
+    if "set" not in given and (chat_set := set_to_offer(criterion)) is not None:
+        given["set"] = chat_set.pk
+    return given
+
+
+def _page(request: HttpRequest, form: StartForm) -> HttpResponse:
+    return render(request, "alignment/regression_new.html", {"form": form, "kind": form.kind})

@@ -1,0 +1,134 @@
+"""Carries regression tests on: once the runs are over the gate decides, or has the candidate asked again."""
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from alignment.models.regressions import RegressionTest
+from alignment.regression.core import Decision, Evidence, Gate, confirm, decide, flip_share, regression_body
+from alignment.regression.queries.paired_verdicts import judge_codes
+from alignment.regression.queries.tests import evidence_of, gate_policy
+from alignment.reports.queries.reports import SEED
+from alignment.statistics.estimates import Estimate
+from common.problems import InputProblem
+from evaluation.models.runs import Run
+from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_ring
+from evaluation.runs.services.runs import run_repeat
+from evaluation.runs.worker.execute import ON_WORKER
+
+OWN = (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
+OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)
+
+
+@transaction.atomic
+def regression_advance(test_id: int) -> RegressionTest:
+    """Take one test a step further; while a run goes on, or once it is done, it stays as it is.
+
+    A FAIL has to be confirmed by a second run of the candidate, which is planned here: whoever worked the
+    first one off works this one off too. A cancelled run cancels the test, and its other own runs with it.
+    """
+    test = (
+        RegressionTest.objects.select_for_update(of=("self",))
+        .select_related("policy", "baseline_run__chat_set", "candidate_run__chat_set", "candidate_run__judge")
+        .get(pk=test_id)
+    )
+    if not test.is_open:
+        return test
+    runs = runs_of(test)
+    if gone := [run for run in runs if run.state == Run.State.CANCELLED]:
+        return _cancel(test, gone[0])
+    if all(run.finished_at for run in runs):
+        _decide(test)
+    return test
+
+
+def runs_of(test: RegressionTest) -> list[Run]:
+    """The test's runs so far: champion, candidate, the second run, the champion asked again."""
+    runs = (test.baseline_run, test.candidate_run, test.confirm_run, test.noise_run)
+    return [run for run in runs if run is not None]
+
+
+def own_runs(test: RegressionTest) -> list[Run]:
+    """Those that were planned for a test: a finished run that stands as its baseline is somebody else's."""
+    return [run for run in runs_of(test) if run.purpose in OWN]
+
+
+def regressions_waiting() -> list[int]:
+    """Open tests whose first two runs are over, or one of whose runs was cancelled."""
+    over = Q(baseline_run__finished_at__isnull=False, candidate_run__finished_at__isnull=False)
+    names = ("baseline_run", "candidate_run", "confirm_run", "noise_run")
+    cancelled = Q(*[(f"{name}__state", Run.State.CANCELLED) for name in names], _connector=Q.OR)
+    return list(RegressionTest.objects.filter(over | cancelled, state__in=OPEN).values_list("pk", flat=True))
+
+
+def _cancel(test: RegressionTest, gone: Run) -> RegressionTest:
+    """End the test with a run of it that was cancelled by itself; what else was planned for it stops."""
+    for run in own_runs(test):
+        if run.state in CANCELLABLE:
+            run_cancel(run=run, by=None, why=f"cancelled with run {gone.pk} of the same test")
+    return _give_up(test, f"run {gone.pk} was {gone.error}")
+
+
+def _decide(test: RegressionTest) -> None:
+    policy = gate_policy(test.policy)
+    evidence = evidence_of(test, candidate=test.candidate_run)
+    decision = decide(evidence, policy=policy)
+    if decision.gate is Gate.FAIL and policy.confirm:
+        if test.confirm_run is None:
+            try:
+                test.confirm_run = _second_run(test.candidate_run)
+            except InputProblem as problem:
+                _give_up(test, f"the second run of the candidate cannot be planned: {problem}")
+                return
+            test.state = RegressionTest.State.CONFIRMING
+            test.save(update_fields=["confirm_run", "state"])
+            return
+        second = decide(evidence_of(test, candidate=test.confirm_run), policy=policy)
+        decision = confirm(decision, second)
+    _settle(test, evidence, decision)
+
+
+def _second_run(first: Run) -> Run:
+    """The candidate once more; the workers are rung for it where they did the first."""
+    on_worker = bool(first.options.get(ON_WORKER))
+    second = run_repeat(
+        first,
+        purpose=Run.Purpose.CONFIRM,
+        budget_usd=first.budget_usd,
+        on_worker=on_worker,
+        by=first.started_by,
+    )
+    if on_worker:
+        run_ring(second)
+    return second
+
+
+def _settle(test: RegressionTest, evidence: Evidence, decision: Decision) -> None:
+    test.result = decision.gate.value
+    test.reasons = list(decision.reasons)
+    test.body = regression_body(evidence, decision, seed=SEED, noise=_noise(test))
+    _close(test, RegressionTest.State.DONE)
+
+
+def _give_up(test: RegressionTest, why: str) -> RegressionTest:
+    test.reasons = [why]
+    return _close(test, RegressionTest.State.CANCELLED)
+
+
+def _close(test: RegressionTest, state: RegressionTest.State) -> RegressionTest:
+    test.state = state
+    test.finished_at = timezone.now()
+    test.save(update_fields=["state", "result", "reasons", "body", "finished_at"])
+    return test
+
+
+def _noise(test: RegressionTest) -> dict[str, Estimate]:
+    """By criterion, how much flips when one judge is asked again: the champion, else the candidate."""
+    if test.noise_run is not None:
+        pair = test.baseline_run, test.noise_run
+    elif test.confirm_run is not None:
+        pair = test.candidate_run, test.confirm_run
+    else:
+        return {}
+    first, second = (judge_codes(run) for run in pair)
+    return {key: flip_share(codes, second[key]) for key, codes in first.items()}
