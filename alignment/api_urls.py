@@ -2,8 +2,9 @@
 
 from django.urls import path
 
-from alignment.api import certificates, criteria, prompts, redesigns, reveal, suggestions, tries
+from alignment.api import criteria, prompts, redesigns, reveal, suggestions, tries
 from alignment.baselines import api as baselines
+from alignment.certificates import api as certificates
 from alignment.criterion_report import api as criterion_report
 from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from alignment.baselines import views as baselines
+from alignment.certificates import views as certificates
 from alignment.criterion_report import views as criterion_report
 from alignment.judge_comparison import views as league
 from alignment.label_planning import views as label_plan
@@ -13,7 +14,7 @@ from alignment.regression.views import start as regression_starts
 from alignment.regression.views import tests as regressions
 from alignment.reports.views import reports
 from alignment.reports.views import stored as stored_reports
-from alignment.views import certificates, criteria, prompt_examples, prompts, redesigns, suggestions, tries
+from alignment.views import criteria, prompt_examples, prompts, redesigns, suggestions, tries
 
 app_name = "alignment"
 urlpatterns = [

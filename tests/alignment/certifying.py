@@ -4,14 +4,14 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from alignment.certificates.core.signatures import key_id, public_text, signed
+from alignment.certificates.queries.body import certificate_body
+from alignment.certificates.queries.certificates import certificate_state
+from alignment.certificates.services.certificates import certificate_issue
+from alignment.certificates.services.keys import signing_key
 from alignment.comparison.queries.scope import Scope
-from alignment.core.signatures import key_id, public_text, signed
 from alignment.models.certificates import Certificate
 from alignment.reports.queries.reports import stored_report
-from alignment.selectors.certificate_body import certificate_body
-from alignment.selectors.certificates import certificate_state
-from alignment.services.certificate_keys import signing_key
-from alignment.services.certificates import certificate_issue
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile

@@ -9,8 +9,8 @@ from playwright.sync_api import BrowserContext, Page
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from alignment.certificates.services.certificates import certificate_issue
 from alignment.models.certificates import Certificate
-from alignment.services.certificates import certificate_issue
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from alignment.certificates.queries.certificates import certificate_state
 from alignment.models.certificates import Certificate
-from alignment.selectors.certificates import certificate_state
 from evaluation.models.runs import Run
 from labeling.models.labels import Consensus
 from labeling.models.people import User

@@ -12,11 +12,11 @@ from django.conf import settings
 from django.test import Client
 from pytest_django import Settings
 
-from alignment.core.signatures import signed
+from alignment.certificates.core.signatures import signed
+from alignment.certificates.queries.certificates import certificate_verified
+from alignment.certificates.services.certificates import certificate_issue, certificate_revoke
+from alignment.certificates.services.keys import signing_key
 from alignment.models.certificates import Certificate
-from alignment.selectors.certificates import certificate_verified
-from alignment.services.certificate_keys import signing_key
-from alignment.services.certificates import certificate_issue, certificate_revoke
 from common.problems import InputProblem
 from labeling.models.people import User
 from tests.alignment.compared import Compared

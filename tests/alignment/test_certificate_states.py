@@ -8,9 +8,9 @@ from django.utils import timezone
 from pytest_django import Settings
 from pytest_django.fixtures import DjangoAssertNumQueries
 
+from alignment.certificates.queries.certificates import certificate_state, certificate_states
+from alignment.certificates.services.certificates import CertificateRefused, certificate_revoke
 from alignment.models.certificates import Certificate
-from alignment.selectors.certificates import certificate_state, certificate_states
-from alignment.services.certificates import CertificateRefused, certificate_revoke
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import ArticleVersion, KnowledgeArticle, Promotion
 from labeling.models.people import AuditEvent, User

@@ -10,15 +10,19 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
+from alignment.certificates.core.signatures import public_text, signed
+from alignment.certificates.services.certificates import (
+    CertificateRefused,
+    certificate_issue,
+    certificate_revoke,
+)
+from alignment.certificates.services.keys import signing_key
 from alignment.comparison.queries.scope import Scope
-from alignment.core.signatures import public_text, signed
 from alignment.label_planning.services.draw_preview import DrawWish
 from alignment.label_planning.services.draws import label_draw
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from alignment.reports.core import build_report
-from alignment.services.certificate_keys import signing_key
-from alignment.services.certificates import CertificateRefused, certificate_issue, certificate_revoke
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus, Label

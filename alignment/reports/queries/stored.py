@@ -8,6 +8,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 from django.utils.dateparse import parse_date
 
+from alignment.certificates.queries.certificates import certificate_whole, certificates_shown
 from alignment.comparison.queries.scope import Scope, narrowed, own_chats
 from alignment.models.reports import Report
 from alignment.reports.core.csv_rows import report_lines
@@ -17,7 +18,6 @@ from alignment.reports.queries.headline import stored_headline
 from alignment.reports.queries.page import scope_query
 from alignment.reports.queries.provenance import covered_hash
 from alignment.reports.queries.reports import report_pin
-from alignment.selectors.certificates import certificate_whole, certificates_shown
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.people import User
 from labeling.people.queries.visibility import held_out, reads_holdout

@@ -13,20 +13,20 @@ from django.urls import reverse
 
 from alignment.baselines.queries.page import baselines_page
 from alignment.baselines.services import baselines_get
+from alignment.certificates.forms import IssueForm
+from alignment.certificates.queries.page import allows_nothing, headline, uses_of
+from alignment.certificates.services.certificates import certifiable
 from alignment.chat_detail.queries.page import chat_page
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
 from alignment.comparison.queries.scope import Scope, requested_scope
-from alignment.forms.certificates import IssueForm
 from alignment.reports.core import CONSENSUS
 from alignment.reports.queries import chat_lists as cells
 from alignment.reports.queries.knowledge_gaps import knowledge_gaps
 from alignment.reports.queries.page import CELLS, notices, report_page, scope_query
 from alignment.reports.queries.report_list import report_list as all_reports
 from alignment.reports.queries.reports import alignment_report
-from alignment.selectors.certificate_page import allows_nothing, headline, uses_of
 from alignment.selectors.prompt_parts import hides_examples
-from alignment.services.certificates import certifiable
 from common.access import permission_or_404
 from evaluation.models.runs import FINISHED, Run, RunChat
 from evaluation.runs.queries.runs import runs_open_to

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db.models import Count, Max, Min
 from django.utils import timezone
 
+from alignment.certificates.core.body import FORMAT, SPLITS, VERSION, figures, use_of
 from alignment.comparison.queries.scope import Scope
-from alignment.core.certificate import FORMAT, SPLITS, VERSION, figures, use_of
 from alignment.models.reports import Report
 from alignment.regression.queries.holdout_access import Opened, holdout_openings
 from alignment.reports.queries.page import notices

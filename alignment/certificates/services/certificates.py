@@ -6,16 +6,16 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from alignment.certificates.core.signatures import key_id, public_text, signed
+from alignment.certificates.queries.body import certificate_body
+from alignment.certificates.queries.certificates import few_held_out, judge_changes
+from alignment.certificates.services.keys import signing_key
 from alignment.comparison.queries.disclosure import held_counts
 from alignment.comparison.queries.latest_verdicts import COUNTED
 from alignment.comparison.queries.scope import Scope
-from alignment.core.signatures import key_id, public_text, signed
 from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from alignment.reports.queries.reports import stored_report
-from alignment.selectors.certificate_body import certificate_body
-from alignment.selectors.certificates import few_held_out, judge_changes
-from alignment.services.certificate_keys import signing_key
 from common.problems import InputProblem
 from evaluation.models.runs import FINISHED, Run
 from labeling.models.chats import Split

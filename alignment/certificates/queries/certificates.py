@@ -9,9 +9,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from alignment.certificates.core.body import differences, other_tier
+from alignment.certificates.core.signatures import verifies
 from alignment.comparison.queries.disclosure import held_counts
-from alignment.core.certificate import differences, other_tier
-from alignment.core.signatures import verifies
 from alignment.models.certificates import Certificate
 from alignment.regression.core.topics import FEWEST
 from common.problems import FieldProblem, InputProblem

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from alignment.services.certificates import DAYS, LONGEST_DAYS, LONGEST_REASON
+from alignment.certificates.services.certificates import DAYS, LONGEST_DAYS, LONGEST_REASON
 from labeling.models.chats import Split
 
 WHOLE_DAYS = f"a certificate lasts from 1 to {LONGEST_DAYS} whole days"

@@ -7,19 +7,19 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
-from alignment.core.certificate import Use, use_of
-from alignment.core.signatures import key_id
-from alignment.models.certificates import Certificate
-from alignment.models.reports import Report
-from alignment.reports.queries.next_steps import Step, next_steps
-from alignment.reports.queries.stored import scope_of, stored_found
-from alignment.selectors.certificates import (
+from alignment.certificates.core.body import Use, use_of
+from alignment.certificates.core.signatures import key_id
+from alignment.certificates.queries.certificates import (
     CertificateState,
     certificate_state,
     certificate_states,
     certificate_whole,
     certificates_shown,
 )
+from alignment.models.certificates import Certificate
+from alignment.models.reports import Report
+from alignment.reports.queries.next_steps import Step, next_steps
+from alignment.reports.queries.stored import scope_of, stored_found
 from labeling.models.people import User
 
 SHOWN = 100

@@ -8,13 +8,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from alignment.certificates.forms import IssueForm, RevokeForm
+from alignment.certificates.queries.page import allows_nothing, certificate_found, certificate_page, uses_of
+from alignment.certificates.queries.page import certificate_list as listed
+from alignment.certificates.services.certificates import certifiable, certificate_issue, certificate_revoke
 from alignment.comparison.queries.scope import Scope
-from alignment.forms.certificates import IssueForm, RevokeForm
 from alignment.models.certificates import Certificate
 from alignment.reports.queries.reports import alignment_report
-from alignment.selectors.certificate_page import allows_nothing, certificate_found, certificate_page, uses_of
-from alignment.selectors.certificate_page import certificate_list as listed
-from alignment.services.certificates import certifiable, certificate_issue, certificate_revoke
 from common.access import found_or_404, permission_or_404
 from common.problems import InputProblem
 from evaluation.models.runs import Run

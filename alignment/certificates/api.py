@@ -10,24 +10,24 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.core.signatures import key_id
-from alignment.regression.api.policy import Releases
-from alignment.regression.serializers import StrictInput
-from alignment.selectors.certificate_page import SHOWN, certificate_found, certificate_json
-from alignment.selectors.certificates import (
+from alignment.certificates.core.signatures import key_id
+from alignment.certificates.queries.certificates import (
     certificate_states,
     certificate_verified,
     certificate_whole,
     certificates_shown,
     public_keys,
 )
-from alignment.services.certificates import (
+from alignment.certificates.queries.page import SHOWN, certificate_found, certificate_json
+from alignment.certificates.services.certificates import (
     DAYS,
     LONGEST_DAYS,
     LONGEST_REASON,
     certificate_issue,
     certificate_revoke,
 )
+from alignment.regression.api.policy import Releases
+from alignment.regression.serializers import StrictInput
 from common.access import found_or_404
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
 from common.problems import InputProblem
