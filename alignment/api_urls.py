@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from alignment.api import criteria, prompts, redesigns, reveal, suggestions, tries
+from alignment.api import criteria, prompts, redesigns, suggestions, tries
 from alignment.baselines import api as baselines
 from alignment.certificates import api as certificates
 from alignment.criterion_report import api as criterion_report
@@ -14,6 +14,7 @@ from alignment.regression.api import policy as policies
 from alignment.regression.api import tests as regressions
 from alignment.reports.api import reports
 from alignment.reports.api import stored as stored_reports
+from alignment.reveal import api as reveal
 
 urlpatterns = [
     path("criteria/", criteria.CriteriaApi.as_view(), name="api_criteria"),

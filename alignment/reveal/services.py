@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from alignment.selectors.reveal import ShownVerdict, judging_run, shown_verdicts
+from alignment.reveal.queries import ShownVerdict, judging_run, shown_verdicts
 from labeling.models.labels import Assignment
 from labeling.models.people import Rater
 from labeling.rating.queries.labels import criteria_of, may_reveal

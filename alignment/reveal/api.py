@@ -8,8 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from alignment.selectors.reveal import ShownVerdict
-from alignment.services.reveal import JudgeView, judge_view_reveal
+from alignment.reveal.queries import ShownVerdict
+from alignment.reveal.services import JudgeView, judge_view_reveal
 from common.api import FORBIDDEN, NOT_FOUND
 from labeling.rating.api.rater import RaterView
 
