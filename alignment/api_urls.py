@@ -2,13 +2,15 @@
 
 from django.urls import path
 
-from alignment.api import criteria, prompts, redesigns, suggestions, tries
+from alignment.api import redesigns, suggestions, tries
 from alignment.baselines import api as baselines
 from alignment.certificates import api as certificates
 from alignment.criterion_report import api as criterion_report
 from alignment.judge_comparison import api as league
 from alignment.label_planning import api as label_plan
 from alignment.misalignments import api as misalignments
+from alignment.prompts.api import criterion as criteria
+from alignment.prompts.api import prompts
 from alignment.rater_quality import api as quality
 from alignment.regression.api import policy as policies
 from alignment.regression.api import tests as regressions

@@ -9,9 +9,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from alignment.comparison.queries.latest_verdicts import Judged, judged
-from alignment.selectors.prompt_parts import hides_examples
+from alignment.prompts.queries.sections import hides_examples
+from alignment.prompts.services import example_choices_for
 from alignment.selectors.tries import TRIED, members_to_try, tries_of
-from alignment.services.editing import example_choices_for
 from common.problems import FieldProblem, InputProblem
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.queries.profiles import profile_choice

@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from alignment.models.reports import Report
-from alignment.selectors.criterion_page import VERSIONS_A_PAGE, criterion_page
-from alignment.selectors.measured import Measured, measured
-from alignment.selectors.versions import version_rows, with_figures
+from alignment.prompts.queries.criterion_page import VERSIONS_A_PAGE, criterion_page
+from alignment.prompts.queries.version_metrics import Measured, measured
+from alignment.prompts.queries.versions import version_rows, with_figures
 from evaluation.models.prompts import PromptDraft
 from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import ChatSet, ChatSetMember

@@ -17,10 +17,10 @@ from alignment.comparison.queries.disclosure import CONCEALED
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.services.draw_preview import DrawWish
 from alignment.label_planning.services.draws import label_draw
+from alignment.prompts.queries.version_metrics import Measured, measured
 from alignment.reports.core import CriterionData, ReportData, build_report
 from alignment.reports.core.status import StatusPolicy
 from alignment.reports.queries.reports import alignment_report
-from alignment.selectors.measured import Measured, measured
 from bench.coverage import Drawn, drawn_by_verdict
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import PromptVersion

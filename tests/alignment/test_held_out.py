@@ -10,11 +10,11 @@ from django.urls import reverse
 from alignment.comparison.queries.disclosure import CONCEALED, tell
 from alignment.comparison.queries.scope import requested_scope
 from alignment.models.reports import Report
+from alignment.prompts.queries.version_metrics import measured
 from alignment.regression.core import junit_xml, markdown_summary
 from alignment.regression.queries.page import regression_whole
 from alignment.regression.queries.plan import labelled
 from alignment.regression.queries.tests import regression_answer, regression_title
-from alignment.selectors.measured import measured
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User

@@ -8,8 +8,8 @@ from django.db.models.functions import Concat
 from django.test import Client
 
 from alignment.models.regressions import RegressionTest
+from alignment.prompts.queries.versions import version_rows
 from alignment.regression.services.releases import ReleaseRefused, changed_prompts, release
-from alignment.selectors.versions import version_rows
 from evaluation.models.prompts import FewShotExample, PromptVersion
 from evaluation.models.runs import Verdict
 from evaluation.prompts.queries.versions import champions

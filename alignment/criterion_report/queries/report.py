@@ -16,12 +16,12 @@ from alignment.criterion_report.core import by_part, length_bins, length_range, 
 from alignment.criterion_report.core.parts import Part
 from alignment.label_planning.core import LabelCounts
 from alignment.models.reports import Report
+from alignment.prompts.queries.version_chart import VersionsDrawn, drawable, places_of, versions_drawn
+from alignment.prompts.queries.version_metrics import Measured
+from alignment.prompts.queries.versions import VersionRow, version_rows, with_figures
 from alignment.rater_quality.core import Answers
 from alignment.rater_quality.queries.answers import CODE
 from alignment.reports.queries.reports import POLICY, SEED, alignment_report
-from alignment.selectors.measured import Measured
-from alignment.selectors.versions import VersionRow, version_rows, with_figures
-from alignment.selectors.versions_drawn import VersionsDrawn, drawable, places_of, versions_drawn
 from alignment.statistics.alt_test import MINIMUM_RATERS
 from evaluation.models.runs import Verdict
 from labeling.models.chats import Split, Topic

@@ -11,7 +11,7 @@ from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquer
 from alignment.comparison.queries.scope import Scope, own_chats
 from alignment.misalignments.queries.runs import counted_runs
 from alignment.models.misalignments import Misalignment, Sighting
-from alignment.selectors.partings import judge_said
+from alignment.prompts.queries.disagreements import judge_said
 from alignment.statistics.text_similarity import groups_of
 from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import ChatSet

@@ -20,13 +20,13 @@ from alignment.chat_detail.queries.page import chat_page
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
 from alignment.comparison.queries.scope import Scope, requested_scope
+from alignment.prompts.queries.sections import hides_examples
 from alignment.reports.core import CONSENSUS
 from alignment.reports.queries import chat_lists as cells
 from alignment.reports.queries.knowledge_gaps import knowledge_gaps
 from alignment.reports.queries.page import CELLS, notices, report_page, scope_query
 from alignment.reports.queries.report_list import report_list as all_reports
 from alignment.reports.queries.reports import alignment_report
-from alignment.selectors.prompt_parts import hides_examples
 from common.access import permission_or_404
 from evaluation.models.runs import FINISHED, Run, RunChat
 from evaluation.runs.queries.runs import runs_open_to

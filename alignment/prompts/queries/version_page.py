@@ -8,8 +8,8 @@ from django.contrib.auth.models import AnonymousUser
 
 from alignment.comparison.queries.disclosure import tell
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.prompt_parts import examples_for, sections_of, version_diff
-from alignment.selectors.versions import VersionRow, champion_of, version_rows, with_figures
+from alignment.prompts.queries.sections import examples_for, sections_of, version_diff
+from alignment.prompts.queries.versions import VersionRow, champion_of, version_rows, with_figures
 from evaluation.runs.queries.runs import run_notices
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

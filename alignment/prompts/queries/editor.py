@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from alignment.selectors.example_picker import Chosen, chosen_examples
+from alignment.prompts.queries.example_picker import Chosen, chosen_examples
 from evaluation.models.prompts import ArticleVersion, PromptVersion
 from evaluation.prompts.core.costar import panes_of
 from evaluation.prompts.queries.criteria import articles_of

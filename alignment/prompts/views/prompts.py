@@ -9,10 +9,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from alignment.forms.prompts import SaveForm
-from alignment.selectors.editor import editor_of, start_of
-from alignment.services.editing import draft_publish, example_choices_for
-from alignment.views.criteria import criterion_or_404
+from alignment.prompts.forms import SaveForm
+from alignment.prompts.queries.editor import editor_of, start_of
+from alignment.prompts.services import draft_publish, example_choices_for
+from alignment.prompts.views.criterion import criterion_or_404
 from common.access import permission_or_404
 from common.problems import FieldProblem
 from evaluation.models.prompts import PromptVersion

@@ -8,8 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from alignment.forms.prompts import ExampleForm
-from alignment.selectors.example_picker import (
+from alignment.prompts.forms import ExampleForm
+from alignment.prompts.queries.example_picker import (
     VALUES,
     PickFilter,
     chosen_examples,
@@ -19,9 +19,9 @@ from alignment.selectors.example_picker import (
     pickable,
     picked,
 )
-from alignment.services.editing import draft_write, example_choices_for
-from alignment.views.criteria import criterion_or_404
-from alignment.views.prompts import base_or_404
+from alignment.prompts.services import draft_write, example_choices_for
+from alignment.prompts.views.criterion import criterion_or_404
+from alignment.prompts.views.prompts import base_or_404
 from common.access import permission_or_404
 from evaluation.models.prompts import PromptDraft
 from evaluation.prompts.core.example_lines import MOST_EXAMPLES, MOST_TURNS

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from alignment.selectors.example_picker import chats_of_lines
+from alignment.prompts.queries.example_picker import chats_of_lines
 from common.problems import FieldProblem
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.prompts.core.costar import with_panes

@@ -5,10 +5,10 @@ from typing import Any
 from rest_framework import serializers
 
 from alignment.models.regressions import RegressionTest
-from alignment.selectors.criterion_list import CriterionRow
-from alignment.selectors.measured import Measured
-from alignment.selectors.prompt_parts import VersionDiff, examples_for, sections_of, version_diff
-from alignment.selectors.versions import VersionRow, releases_of
+from alignment.prompts.queries.criterion_list import CriterionRow
+from alignment.prompts.queries.sections import VersionDiff, examples_for, sections_of, version_diff
+from alignment.prompts.queries.version_metrics import Measured
+from alignment.prompts.queries.versions import VersionRow, releases_of
 from evaluation.models.prompts import Promotion
 from labeling.models.people import User
 

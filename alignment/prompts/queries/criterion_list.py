@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
 
-from alignment.selectors.measured import Measured
-from alignment.selectors.versions import VersionRow, champion_of, version_rows, waiting_of, with_figures
+from alignment.prompts.queries.version_metrics import Measured
+from alignment.prompts.queries.versions import VersionRow, champion_of, version_rows, waiting_of, with_figures
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion

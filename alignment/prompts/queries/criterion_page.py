@@ -8,10 +8,10 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F
 
 from alignment.misalignments.queries.misalignment_list import not_closed
-from alignment.regression.queries.holdout_access import holdout_openings
-from alignment.selectors.partings import notices_of, partings_of
-from alignment.selectors.prompt_parts import examples_for, sections_of
-from alignment.selectors.versions import (
+from alignment.prompts.queries.disagreements import notices_of, partings_of
+from alignment.prompts.queries.sections import examples_for, sections_of
+from alignment.prompts.queries.version_chart import drawable, places_of, versions_drawn
+from alignment.prompts.queries.versions import (
     VersionRow,
     champion_of,
     releases_of,
@@ -19,7 +19,7 @@ from alignment.selectors.versions import (
     waiting_of,
     with_figures,
 )
-from alignment.selectors.versions_drawn import drawable, places_of, versions_drawn
+from alignment.regression.queries.holdout_access import holdout_openings
 from evaluation.models.prompts import PromptDraft
 from evaluation.prompts.queries.criteria import articles_of
 from labeling.models.labels import RaterNote

@@ -7,9 +7,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from alignment.selectors.criterion_list import criterion_list as criteria_by_rubric
-from alignment.selectors.criterion_page import criterion_page
-from alignment.selectors.version_page import version_page
+from alignment.prompts.queries.criterion_list import criterion_list as criteria_by_rubric
+from alignment.prompts.queries.criterion_page import criterion_page
+from alignment.prompts.queries.version_page import version_page
 from common.access import permission_or_404
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.restores import RestoreRefused, prompt_restore

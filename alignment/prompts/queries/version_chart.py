@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from alignment.core.version_line import VersionLine, VersionPoint, version_line
-from alignment.selectors.measured import Measured
-from alignment.selectors.versions import VersionRow, VersionState, champion_of
+from alignment.prompts.core.version_chart_geometry import VersionLine, VersionPoint, version_line
+from alignment.prompts.queries.version_metrics import Measured
+from alignment.prompts.queries.versions import VersionRow, VersionState, champion_of
 
 VERSIONS_DRAWN = 12
 NEWEST = 25  # versions that may be drawn, beside the champion

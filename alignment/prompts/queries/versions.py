@@ -10,8 +10,8 @@ from django.db.models import Q
 
 from alignment.comparison.queries.disclosure import CONCEALED
 from alignment.models.regressions import RegressionTest
+from alignment.prompts.queries.version_metrics import Figures, Measured, measured
 from alignment.regression.queries.changed_prompts import changed_by_judges
-from alignment.selectors.measured import Figures, Measured, measured
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

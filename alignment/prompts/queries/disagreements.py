@@ -8,11 +8,11 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from alignment.comparison.queries.scope import Own, Scope, own_chats
+from alignment.prompts.queries.version_metrics import Measured
+from alignment.prompts.queries.versions import VersionRow
 from alignment.reports.core import Pair
 from alignment.reports.queries.chat_lists import CELL_CODES, PairRow, pair_rows
 from alignment.reports.queries.page import notices
-from alignment.selectors.measured import Measured
-from alignment.selectors.versions import VersionRow
 from alignment.statistics.agreement import Confusion
 from evaluation.models.runs import RunChat, Verdict
 from evaluation.runs.queries.steps import final_rationales

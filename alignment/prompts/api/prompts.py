@@ -13,10 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.api.criteria import PromptVersions
-from alignment.selectors.editor import start_of
-from alignment.selectors.example_picker import chosen_examples
-from alignment.services.editing import draft_write, example_choices_for
+from alignment.prompts.api.criterion import PromptVersions
+from alignment.prompts.queries.editor import start_of
+from alignment.prompts.queries.example_picker import chosen_examples
+from alignment.prompts.services import draft_write, example_choices_for
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
 from common.problems import FieldProblem
 from evaluation.models.prompts import PromptDraft, PromptVersion

@@ -15,7 +15,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.api.criterion_bodies import (
+from alignment.prompts.queries.criterion_list import criterion_list, criterion_row
+from alignment.prompts.queries.version_page import row_of
+from alignment.prompts.queries.versions import VersionRow, version_rows, with_figures
+from alignment.prompts.serializers import (
     CriteriaOutput,
     CriterionDetailOutput,
     VersionDetailOutput,
@@ -25,9 +28,6 @@ from alignment.api.criterion_bodies import (
     version_body,
     version_detail_body,
 )
-from alignment.selectors.criterion_list import criterion_list, criterion_row
-from alignment.selectors.version_page import row_of
-from alignment.selectors.versions import VersionRow, version_rows, with_figures
 from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.restores import RestoreRefused, prompt_restore
