@@ -8,6 +8,7 @@ from alignment.criterion_report import views as criterion_report
 from alignment.judge_comparison import views as league
 from alignment.label_planning import views as label_plan
 from alignment.misalignments import views as misalignments
+from alignment.prompts.redesign import views as redesigns
 from alignment.prompts.views import criterion as criteria
 from alignment.prompts.views import example as prompt_examples
 from alignment.prompts.views import prompts
@@ -17,7 +18,7 @@ from alignment.regression.views import start as regression_starts
 from alignment.regression.views import tests as regressions
 from alignment.reports.views import reports
 from alignment.reports.views import stored as stored_reports
-from alignment.views import redesigns, suggestions, tries
+from alignment.views import suggestions, tries
 
 app_name = "alignment"
 urlpatterns = [

@@ -8,9 +8,9 @@ from django.db import connections, transaction
 from pytest_django import Settings
 
 from alignment.models.regressions import RegressionTest
+from alignment.prompts.redesign.services import redesign_carry_out
 from alignment.regression.services.policies import policy_in_force
 from alignment.regression.services.tests import RegressionChoice, prompt_test_start
-from alignment.services.redesigns import redesign_carry_out
 from common.problems import FieldProblem, InputProblem
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.prompts import PromptVersion

@@ -11,9 +11,9 @@ from django.template.defaultfilters import pluralize
 from django.utils.text import get_text_list
 from django.views.decorators.http import require_http_methods
 
-from alignment.forms.redesigns import Questions, WordForm
-from alignment.selectors.redesigns import open_tests, redesign_preview
-from alignment.services.redesigns import redesign_carry_out
+from alignment.prompts.redesign.forms import Questions, WordForm
+from alignment.prompts.redesign.queries import open_tests, redesign_preview
+from alignment.prompts.redesign.services import redesign_carry_out
 from common.access import permission_or_404
 from common.problems import FieldProblem
 from labeling.models.people import User

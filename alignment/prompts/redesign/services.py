@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from alignment.selectors.redesigns import open_tests
+from alignment.prompts.redesign.queries import open_tests
 from common.problems import FieldProblem
 from evaluation.knowledge.services import criterion_articles_set
 from evaluation.models.prompts import CriterionArticle

@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.selectors.redesigns import Preview, redesign_preview
-from alignment.services.redesigns import redesign_carry_out
+from alignment.prompts.redesign.queries import Preview, redesign_preview
+from alignment.prompts.redesign.services import redesign_carry_out
 from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
 from common.problems import FieldProblem
 from evaluation.runs.api import SeesJudge
