@@ -14,8 +14,8 @@ from alignment.misalignments.queries.runs import runs_waiting
 from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.baselines import BaselineTraining
 from alignment.models.suggestions import Suggestion
+from alignment.prompts.suggestions.worker import suggestion_work, suggestions_waiting
 from alignment.regression.worker import regression_advance, regressions_waiting
-from alignment.runner.suggestions import suggestion_work, suggestions_waiting
 from evaluation.tasks import HARD_SECONDS, SOFT_SECONDS, broker_now
 
 log = logging.getLogger(__name__)

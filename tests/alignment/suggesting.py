@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from alignment.models.suggestions import Suggestion
-from alignment.services.suggestions import SuggestionChoice, suggestion_start
+from alignment.prompts.suggestions.services import SuggestionChoice, suggestion_start
 from alignment.tasks import suggest
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.prompts import PromptVersion

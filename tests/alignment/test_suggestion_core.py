@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from alignment.core.suggestions import (
+from alignment.prompts.suggestions.core import (
     Disagreement,
     Material,
     Opinion,

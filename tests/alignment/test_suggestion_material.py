@@ -4,11 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from alignment.selectors.training import chosen, train_disagreements
-from alignment.services.suggestions import (
-    SuggestionChoice,
-    suggestion_prepare,
-)
+from alignment.prompts.suggestions.queries.training_examples import chosen, train_disagreements
+from alignment.prompts.suggestions.services import SuggestionChoice, suggestion_prepare
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.chats import ChatSetMember

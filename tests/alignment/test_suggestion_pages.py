@@ -11,7 +11,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from alignment.models.suggestions import Suggestion
-from alignment.services.suggestions import SuggestionChoice, suggestion_start
+from alignment.prompts.suggestions.services import SuggestionChoice, suggestion_start
 from alignment.tasks import suggest
 from evaluation.models.prompts import PromptDraft
 from labeling.models.people import User

@@ -7,13 +7,13 @@ import pytest
 from pytest_django import Settings
 
 from alignment.models.suggestions import Suggestion, SuggestionUse
-from alignment.selectors.suggestions import (
+from alignment.prompts.suggestions.queries.suggestions import (
     LISTED,
     suggestion_in_full,
     suggestion_shown,
     suggestions_shown,
 )
-from alignment.services.suggestions import (
+from alignment.prompts.suggestions.services import (
     SuggestionRefused,
     suggestion_dismiss,
     suggestion_take_back,

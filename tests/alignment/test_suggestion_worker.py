@@ -6,9 +6,9 @@ import pytest
 from django.utils import timezone
 
 from alignment.models.suggestions import Suggestion
-from alignment.runner import suggestions as runner
-from alignment.runner.suggestions import POISON, suggestions_waiting
-from alignment.services.suggestions import SuggestionChoice, suggestion_start
+from alignment.prompts.suggestions import worker as runner
+from alignment.prompts.suggestions.services import SuggestionChoice, suggestion_start
+from alignment.prompts.suggestions.worker import POISON, suggestions_waiting
 from alignment.tasks import suggest
 from evaluation.models.runs import Attempt, ModelCall, WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, lease_begin
@@ -64,7 +64,7 @@ def test_an_answer_that_was_stored_before_the_worker_died_is_not_paid_for_again(
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr("alignment.runner.suggestions._read", killed)
+        patched.setattr("alignment.prompts.suggestions.worker._read", killed)
         with pytest.raises(Killed):
             suggest(waiting.pk)
     assert ModelCall.objects.get().state == "answered"

@@ -9,9 +9,8 @@ from django.db import connection
 from pytest_django import Settings
 
 from alignment.models.suggestions import Suggestion
-from alignment.runner.suggestions import suggestions_waiting
-from alignment.selectors.suggestions import suggestion_in_full
-from alignment.services.suggestions import (
+from alignment.prompts.suggestions.queries.suggestions import suggestion_in_full
+from alignment.prompts.suggestions.services import (
     SuggestionChoice,
     SuggestionRefused,
     suggestion_cancel,
@@ -20,6 +19,7 @@ from alignment.services.suggestions import (
     suggestion_start,
     suggestion_use,
 )
+from alignment.prompts.suggestions.worker import suggestions_waiting
 from alignment.tasks import suggest, suggestions
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.profiles import profile_save
@@ -239,7 +239,7 @@ def test_an_answer_that_cannot_be_taken_is_a_failed_suggestion_with_its_raw_text
 def test_what_may_pass_leaves_it_open_and_the_reaper_rings_again(
     settings: Settings, parted: Parted, author_user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alignment.runner.suggestions.PATIENCE", 0.5)
+    monkeypatch.setattr("alignment.prompts.suggestions.worker.PATIENCE", 0.5)
     down = StubReply("", status=503)
     with suggesting(settings, parted, lambda body: down) as stub:
         row = asked(parted, author_user)

@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast
 
-from alignment.selectors.training import train_chats
+from alignment.prompts.suggestions.queries.training_examples import train_chats
 from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.people import User

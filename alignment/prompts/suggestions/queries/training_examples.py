@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, QuerySet
 
 from alignment.comparison.queries.latest_verdicts import judged
-from alignment.core.suggestions import Disagreement, Opinion
+from alignment.prompts.suggestions.core import Disagreement, Opinion
 from common.safe_text import cited_turns
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Verdict

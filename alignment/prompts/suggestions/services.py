@@ -7,10 +7,10 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from alignment.core.suggestions import Material, room_for, suggestion_messages
 from alignment.models.suggestions import Suggestion, SuggestionUse
-from alignment.selectors.suggestions import newest_use, takes_back
-from alignment.selectors.training import (
+from alignment.prompts.suggestions.core import Material, room_for, suggestion_messages
+from alignment.prompts.suggestions.queries.suggestions import newest_use, takes_back
+from alignment.prompts.suggestions.queries.training_examples import (
     Parted,
     chosen,
     disagreements_in_full,

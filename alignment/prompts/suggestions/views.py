@@ -9,10 +9,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from alignment.forms.suggestions import SuggestForm
 from alignment.models.suggestions import Suggestion
-from alignment.selectors.suggestions import suggestion_in_full, suggestion_shown, suggestions_shown
-from alignment.services.suggestions import (
+from alignment.prompts.suggestions.forms import SuggestForm
+from alignment.prompts.suggestions.queries.suggestions import (
+    suggestion_in_full,
+    suggestion_shown,
+    suggestions_shown,
+)
+from alignment.prompts.suggestions.services import (
     suggestion_cancel,
     suggestion_dismiss,
     suggestion_estimate,

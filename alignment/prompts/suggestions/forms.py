@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 
-from alignment.services.suggestions import CHATS, FEWEST, MOST, SuggestionChoice
+from alignment.prompts.suggestions.services import CHATS, FEWEST, MOST, SuggestionChoice
 from evaluation.models.judges import JudgeProfile
 
 if TYPE_CHECKING:

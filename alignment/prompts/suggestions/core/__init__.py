@@ -1,8 +1,8 @@
 """A revision of a prompt, drafted by a model: the request, its answer, and words copied from chats."""
 
-from alignment.core.suggestions.answer import Drafted, Unreadable, read_answer
-from alignment.core.suggestions.copied import copied_findings
-from alignment.core.suggestions.prompt import (
+from alignment.prompts.suggestions.core.answer import Drafted, Unreadable, read_answer
+from alignment.prompts.suggestions.core.copied import copied_findings
+from alignment.prompts.suggestions.core.prompt import (
     Disagreement,
     Material,
     Opinion,

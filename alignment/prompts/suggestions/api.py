@@ -11,8 +11,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.models.suggestions import Suggestion
-from alignment.selectors.suggestions import ShownSuggestion, suggestion_in_full, suggestion_shown
-from alignment.services.suggestions import (
+from alignment.prompts.suggestions.queries.suggestions import (
+    ShownSuggestion,
+    suggestion_in_full,
+    suggestion_shown,
+)
+from alignment.prompts.suggestions.services import (
     CHATS,
     FEWEST,
     MOST,

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from alignment.core.suggestions import Drafted, Unreadable, read_answer
 from alignment.models.suggestions import Suggestion
+from alignment.prompts.suggestions.core import Drafted, Unreadable, read_answer
 from common.problems import InputProblem
 from evaluation.core.types import PromptMessage, Reply, Request
 from evaluation.gateway.embedded import EmbeddedModelError

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from alignment.core.suggestions.prompt import has_slot
+from alignment.prompts.suggestions.core.prompt import has_slot
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.costar import COSTAR
 from evaluation.prompts.core.lint import Level, lint_prompt

@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import Prefetch
 from django.urls import reverse
 
-from alignment.core.suggestions import copied_findings
 from alignment.models.suggestions import Suggestion, SuggestionUse
+from alignment.prompts.suggestions.core import copied_findings
 from evaluation.models.prompts import PromptDraft
 from evaluation.prompts.core.changes import SectionChange, section_changes
 from evaluation.prompts.core.lint import Finding
