@@ -2,7 +2,6 @@
 
 from django.urls import path
 
-from alignment.api import tries
 from alignment.baselines import api as baselines
 from alignment.certificates import api as certificates
 from alignment.criterion_report import api as criterion_report
@@ -13,6 +12,7 @@ from alignment.prompts.api import criterion as criteria
 from alignment.prompts.api import prompts
 from alignment.prompts.redesign import api as redesigns
 from alignment.prompts.suggestions import api as suggestions
+from alignment.prompts.tries import api as tries
 from alignment.rater_quality import api as quality
 from alignment.regression.api import policy as policies
 from alignment.regression.api import tests as regressions

@@ -10,6 +10,7 @@ from alignment.label_planning import views as label_plan
 from alignment.misalignments import views as misalignments
 from alignment.prompts.redesign import views as redesigns
 from alignment.prompts.suggestions import views as suggestions
+from alignment.prompts.tries import views as tries
 from alignment.prompts.views import criterion as criteria
 from alignment.prompts.views import example as prompt_examples
 from alignment.prompts.views import prompts
@@ -19,7 +20,6 @@ from alignment.regression.views import start as regression_starts
 from alignment.regression.views import tests as regressions
 from alignment.reports.views import reports
 from alignment.reports.views import stored as stored_reports
-from alignment.views import tries
 
 app_name = "alignment"
 urlpatterns = [

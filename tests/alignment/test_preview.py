@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from alignment.services.tries import TryRefused, prompt_preview, try_start
+from alignment.prompts.tries.services import TryRefused, prompt_preview, try_start
 from evaluation.core.types import Windows
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge

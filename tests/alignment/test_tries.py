@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from alignment.comparison.queries.latest_verdicts import judged
-from alignment.selectors.tries import TRIED, last_try
-from alignment.services.tries import TryRefused, try_cancel, try_estimate, try_start
+from alignment.prompts.tries.queries import TRIED, last_try
+from alignment.prompts.tries.services import TryRefused, try_cancel, try_estimate, try_start
 from common.problems import InputProblem
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django import Settings
 
-from alignment.services.tries import try_start
+from alignment.prompts.tries.services import try_start
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat, ChatSet, ChatSetMember

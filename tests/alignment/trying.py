@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from alignment.selectors.tries import Tried, tried
-from alignment.services.tries import TryChoice
+from alignment.prompts.tries.queries import Tried, tried
+from alignment.prompts.tries.services import TryChoice
 from evaluation.judges.services.profiles import profile_save, profiles_ensure
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptDraft, PromptVersion

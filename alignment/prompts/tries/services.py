@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from alignment.comparison.queries.latest_verdicts import Judged, judged
 from alignment.prompts.queries.sections import hides_examples
 from alignment.prompts.services import example_choices_for
-from alignment.selectors.tries import TRIED, members_to_try, tries_of
+from alignment.prompts.tries.queries import TRIED, members_to_try, tries_of
 from common.problems import FieldProblem, InputProblem
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.queries.profiles import profile_choice

@@ -7,10 +7,10 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from alignment.chat_detail.queries.verdict_detail import how_judged
-from alignment.forms.tries import TryForm
-from alignment.selectors.tries import TRIED, Tried, asked_otherwise, last_try, tried
-from alignment.services.tries import MOST_CHATS, USUAL_CHATS, try_cancel, try_estimate, try_start
-from alignment.services.tries import prompt_preview as preview_of
+from alignment.prompts.tries.forms import TryForm
+from alignment.prompts.tries.queries import TRIED, Tried, asked_otherwise, last_try, tried
+from alignment.prompts.tries.services import MOST_CHATS, USUAL_CHATS, try_cancel, try_estimate, try_start
+from alignment.prompts.tries.services import prompt_preview as preview_of
 from common.access import permission_or_404
 from common.problems import InputProblem
 from evaluation.models.prompts import PromptVersion

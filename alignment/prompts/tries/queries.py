@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from alignment.comparison.queries.latest_verdicts import Judged
-from alignment.core.tried import Change, Tally, change, tally
+from alignment.prompts.tries.core.outcome import Change, Tally, change, tally
 from alignment.reports.queries.chat_lists import excerpt
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, Verdict

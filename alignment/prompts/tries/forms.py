@@ -6,8 +6,8 @@ from typing import Any, cast
 from django import forms
 
 from alignment.comparison.queries.latest_verdicts import judged
-from alignment.selectors.tries import Offered, chats_offered
-from alignment.services.tries import CHAT, DISAGREEMENTS, MOST_CHATS, USUAL_CHATS, TryChoice
+from alignment.prompts.tries.queries import Offered, chats_offered
+from alignment.prompts.tries.services import CHAT, DISAGREEMENTS, MOST_CHATS, USUAL_CHATS, TryChoice
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion

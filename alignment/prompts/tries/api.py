@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.forms.tries import TryForm
-from alignment.selectors.tries import TRIED, TriedChat, members_to_try, tried
-from alignment.services.tries import (
+from alignment.prompts.tries.forms import TryForm
+from alignment.prompts.tries.queries import TRIED, TriedChat, members_to_try, tried
+from alignment.prompts.tries.services import (
     CHAT,
     DISAGREEMENTS,
     MOST_CHATS,

@@ -1,1 +1,0 @@
-"""Forms of the alignment pages, a module for each kind of page."""

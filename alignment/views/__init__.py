@@ -1,1 +1,0 @@
-"""Pages; each is a few lines over selectors."""
