@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from alignment.services.demo import demo_ensure
+from alignment.demo_workspace.services.demo_workspace import demo_ensure
 from bench import Figure
 from bench._files import WORDS
 from evaluation.core.types import Article, Chat, Criterion, KnowledgeMode, Message, Passage, Setup

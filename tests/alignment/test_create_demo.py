@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from alignment.services.demo import RUNS
-from alignment.services.demo_labelling import INVENTED, JOB
+from alignment.demo_workspace.services.demo_workspace import RUNS
+from alignment.demo_workspace.services.labelling import INVENTED, JOB
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import KnowledgeArticle, PromptVersion
 from evaluation.models.runs import Run, Verdict

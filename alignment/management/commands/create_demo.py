@@ -6,10 +6,17 @@ from typing import Any
 from tqdm import tqdm
 
 from alignment.comparison.queries.scope import Scope
+from alignment.demo_workspace.services.demo_workspace import (
+    RUNS,
+    DemoRun,
+    demo_ensure,
+    demo_password,
+    demo_run_ensure,
+    people_ensure,
+)
+from alignment.demo_workspace.services.labelling import labelling_ensure
 from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
-from alignment.services.demo import RUNS, DemoRun, demo_ensure, demo_password, demo_run_ensure, people_ensure
-from alignment.services.demo_labelling import labelling_ensure
 from common.commands import WorkbenchCommand
 from common.problems import OutsideFailure
 from evaluation.gateway.embedded import EMBEDDED_NOTICE

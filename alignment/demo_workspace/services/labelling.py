@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from django.db import transaction
 
-from alignment.services.demo import DEMO, LABELLED, SET
+from alignment.demo_workspace.services.demo_workspace import DEMO, LABELLED, SET
 from labeling.jobs.services import job_close, job_open, job_start
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Assignment, Label, LabelingJob, RaterNote

@@ -1,1 +1,0 @@
-"""What people ask of labels and verdicts together."""
