@@ -3,8 +3,8 @@
 import pytest
 
 from alignment.comparison.queries.latest_verdicts import judged
+from alignment.exports.queries import runs_to_export
 from alignment.prompts.tries.services import TryRefused, try_start
-from alignment.selectors.exports import runs_to_export
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import RunFilter, run_list

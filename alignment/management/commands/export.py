@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from alignment.selectors.exports import (
+from alignment.exports.queries import (
     VERDICT_COLUMNS,
     ExportRun,
     chat_lines,

@@ -1,1 +1,0 @@
-"""Reads that bring labels and verdicts together."""
