@@ -19,7 +19,7 @@ from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import roles_ensure
-from tests.factories import analyze, make_criterion, make_rubric
+from tests.factories.rows import analyze, make_criterion, make_rubric
 
 TOPICS, DIMENSIONS, RATERS = 20, 5, 4
 TIERS = ("simple", "context", "subjective")

@@ -32,7 +32,7 @@ from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
 from labeling.people.services.roles import roles_ensure
 from labeling.rating.services.leases import assignment_next
-from tests.factories import analyze
+from tests.factories.rows import analyze
 from tests.with_postgres import postgres
 
 CRITERIA, TOPICS, OVERLAP = 10, 20, 2

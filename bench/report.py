@@ -28,7 +28,7 @@ from bench._child import in_child
 from bench._pairs import filled_workspace
 from evaluation.models.runs import Run
 from labeling.models.people import Role
-from tests.factories import make_user
+from tests.factories.rows import make_user
 from tests.with_postgres import postgres
 
 CHATS, CRITERIA = 50_000, 20

@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ConsoleMessage, Page, expect
 
 from labeling.models.people import Role
-from tests.factories import make_user
+from tests.factories.rows import make_user
 
 PASSWORD = "correct horse battery"  # of the accounts that `make_user` makes
 

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from labeling.models.people import Role, User
 from lace_site import celery_app
-from tests.factories import make_user
+from tests.factories.rows import make_user
 
 # A busy machine is no fault of the code under test.
 hypothesis.settings.register_profile(

@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
 
-from tests.alignment.routes import ROUTES_OF_REPORTS
 from tests.cases import (
     ADMIN,
     ANSWER,
@@ -42,6 +41,7 @@ from tests.cases import (
     get,
     post,
 )
+from tests.routes_of_reports import ROUTES_OF_REPORTS
 
 ROUTES: dict[str, tuple[Case, ...]] = {
     **ROUTES_OF_REPORTS,

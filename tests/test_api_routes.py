@@ -5,7 +5,7 @@ from django.test import Client
 
 from labeling.models.people import ApiToken, User
 from labeling.people.services.tokens import token_create
-from tests.labeling.desk import make_desk
+from tests.factories.labelling_job import make_desk
 from tests.test_architecture import Route, all_routes, everybody
 
 __all__ = ["everybody"]  # the fixture

@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from tests.factories.rating_screen import sign_in
 from tests.hostile import FENCE, PAYLOADS, WHOLE, poison
-from tests.labeling.screen import sign_in
 from tests.routes import ROUTES, address, url_of
 from tests.world import World, make_world
 

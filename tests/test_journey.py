@@ -14,8 +14,8 @@ from pytest_django.live_server_helper import LiveServer
 from labeling.models.labels import Label
 from labeling.models.people import Role
 from labeling.models.rubric import Rubric
-from tests.evaluation.running import environment
-from tests.factories import make_user
+from tests.factories.rows import make_user
+from tests.factories.runs import environment
 from tests.files import chat, criterion, label, rubric, write_json, write_jsonl
 from tests.stub_endpoint import StubEndpoint, planted_judge
 

@@ -33,13 +33,13 @@ from labeling.models.people import ApiToken, AuditEvent, Rater, Role, User, Work
 from labeling.people.services.audit import audit
 from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
-from tests.alignment.certifying import stored_certificate
-from tests.alignment.parting import stored_misalignment
-from tests.alignment.storing import stored_reports
-from tests.alignment.suggesting import stored_suggestion
-from tests.factories import make_chat, make_rater, make_set, make_user
-from tests.labeling.desk import Desk, answer_all, expire, make_desk, user_of
-from tests.labeling.judged import judge_desk
+from tests.factories.certificates import stored_certificate
+from tests.factories.judged_job import judge_desk
+from tests.factories.labelling_job import Desk, answer_all, expire, make_desk, user_of
+from tests.factories.misalignments import stored_misalignment
+from tests.factories.rows import make_chat, make_rater, make_set, make_user
+from tests.factories.stored_reports import stored_reports
+from tests.factories.suggestions import stored_suggestion
 
 CANARY = "CANARY"
 

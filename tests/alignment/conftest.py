@@ -14,14 +14,14 @@ from alignment.models.certificates import Certificate
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment import trying
-from tests.alignment.certifying import make_in_use
-from tests.alignment.compared import Compared, make_compared
-from tests.alignment.prompting import make_prompted
-from tests.alignment.suggesting import Parted, make_parted, suggesting
 from tests.browsing import lead_signed_in, watch
-from tests.evaluation.running import answering
-from tests.labeling.screen import sign_in
+from tests.factories.certificates import make_in_use
+from tests.factories.compared_runs import Compared, make_compared
+from tests.factories.prompt_pages import make_prompted
+from tests.factories.rating_screen import sign_in
+from tests.factories.rows import tries as trying
+from tests.factories.runs import answering
+from tests.factories.suggestions import Parted, make_parted, suggesting
 from tests.stub_endpoint import StubEndpoint
 
 

@@ -9,8 +9,8 @@ from playwright.sync_api import BrowserContext, Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from pytest_django.live_server_helper import LiveServer
 
-from tests.labeling.desk import Desk, make_desk, user_of
-from tests.labeling.screen import KEYS, no_chat_ahead, ready, sign_in
+from tests.factories.labelling_job import Desk, make_desk, user_of
+from tests.factories.rating_screen import KEYS, no_chat_ahead, ready, sign_in
 
 
 @pytest.fixture

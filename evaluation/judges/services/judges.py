@@ -17,9 +17,12 @@ from evaluation.core.grouping import (
     group_criteria,
 )
 from evaluation.core.hashing import canonical, text_hash
+from evaluation.core.transcript_fencing import FENCE_VERSION
 from evaluation.engines.core import WINDOWS_VERSION
+from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.fingerprint import template_hash
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.knowledge.core.retrieval import RETRIEVER
 from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
@@ -29,7 +32,6 @@ from evaluation.models.prompts import (
     PromptVersion,
     SnapshotItem,
 )
-from evaluation.prompts.core import FENCE_VERSION, FORMATTER_SCHEMA_VERSION, READER_VERSION, template_hash
 from evaluation.prompts.queries.criteria import articles_of
 from evaluation.prompts.queries.examples import examples_of
 from evaluation.prompts.queries.versions import champions, newest_versions

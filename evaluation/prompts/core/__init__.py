@@ -1,16 +1,10 @@
 """Prompts: a criterion's CO-STAR text, the duties of the roles, and the requests made of them."""
 
-from evaluation.core.transcript_fencing import FENCE_VERSION
-from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
-from evaluation.judges.core.fingerprint import template_hash
 from evaluation.prompts.core.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
 from evaluation.prompts.core.costar import sections
 from evaluation.prompts.core.parts import Advocate, argued_answer, in_prompt_order
 
 __all__ = [
-    "FENCE_VERSION",
-    "FORMATTER_SCHEMA_VERSION",
-    "READER_VERSION",
     "Advocate",
     "argued_answer",
     "brief_parts",
@@ -19,5 +13,4 @@ __all__ = [
     "in_prompt_order",
     "reasoning_messages",
     "sections",
-    "template_hash",
 ]

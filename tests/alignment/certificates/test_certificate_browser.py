@@ -1,0 +1,41 @@
+"""A lead issues, prints and revokes a certificate in a real browser; accessibility of its pages."""
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from tests.browsing import faults
+from tests.factories.compared_runs import Compared
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_a_lead_issues_prints_and_revokes_one(
+    signed_in: Page, live_server: LiveServer, compared: Compared
+) -> None:
+    signed_in.goto(f"{live_server.url}/reports/runs/{compared.run.pk}/?split=dev")
+    assert faults(signed_in) == []
+    signed_in.get_by_label("Valid for so many days").fill("30")
+    issue = signed_in.get_by_role("button", name="Issue a certificate on dev")
+    issue.click()  # the browser itself asks for the confirmation
+    assert signed_in.url.endswith("?split=dev")
+    signed_in.get_by_label("It allows no use on any criterion").check()
+    issue.click()
+    expect(signed_in.get_by_role("heading", level=1)).to_contain_text("Valid, allows no use")
+    assert faults(signed_in) == []
+
+    signed_in.emulate_media(media="print")
+    for hidden in ("header.top", ".crumbs", ".actions", ".foot", ".revoke"):
+        expect(signed_in.locator(hidden).first).to_be_hidden()
+    expect(signed_in.get_by_text("Public key", exact=True)).to_be_visible()
+    signed_in.emulate_media(media="screen", color_scheme="dark")
+    assert faults(signed_in) == []
+
+    signed_in.get_by_text("Revoke it…").click()
+    signed_in.get_by_label("Why it must not be relied on any more").fill("The labels were wrong")
+    signed_in.get_by_role("button", name="Revoke for good").click()
+    expect(signed_in.get_by_role("heading", level=1)).to_contain_text("Revoked")
+    expect(signed_in.get_by_text("The labels were wrong")).to_be_visible()
+    signed_in.get_by_role("link", name="Certificates").click()
+    expect(signed_in.get_by_role("row")).to_have_count(2)
+    assert faults(signed_in) == []

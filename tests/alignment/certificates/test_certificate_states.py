@@ -1,0 +1,150 @@
+"""What ends a certificate, and what does not."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+from pytest_django.fixtures import DjangoAssertNumQueries
+
+from alignment.certificates.queries.certificates import certificate_state, certificate_states
+from alignment.certificates.services.certificates import CertificateRefused, certificate_revoke
+from alignment.models.certificates import Certificate
+from evaluation.models.judges import Judge, JudgeProfile
+from evaluation.models.prompts import ArticleVersion, KnowledgeArticle, Promotion
+from labeling.models.people import AuditEvent, User
+from labeling.models.rubric import Criterion
+from tests.factories.certificates import RECIPE, article, stored_certificate, why
+from tests.factories.prompt_versions import a_version
+from tests.factories.rater_quality import polite
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_fresh_one_holds(in_use: Certificate) -> None:
+    assert why(in_use) == ("valid", ())
+
+
+def test_its_time_ends_it(certificate: Certificate) -> None:
+    past = timezone.now() - timedelta(days=100)
+    Certificate.objects.update(issued_at=past, expires_at=past + timedelta(days=90))
+    word, (reason,) = why(certificate)
+    assert (word, reason[:19]) == ("expired", "its time is over si")
+
+
+def test_a_promoted_prompt_ends_it(in_use: Certificate) -> None:
+    Promotion.objects.create(criterion=polite(), version=a_version(polite()), reason="Better")
+    assert why(in_use) == ("expired", ("polite: another prompt has been released",))
+
+
+def test_the_same_prompt_promoted_again_does_not(in_use: Certificate) -> None:
+    last = Promotion.objects.filter(criterion=polite()).latest("pk")
+    Promotion.objects.create(criterion=polite(), version=last.version, reason="Once more")
+    assert why(in_use) == ("valid", ())
+
+
+def test_another_model_ends_it(in_use: Certificate, settings: Settings) -> None:
+    settings.LACE_REASONING_MODEL = "model-b"
+    assert why(in_use) == ("expired", ("the default profile asks another model: model, formatter",))
+
+
+def test_another_endpoint_ends_it(in_use: Certificate, settings: Settings) -> None:
+    settings.OPENAI_BASE_URL = "http://localhost:10/v1"
+    assert why(in_use) == ("expired", ("the default profile asks another model: endpoint",))
+
+
+@pytest.mark.parametrize("changes", [{"engine": "debate"}, {"samples": 3}, {"grouping": "criterion"}])
+def test_other_settings_end_it(in_use: Certificate, changes: dict[str, Any]) -> None:
+    JudgeProfile.objects.update(config=RECIPE | changes)
+    assert why(in_use) == ("expired", ("the default profile asks with other settings",))
+
+
+def test_another_default_profile_ends_it(in_use: Certificate) -> None:
+    JudgeProfile.objects.update(is_default=False)
+    assert why(in_use)[0] == "expired"
+    JudgeProfile.objects.create(name="same", config=RECIPE, is_default=True)
+    assert why(in_use) == ("valid", ())
+
+
+def test_newer_knowledge_ends_it(in_use: Certificate) -> None:
+    article(polite(), "refunds", "Within 30 days.")
+    assert why(in_use) == ("expired", ("the articles that the judge reads are no longer the same",))
+
+
+def test_an_article_that_no_criterion_of_it_reads_does_not(in_use: Certificate) -> None:
+    row = KnowledgeArticle.objects.create(key="unread")
+    ArticleVersion.objects.create(article=row, number=1, title="Unread", text="No.", content_hash="n")
+    assert why(in_use) == ("valid", ())
+
+
+@pytest.mark.parametrize("whose", ["certificate", "in_use"])
+def test_another_question_ends_it_of_every_judge(request: pytest.FixtureRequest, whose: str) -> None:
+    row = request.getfixturevalue(whose)
+    version = polite().versions.latest("number")
+    version.pk, version.number = None, version.number + 1
+    version.save()
+    assert why(row) == ("valid", ())  # a guideline alone is no other question
+    version.pk, version.number, version.content_hash = None, version.number + 1, "other"
+    version.save()
+    assert why(row) == ("expired", ("polite: the question was changed",))
+
+
+def test_a_retired_criterion_ends_it(certificate: Certificate) -> None:
+    Criterion.objects.filter(key="polite").update(state="retired")
+    assert why(certificate) == ("expired", ("polite: the criterion was retired",))
+
+
+@pytest.mark.parametrize("whose", ["certificate", "in_use"])
+def test_another_tier_ends_it_of_every_judge(request: pytest.FixtureRequest, whose: str) -> None:
+    row = request.getfixturevalue(whose)
+    Criterion.objects.filter(key="polite").update(tier="subjective")
+    state, reasons = why(row)
+    assert (state, reasons[0]) == ("expired", "polite: its tier has changed")
+
+
+def test_revoking_ends_it_for_good_with_a_reason(certificate: Certificate, lead_user: User) -> None:
+    with pytest.raises(CertificateRefused, match="needs a reason"):
+        certificate_revoke(certificate=certificate, reason=" ", by=lead_user)
+    certificate_revoke(certificate=certificate, reason="Labels were wrong", by=lead_user)
+    assert why(certificate) == ("revoked", ("Labels were wrong",))
+    with pytest.raises(CertificateRefused, match="was revoked already"):
+        certificate_revoke(certificate=certificate, reason="Again", by=lead_user)
+    assert AuditEvent.objects.filter(verb="certificate revoked", object_id=certificate.pk).count() == 1
+
+
+def test_without_an_endpoint_nobody_can_tell_and_it_does_not_hold(
+    in_use: Certificate, settings: Settings
+) -> None:
+    settings.OPENAI_BASE_URL = "nonsense"
+    word, (reason,) = why(in_use)
+    assert (word, "nobody can tell which judge would answer" in reason) == ("expired", True)
+
+
+def test_with_a_recipe_that_cannot_be_read_nobody_can_tell_either(in_use: Certificate) -> None:
+    JudgeProfile.objects.update(config={"endpoint": "x"})
+    word, (reason,) = why(in_use)
+    assert (word, reason) == (
+        "expired",
+        "nobody can tell which judge would answer: endpoint: is no setting of a judge",
+    )
+
+
+def test_states_take_the_same_queries_however_many(
+    in_use: Certificate, lead_user: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    run = in_use.judge.runs.get()
+    for split in ("dev", "holdout", "train"):
+        stored_certificate(run, by=lead_user, split=split)
+    one, every = [in_use], list(Certificate.objects.select_related("judge"))
+    assert len(every) == 4
+    for rows in (one, every):
+        with django_assert_num_queries(9):
+            assert {state.word for state in certificate_states(rows).values()} == {"valid"}
+
+
+def test_reading_a_state_writes_nothing(in_use: Certificate) -> None:
+    before = Judge.objects.count(), Promotion.objects.count()
+    JudgeProfile.objects.update(config=RECIPE | {"samples": 5})
+    certificate_state(in_use)
+    assert (Judge.objects.count(), Promotion.objects.count()) == before

@@ -1,0 +1,54 @@
+"""A lead plans and draws labels in a real browser."""
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from labeling.models.chats import ChatSet
+from tests.alignment.label_planning.test_label_draws import BARE, strip
+from tests.browsing import lead_signed_in
+from tests.factories.compared_runs import Compared, make_compared
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def bare(transactional_db: None) -> Compared:
+    compared = make_compared()
+    strip(compared, BARE)
+    return compared
+
+
+@pytest.fixture
+def lead(page: Page, live_server: LiveServer) -> Iterator[Page]:
+    with lead_signed_in(page, live_server.url) as signed_in:
+        yield signed_in
+
+
+def test_a_lead_sees_what_a_draw_brings_and_goes_on_to_a_job(
+    lead: Page, live_server: LiveServer, bare: Compared
+) -> None:
+    lead.goto(f"{live_server.url}/reports/runs/{bare.run.pk}/labels/?criterion=polite")
+    estimate = lead.locator("#estimate")
+    expect(estimate).to_contain_text("Chats to label")
+    lead.get_by_label("Chats", exact=True).fill("12")
+    lead.get_by_label("of them judged False").fill("8")
+    expect(estimate.locator("dd").first).to_have_text("12")
+    for scheme, width in (("light", 1440), ("dark", 390)):
+        lead.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        lead.set_viewport_size({"width": width, "height": 900})
+        assert Axe().run(lead).response["violations"] == []
+        assert lead.evaluate("document.documentElement.scrollWidth") <= width
+    lead.get_by_label("Chats", exact=True).fill("4000")
+    lead.get_by_role("button", name="Draw").press("Enter")
+    expect(lead.get_by_text("Nothing drawn.")).to_be_in_viewport()
+    lead.get_by_label("Chats", exact=True).fill("12")
+    lead.get_by_role("button", name="Draw").press("Enter")
+    expect(lead.get_by_role("link", name="Open a labelling job")).to_be_in_viewport()
+    lead.get_by_role("link", name="Open a labelling job").click()
+    chat_set = ChatSet.objects.get(kind="sample")
+    assert chat_set.members.count() == 12
+    expect(lead.get_by_role("heading", level=1)).to_contain_text(chat_set.name)

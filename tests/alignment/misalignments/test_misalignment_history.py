@@ -1,0 +1,119 @@
+"""Who did what on a misalignment, what the workbench did, and the way back."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from alignment.misalignments.worker import misalignments_refresh
+from alignment.models.misalignments import Misalignment, TriageChange
+from labeling.models.people import Role, User
+from tests.factories.compared_runs import Compared
+from tests.factories.rows import make_set, make_user
+from tests.factories.triage import API, item_on, links_of, triage
+
+pytestmark = pytest.mark.django_db
+
+UNDO = f"{API}undo/"
+
+
+def undo(client: Client) -> Any:
+    return client.post(UNDO)
+
+
+def state_of(item: Misalignment) -> tuple[str, str, str, str]:
+    item.refresh_from_db()
+    return item.cause, item.note, item.owner.username if item.owner else "", item.state
+
+
+def test_every_change_is_kept_with_who_made_it_and_what_was_before(
+    compared: Compared, lead: Client, author: Client
+) -> None:
+    misalignments_refresh(compared.run)
+    item = item_on(5)
+    triage(author, item, cause="judge", owner="otto")
+    item.refresh_from_db()
+    triage(lead, item, cause="label", note="Look at <b>turn 2</b>")
+    item.refresh_from_db()
+    triage(lead, item, cause="label")  # nothing changed
+    history = lead.get(f"{API}{item.pk}/").json()["history"]
+    told = [(one["by"], one["was"], one["now"], one["undoes"]) for one in history]
+    assert told == [
+        ("ines", {"cause": "judge", "note": ""}, {"cause": "label", "note": "Look at <b>turn 2</b>"}, False),
+        ("otto", {"cause": "", "owner": ""}, {"cause": "judge", "owner": "otto"}, False),
+    ]
+    page = links_of(lead, item)
+    assert "Who did what" in page and "Cause: <del>Judge wrong</del> → Label wrong" in page
+    assert "&lt;b&gt;turn 2" in page and "<b>turn 2" not in page
+
+
+def test_the_last_changes_are_taken_back_one_after_the_other_whatever_page_made_them(
+    compared: Compared, author: Client
+) -> None:
+    misalignments_refresh(compared.run)
+    first, second = item_on(5), item_on(10)
+    triage(author, first, cause="judge")
+    triage(author, second, cause="label", note="So.")
+    first.refresh_from_db()
+    triage(author, first, owner="otto")
+    assert undo(author).json()["id"] == first.pk
+    assert state_of(first) == ("judge", "", "", "triaged")
+    assert undo(author).json()["history"][0]["undoes"] is True
+    assert state_of(second) == ("", "", "", "open")
+    assert undo(author).status_code == 200 and state_of(first) == ("", "", "", "open")
+    nothing = undo(author)
+    assert (nothing.status_code, nothing.json()["code"]) == (409, "nothing")
+    assert TriageChange.objects.count() == 6
+
+
+def test_nobody_takes_back_what_is_not_theirs_or_was_changed_since_or_is_old(
+    compared: Compared, lead: Client, author: Client
+) -> None:
+    misalignments_refresh(compared.run)
+    item = item_on(5)
+    triage(author, item, cause="judge")
+    assert undo(lead).status_code == 409
+    item.refresh_from_db()
+    triage(lead, item, note="Mine.")
+    assert undo(author).status_code == 409 and state_of(item)[:2] == ("judge", "Mine.")
+    TriageChange.objects.update(at="2026-01-01T00:00:00Z")
+    assert undo(lead).status_code == 409 and state_of(item)[:2] == ("judge", "Mine.")
+
+
+def test_an_author_takes_nothing_back_on_a_chat_that_is_held_out_by_now(
+    compared: Compared, author: Client
+) -> None:
+    misalignments_refresh(compared.run)
+    item = item_on(5)
+    triage(author, item, cause="judge")
+    make_set(compared.rubric, compared.chat(5), name="gold", split="holdout")
+    assert undo(author).status_code == 409 and state_of(item)[0] == "judge"
+
+
+def test_an_owner_who_left_is_given_back_one_renamed_is_not(compared: Compared, lead: Client) -> None:
+    misalignments_refresh(compared.run)
+    otto = make_user("otto", Role.AUTHOR)
+    item = item_on(5)
+    triage(lead, item, owner="otto")
+    item.refresh_from_db()
+    triage(lead, item, owner="")
+    User.objects.filter(pk=otto.pk).update(is_active=False)
+    assert undo(lead).json()["owner"] == "otto"
+    item.refresh_from_db()
+    triage(lead, item, owner="")
+    User.objects.filter(pk=otto.pk).update(username="ottilie")
+    assert undo(lead).json()["owner"] in ("", None)
+
+
+def test_what_closed_an_item_is_told_as_the_workbenchs_own_doing(compared: Compared, lead: Client) -> None:
+    misalignments_refresh(compared.run)
+    item = item_on(5)
+    assert "The workbench" not in links_of(lead, item)
+    assert lead.get(f"{API}{item.pk}/").json()["closed_by"] == ""
+    Misalignment.objects.update(state="closed", closed_by="label", closed_at=timezone.now())
+    page = links_of(lead, item)
+    assert "closed by a changed label" in page and "The workbench" in page
+    body = lead.get(f"{API}{item.pk}/").json()
+    assert (body["closed_by"], body["cause"], body["history"]) == ("label", "", [])
+    assert body["closed_at"] is not None

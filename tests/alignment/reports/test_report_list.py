@@ -1,0 +1,122 @@
+"""The list of reports: where the criteria of each run stand, read from what is kept."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from alignment.models.reports import Report
+from alignment.reports.queries.run_status import Standing
+from evaluation.models.judges import Judge
+from evaluation.models.runs import Run, RunChat, Verdict
+from labeling.models.labels import Consensus
+from labeling.models.rubric import Criterion
+from tests.alignment.regression.test_regression_pages import words_of
+from tests.factories.compared_runs import Compared, add_chats, text_of, urls
+
+pytestmark = pytest.mark.django_db
+
+LIST = reverse("alignment:report_list")
+
+
+@pytest.fixture
+def four(compared: Compared) -> Compared:
+    """Of four criteria one is aligned, one is not, one has no human False, one is subjective."""
+    add_chats(compared, to=140)
+    Run.objects.update(finished_at=timezone.now())
+    Verdict.objects.filter(criterion__key="polite").update(value=True)
+    return compared
+
+
+def standing(client: Client, run: Run, query: str = "") -> Standing:
+    rows = client.get(LIST + query).context["runs"]
+    found: Standing = next(row["standing"] for row in rows if row["row"].id == run.pk)
+    return found
+
+
+def again(compared: Compared) -> Run:
+    """Another finished run, with one verdict."""
+    judge = Judge.objects.create(fingerprint=f"{Judge.objects.count():064}", name="another", config={})
+    run = Run.objects.create(
+        judge=judge, chat_set=compared.chat_set, state=Run.State.DONE, finished_at=timezone.now()
+    )
+    chat, criterion = compared.chat(1), compared.criteria[0]
+    RunChat.objects.create(run=run, chat=chat, split="dev")
+    Verdict.objects.create(
+        run=run, chat=chat, criterion=criterion, state="read", value=True, stored_at=timezone.now()
+    )
+    return run
+
+
+def test_a_row_counts_the_criteria_of_each_status_in_words(four: Compared, lead: Client) -> None:
+    lead.get(urls(four)["report"])
+    assert standing(lead, four.run).parts == (
+        ("aligned", "1 aligned"),
+        ("not", "1 not aligned"),
+        ("few", "1 too few labels"),
+    )
+    shown = words_of(lead.get(LIST))
+    for words in ("1 aligned", "1 not aligned", "1 too few labels"):
+        assert words in shown
+
+
+def test_a_subjective_criterion_counts_as_directional_whatever_its_status(
+    four: Compared, lead: Client
+) -> None:
+    Criterion.objects.filter(key="polite").update(tier="subjective")
+    lead.get(urls(four)["report"])
+    assert standing(lead, four.run).parts[-1] == ("dir", "1 directional")
+    assert ("not", "1 not aligned") not in standing(lead, four.run).parts
+
+
+def test_a_list_computes_no_report_and_says_why_a_row_has_no_status(four: Compared, lead: Client) -> None:
+    assert standing(lead, four.run) == Standing(why="Not computed yet: open the report")
+    assert not Report.objects.filter(kind=Report.Kind.REPORT).exists()
+    assert "Not computed yet" in text_of(lead.get(LIST))
+    Run.objects.update(state=Run.State.RUNNING, finished_at=None)
+    assert standing(lead, four.run) == Standing(why="The run goes on")
+
+
+def test_parts_of_a_run_say_nothing_of_the_whole(four: Compared, lead: Client) -> None:
+    for query in ("?split=dev", "?against=rater%3Acleo", "?topic=delivery"):
+        lead.get(urls(four)["report"] + query)
+    assert standing(lead, four.run).parts == ()
+
+
+def test_after_a_label_the_row_says_that_its_status_is_of_before(four: Compared, lead: Client) -> None:
+    lead.get(urls(four)["report"])
+    assert not standing(lead, four.run).changed
+    Consensus.objects.filter(chat=four.chat(1)).update(state=Consensus.State.UNRESOLVED)
+    Criterion.objects.filter(key="polite").update(labels_seq=9)
+    was = standing(lead, four.run)
+    assert was.changed and was.parts
+    assert "Labels, texts or rules have changed since" in text_of(lead.get(LIST))
+    lead.get(urls(four)["report"])
+    assert not standing(lead, four.run).changed
+
+
+def test_authors_are_not_told_in_the_list_what_the_holdout_counts_for(
+    four: Compared, lead: Client, author: Client
+) -> None:
+    """What an author may be told of held-out chats is decided on each report."""
+    lead.get(urls(four)["report"])
+    page = author.get(LIST)
+    assert all(row["standing"] is None for row in page.context["runs"])
+    assert "Criteria" not in text_of(page).split("<table")[1]
+
+
+def test_the_list_asks_as_many_queries_for_one_run_as_for_many(four: Compared, lead: Client) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as caught:
+            assert lead.get(LIST).status_code == 200
+        return len(caught)
+
+    lead.get(urls(four)["report"])
+    queries()
+    first = queries()
+    for run in [again(four) for _ in range(5)]:
+        lead.get(reverse("alignment:report_run", args=[run.pk]))
+        assert standing(lead, run).parts == (("few", "1 too few labels"),)
+    assert queries() == first

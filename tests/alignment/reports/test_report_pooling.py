@@ -1,0 +1,114 @@
+"""What a report says over several criteria or raters: pooled figures, disagreements, against each rater."""
+
+import pytest
+
+from alignment.reports.core import EACH_RATER, CriterionData, ReportData
+from alignment.reports.core.judge_side import NAMES
+from alignment.reports.core.pooled import pooled
+from alignment.statistics.agreement import Confusion
+from tests.factories.report_data import COUNTED, UNRESOLVED, F, T, criterion, pairs, report, spec
+
+
+def test_dimensions_tiers_and_overall_pool_pairs() -> None:
+    first = criterion(*pairs(10, 2, 1, 7), about=spec("a", dimension="x", tier="subjective"))
+    second = criterion(*pairs(8, 4, 3, 5), about=spec("b", dimension="y", tier="simple"))
+    third = criterion(*pairs(9, 3, 0, 8), about=spec("c", dimension="x", tier="simple"))
+    body = report(first, second, third)
+    assert [(one["key"], one["n"]) for one in body["dimensions"]] == [("x", 40), ("y", 20)]
+    assert [(one["key"], one["n"]) for one in body["tiers"]] == [("simple", 40), ("subjective", 20)]
+    table = Confusion(19, 5, 1, 15)
+    assert body["dimensions"][0]["accuracy"]["value"] == table.accuracy
+    assert body["dimensions"][0]["balanced_accuracy"]["value"] == table.balanced_accuracy
+    assert body["overall"]["n"] == 60
+    assert body["overall"]["accuracy"]["value"] == (10 + 7 + 8 + 5 + 9 + 8) / 60
+
+
+def test_pooled_intervals_resample_chats_not_pairs() -> None:
+    one = criterion(*pairs(50, 10, 8, 32))
+    copies = [CriterionData(spec(f"k{i}"), one.human, one.judge, one.counts, 3) for i in range(5)]
+    alone, together = report(one)["overall"], report(*copies)["overall"]
+    # Five copies of one criterion know no more than one.
+    assert together["n"] == 500
+    assert together["accuracy"] == alone["accuracy"]
+
+
+def test_disagreements_follow_the_sets_order_and_name_both_answers() -> None:
+    first = criterion([T, F, T, T], [T, T, F, T], about=spec("first"))
+    second = criterion([F, F, T, UNRESOLVED], [T, F, F, F], about=spec("second"))
+    body = report(first, second)
+    listed = [(one["chat_id"], one["criterion"], one["human"], one["judge"]) for one in body["disagreements"]]
+    assert listed == [
+        ("chat-0", "second", False, True),
+        ("chat-1", "first", False, True),
+        ("chat-2", "first", True, False),
+        ("chat-2", "second", True, False),
+    ]
+    assert body["disagreements_total"] == 4
+
+
+def test_only_the_first_thousand_disagreements_are_listed() -> None:
+    late = criterion([T] * 1500, [T] * 700 + [F] * 800, about=spec("late"))
+    early = criterion([T] * 1500, [F] * 900 + [T] * 600, about=spec("early"))
+    body = report(late, early)
+    assert (len(body["disagreements"]), body["disagreements_total"]) == (1000, 1700)
+    assert body["disagreements"][-1] == {
+        "chat_id": "chat-849",
+        "criterion": "early",
+        "human": True,
+        "judge": False,
+    }
+
+
+def each_rater_data() -> CriterionData:
+    # Two raters on twelve chats; on the last two they contradict each other.
+    counts = [[2, 0, 0]] * 6 + [[0, 2, 0]] * 4 + [[1, 1, 0]] * 2
+    human = [T] * 6 + [F] * 4 + [UNRESOLVED] * 2
+    judge = [T] * 6 + [F] * 3 + [T] + [T] * 2
+    tables = {"ann": Confusion(8, 0, 1, 3), "bea": Confusion(6, 0, 3, 3)}
+    return criterion(human, judge, counts=counts, tables=tables)
+
+
+def test_against_each_rater_statistics_are_averaged_over_raters() -> None:
+    body = report(each_rater_data(), against=EACH_RATER)
+    entry = body["criteria"][0]
+    assert entry["accuracy"] == {"value": (11 / 12 + 9 / 12) / 2, "low": None, "high": None}
+    assert entry["tnr"]["value"] == (3 / 4 + 1 / 2) / 2
+    assert (entry["confusion"], entry["human_true"], entry["status"]) == (None, None, None)
+    assert [entry[name] for name in COUNTED] == [12, 0, 0, 0, 0, 0]
+    assert entry["prevalence"] == 14 / 24
+    assert body["overall"]["n"] == 12
+    assert body["overall"]["accuracy"] == entry["accuracy"]
+    assert {"accuracy.interval", "confusion", "human_true"} <= set(entry["undefined"])
+
+
+def test_against_each_rater_a_chat_disagrees_when_any_rater_does() -> None:
+    body = report(each_rater_data(), against=EACH_RATER)
+    listed = [(one["chat_id"], one["human"], one["judge"]) for one in body["disagreements"]]
+    assert listed == [("chat-9", False, True), ("chat-10", False, True), ("chat-11", False, True)]
+
+
+def test_against_each_rater_undefined_rates_are_left_out_of_the_mean() -> None:
+    tables = {"ann": Confusion(3, 1, 0, 0), "bea": Confusion(2, 0, 1, 1), "cy": Confusion(0, 0, 0, 0)}
+    entry = report(criterion([T] * 4, [T] * 4, tables=tables), against=EACH_RATER)["criteria"][0]
+    assert entry["tnr"]["value"] == 0.5
+    nobody = report(criterion([T] * 4, [T] * 4), against=EACH_RATER)["criteria"][0]
+    assert nobody["undefined"]["tnr"] == "no chat with both a human answer and a verdict"
+
+
+def test_against_each_rater_pooled_figures_compute_only_what_they_show(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: set[str] = set()
+
+    def watched(name: str) -> property:
+        def value(_: Confusion) -> float:
+            asked.add(name)
+            return 0.5
+
+        return property(value)
+
+    for name in NAMES:
+        monkeypatch.setattr(Confusion, name, watched(name))
+    data = ReportData([f"chat-{n}" for n in range(12)], (each_rater_data(),), against=EACH_RATER)
+    assert pooled(data, data.criteria, seed=1)["accuracy"]["value"] == 0.5
+    assert asked == {"accuracy", "balanced_accuracy"}

@@ -1,0 +1,61 @@
+"""Real Celery workers carry a launched run to its end, with either broker; the database holds the truth."""
+
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from bench._workers import BROKERS
+from evaluation.models.runs import Attempt, Run, WorkerLease
+from evaluation.tasks import drain
+from tests.factories.runs import always, answering, verdicts_of, workspace
+from tests.factories.workers import ended, launched, unheard, wait_until, workers_with
+from tests.stub_endpoint import StubReply
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CHATS = 6
+
+
+@pytest.mark.parametrize("broker", BROKERS)
+def test_workers_find_a_launched_run_and_carry_it_to_its_end(
+    settings: Settings, tmp_path: Path, broker: str
+) -> None:
+    with answering(settings, always(True)) as stub:
+        run = unheard(launched(workspace("polite", chats=CHATS)))
+        with workers_with(broker, stub.base_url, tmp_path, judges=2) as workers:
+            ended(run, log=workers.log)
+            assert (run.state, run.calls, run.units_done) == ("done", CHATS, CHATS), workers.log.read_text()
+            wait_until(lambda: not WorkerLease.objects.exists(), "the end of the turn")
+            workers.stop()
+        assert stub.count == CHATS
+        assert "Traceback" not in workers.log.read_text()
+    assert verdicts_of(run) == {(f"c{n}", "polite"): ("read", True) for n in range(CHATS)}
+    assert Attempt.objects.filter(outcome="answered").count() == CHATS
+
+
+def test_workers_that_are_told_to_stop_wait_for_the_answers_on_their_way_and_give_the_rest_back(
+    settings: Settings, tmp_path: Path
+) -> None:
+    good = always(True)
+    with answering(settings, lambda body: StubReply(good(body).text, delay=2)) as stub:
+        run = unheard(launched(workspace("polite", chats=40)))
+        with workers_with("filesystem", stub.base_url, tmp_path) as workers:
+            wait_until(lambda: stub.count >= 4, "calls in flight")
+            workers.stop()
+        asked = stub.count
+    run.refresh_from_db()
+    assert (run.state, run.units_done) == ("running", asked), workers.log.read_text()
+    assert asked < 40
+    assert Attempt.objects.filter(outcome="answered").count() == Attempt.objects.count() == asked
+    assert not WorkerLease.objects.exists()
+    assert set(run.units.values_list("state", "tries")) == {("open", 0), ("done", 1)}
+
+
+def test_a_ring_for_a_run_that_is_not_running_asks_nothing(settings: Settings) -> None:
+    with answering(settings, always(True)) as stub:
+        run = launched(workspace("polite", chats=CHATS))
+        Run.objects.filter(pk=run.pk).update(state="paused")
+        drain(run.pk)
+        assert stub.count == 0
+    run.refresh_from_db()
+    assert (run.state, run.finished_at) == ("paused", None)

@@ -1,0 +1,224 @@
+"""A rater sees nothing of the judge or of other raters before submitting; after it, at most the judge's view.
+
+Time is not measured here. What stands for it: the same queries, in number and order, and the same bytes,
+whatever others have answered.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from evaluation.models.runs import ModelCall, Verdict
+from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
+from labeling.models.people import Role, Workspace
+from labeling.rating.services.leases import assignment_next
+from labeling.rating.services.submission import assignment_submit
+from tests.cases import ANSWER, METHODS, NOBODY, get
+from tests.factories.api_calls import label_url, signed_in
+from tests.factories.labelling_job import Desk, answer_all, make_desk, user_of
+from tests.factories.rows import make_user
+from tests.routes import ROUTES, address, in_world, own_routes, send, url_of
+from tests.world import CANARY, World, give_away_judge, give_away_people, make_world, rolled_back
+
+pytestmark = pytest.mark.django_db
+
+# The one answer that shows the judge's view: of a chat that was submitted, where the workspace reveals it.
+REVEAL = ("api_reveal", "submitted_assignment")
+
+
+@pytest.fixture
+def world() -> World:
+    return make_world()
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return make_desk(chats=3, raters=2, overlap=2)
+
+
+def as_text(response: Any) -> str:
+    """All that the browser gets: status, the way it was sent, headers and body."""
+    headers = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
+    body = b"".join(response) if response.streaming else response.content
+    way = getattr(response, "redirect_chain", "")
+    return f"{response.status_code}\n{way}\n{headers}\n{response.cookies.output()}\n{body.decode()}"
+
+
+def without_tokens(text: str) -> str:
+    """CSRF tokens and cookies are salted anew; Expires and the screen's clock tell the time."""
+    salted = r'name="csrfmiddlewaretoken" value="[^"]+"|^(Expires|Set-Cookie): .*$|"(now|left)": \d+'
+    return re.sub(salted, "", text, flags=re.MULTILINE)
+
+
+def calls(world: World, *methods: str) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Every route by every method: its name, the method, the address, a body; each GET once."""
+    read = set()
+    for name in own_routes():
+        for case in ROUTES.get(name, (get(NOBODY),)):
+            if (name, case.args.get("assignment_id")) == REVEAL:
+                continue
+            body = in_world(case.body, world.args) or ANSWER
+            url = address(name, case, world.args)
+            for method in methods if url not in read else set(methods) - {"GET"}:
+                yield name, method, url, {} if method == "GET" else body
+            read.add(url)
+
+
+def ask(client: Client, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
+    """One call; redirects are followed."""
+    return send(client, method, url, body or {}, follow=True)
+
+
+def leaks(world: World, *methods: str) -> list[str]:
+    """The calls whose answer to the rater holds a canary: of every route, by these methods or by all."""
+    found, rater = [], world.client("rater")
+    for name, method, url, body in calls(world, *(methods or METHODS)):
+        with rolled_back():
+            client = world.client("rater") if name == "logout" else rater
+            said = as_text(ask(client, method, url, body))
+        if CANARY in said:
+            found.append(f"{method} {url} ({name}): …{said[said.index(CANARY) - 80 :][:200]}…")
+    return found
+
+
+# ---------- before submitting ----------
+
+
+def test_no_route_says_a_word_of_the_judge_or_of_others_before_submitting(world: World) -> None:
+    assert leaks(world) == []
+
+
+def test_nor_does_a_refusal(world: World) -> None:
+    rater = world.client("rater")
+    assignment = Assignment.objects.get(pk=world.args["assignment_id"])
+    bodies: list[Any] = [{"value": "no"}, {"revision": 99}, {"version": 7}, {"evidence": [{"message": 9}]}]
+    answers = [
+        rater.put(label_url(assignment), json.dumps(ANSWER | body), content_type="application/json")
+        for body in bodies
+    ]
+    answers += [rater.put(label_url(assignment), "[", content_type="application/json")]
+    answers += [rater.post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")]
+    assert {answer.status_code for answer in answers} == {400, 409}
+    assert not [answer for answer in answers if CANARY in as_text(answer)]
+
+
+def test_the_canaries_are_where_they_should_be(world: World) -> None:
+    """The lead reads them: the test above would else prove nothing."""
+    pages = ("alignment:chat", "evaluation:run_detail", "evaluation:profile_list")
+    lead = world.client("lead")
+    for name in pages:
+        assert CANARY in as_text(ask(lead, "GET", url_of(name, world.args))), name
+
+
+def test_what_others_answer_changes_no_byte_and_no_query(world: World) -> None:
+    """Neither text nor count, order, length, header or number of queries gives anything away."""
+    before = heard(world)
+    others = Label.objects.exclude(rater=world.desk.rater)
+    others.filter(rationale__contains=CANARY).update(value=True, rationale="Short.", evidence=[])
+    LabelRevision.objects.filter(label__in=others).delete()
+    others.filter(criterion=world.desk.criteria[1]).delete()
+    Verdict.objects.filter(criterion=world.desk.criteria[0]).update(value=True, rationale="Long. " * 900)
+    Verdict.objects.filter(criterion=world.desk.criteria[1]).delete()
+    ModelCall.objects.update(reply="Short.")
+    Consensus.objects.update(state="true", n_true=7)
+    Adjudication.objects.all().delete()
+    RaterNote.objects.exclude(rater=world.desk.rater).delete()
+    Assignment.objects.update(kind="normal")
+    assert heard(world) == before
+
+
+def heard(world: World) -> dict[str, tuple[str, list[str]]]:
+    """What each address tells the rater, and the kinds of queries it took."""
+    found = {}
+    for name, method, url, _ in calls(world, "GET"):
+        with rolled_back():
+            client = world.client("rater")
+            with CaptureQueriesContext(connection) as queries:
+                said = without_tokens(as_text(ask(client, method, url)))
+        statements = [re.sub(r"'[^']*'|\d+", "?", query["sql"]) for query in queries.captured_queries]
+        found[f"{name} {url}"] = said, statements
+    return found
+
+
+def test_that_others_answered_at_all_changes_nothing_either(desk: Desk) -> None:
+    assignment, rater = desk.taken(), signed_in(user_of(desk.rater))
+    urls = [
+        reverse("labeling:queue"),
+        reverse("labeling:rate", args=[assignment.pk]),
+        reverse("api_queue"),
+        reverse("api_assignment", args=[assignment.pk]),
+    ]
+    before = [without_tokens(as_text(rater.get(url))) for url in urls]
+    give_away(desk)
+    assert [without_tokens(as_text(rater.get(url))) for url in urls] == before
+
+
+def test_the_order_of_the_chats_does_not_depend_on_what_others_answered(desk: Desk) -> None:
+    with rolled_back():
+        before = chats_in_order(desk)
+    give_away(desk)
+    assert chats_in_order(desk) == before == [chat.pk for chat in desk.chats]
+
+
+def give_away(desk: Desk) -> None:
+    """Verdicts, and labels, notes and decisions of others, on every chat."""
+    give_away_judge(desk)
+    give_away_people(desk, other=desk.raters[1], lead=make_user("ines", Role.LEAD))
+
+
+def chats_in_order(desk: Desk) -> list[int]:
+    """The chats as the rater gets them."""
+    taken = []
+    while assignment := assignment_next(rater=desk.rater, job=desk.job):
+        taken.append(assignment.chat_id)
+        answer_all(assignment)
+        assignment_submit(assignment=assignment, rater=desk.rater)
+    return taken
+
+
+def test_the_rating_page_holds_no_word_of_judging(desk: Desk) -> None:
+    give_away_judge(desk)
+    rater = signed_in(user_of(desk.rater))
+    page = rater.get(reverse("labeling:rate", args=[desk.taken().pk])).content.decode().lower()
+    for word in ("verdict", "judge", "model", "consensus", "prompt version", "gold"):
+        assert word not in page
+
+
+# ---------- after submitting ----------
+
+
+def finish(world: World) -> None:
+    """The rater submits the chat in work."""
+    assignment = Assignment.objects.get(pk=world.args["assignment_id"])
+    answer_all(assignment)
+    assignment_submit(assignment=assignment, rater=world.desk.rater)
+
+
+def test_no_route_says_more_after_submitting_where_the_workspace_reveals_nothing(world: World) -> None:
+    Workspace.objects.update(reveal_after_submit=False)
+    finish(world)
+    assert leaks(world, "GET", "POST") == []
+    url = url_of(REVEAL[0], world.args, {"assignment_id": REVEAL[1]})
+    assert ask(world.client("rater"), "POST", url).status_code == 404
+
+
+def test_the_reveal_shows_the_judges_view_and_nothing_of_other_raters(world: World) -> None:
+    finish(world)
+    url = url_of(REVEAL[0], world.args, {"assignment_id": "assignment_id"})
+    said = as_text(ask(world.client("rater"), "POST", url))
+    shown = set(re.findall(rf"{CANARY}-\w+", said))
+    assert shown == {f"{CANARY}-judge", f"{CANARY}-rationale"}
+
+
+def test_another_raters_reveal_shows_nothing_to_those_who_still_label(world: World) -> None:
+    other = world.client("other")
+    shown = ask(other, "POST", url_of(REVEAL[0], world.args, {"assignment_id": "foreign_assignment"}))
+    assert CANARY in as_text(shown)
+    assert leaks(world, "GET") == []

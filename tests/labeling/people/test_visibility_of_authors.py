@@ -1,0 +1,260 @@
+"""An author reads nothing of a chat that is held out: no word of it, no label, no verdict, over any route.
+
+Every route is walked, those of tomorrow too: with the held-out chat in the place of every chat, note and
+assignment that a row of tests/routes.py names, and once more with the chat named in query and body by names
+that a form might have.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from evaluation.models.prompts import FewShotExample, PromptVersion
+from evaluation.models.runs import Attempt, ModelCall, Run, Unit, UnitCall, Verdict
+from labeling.models.chats import Chat, ChatSetMember, Topic
+from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
+from labeling.people.services.audit import audit
+from tests.cases import METHODS
+from tests.labeling.people.test_visibility import as_text, ask, calls, without_tokens
+from tests.routes import ROUTES
+from tests.world import World, make_world, rolled_back
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "HELD-OUT-SECRET"  # whatever is said in or of the chat
+NAME = "HELD-OUT-NAME"  # its id: who asks for it by this name hears it again
+
+
+@pytest.fixture
+def world() -> World:
+    """The world in which everything about the held-out chat bears a word of its own."""
+    world = make_world()
+    chat = Chat.objects.get(pk=world.args["holdout_chat"])
+    _mark_chat(chat)
+    _mark_people(world, chat)
+    _mark_judge(world, chat)
+    return world
+
+
+def _mark_chat(chat: Chat) -> None:
+    chat.external_id = NAME
+    chat.topic = Topic.objects.create(key=SECRET.lower(), name=SECRET)
+    chat.messages = [{**message, "content": f"{SECRET} {message['content']}"} for message in chat.messages]
+    chat.metadata = {"title": SECRET}
+    chat.experiment = chat.variant = SECRET
+    chat.save()
+    ChatSetMember.objects.filter(chat=chat).update(stratum=SECRET)
+
+
+def _mark_people(world: World, chat: Chat) -> None:
+    said = {"rationale": SECRET, "evidence": [{"n": 2, "start": 0, "end": 5, "quote": SECRET}]}
+    Label.objects.filter(chat=chat).update(**said)
+    LabelRevision.objects.filter(label__chat=chat).update(**said)
+    RaterNote.objects.filter(chat=chat).update(text=SECRET)
+    Adjudication.objects.filter(chat=chat).update(reason=SECRET)
+    audit(actor=world.users["lead"], verb="label adjudicated", obj=chat, reason=SECRET)
+
+
+def _mark_judge(world: World, chat: Chat) -> None:
+    """Its verdicts and calls; a prompt that was written when it was no holdout has it as an example."""
+    Verdict.objects.filter(chat=chat).update(rationale=SECRET, explanation=SECRET)
+    _mark_trouble(chat)
+    units = UnitCall.objects.filter(unit__chat=chat)
+    ModelCall.objects.filter(pk__in=units.values("call")).update(reply=SECRET)
+    for version in PromptVersion.objects.filter(criterion=world.desk.criteria[0]):
+        FewShotExample.objects.create(
+            prompt_version=version,
+            chat=chat,
+            position=1,
+            first_turn=1,
+            last_turn=2,
+            value=True,
+            rationale=SECRET,
+        )
+
+
+def _mark_trouble(chat: Chat) -> None:
+    """The endpoint repeats what it was sent when it refuses a request."""
+    said = f"bad_request: HTTP 400: {SECRET}"
+    Unit.objects.filter(chat=chat).update(error=said, state="failed")
+    Run.objects.filter(run_chats__chat=chat).update(error=said)
+    calls = ModelCall.objects.filter(pk__in=UnitCall.objects.filter(unit__chat=chat).values("call"))
+    Attempt.objects.filter(call__in=calls).update(error=said)
+    calls.update(error=said)
+
+
+def about_it(world: World) -> World:
+    """The same world, but every row of tests/routes.py acts on the held-out chat."""
+    own = {"chat_id": world.args["holdout_chat"], "note_id": world.args["holdout_note"]}
+    own |= {"unclear_note": world.args["holdout_note"]}
+    assigned = Assignment.objects.filter(chat=own["chat_id"]).first()
+    assert assigned is not None
+    assignments = {name: assigned.pk for name in world.args if name.endswith("assignment")}
+    return replace(world, args=world.args | own | assignments | {"assignment_id": assigned.pk})
+
+
+def telling(
+    world: World, words: tuple[str, ...], *, query: str = "", more: dict[str, Any] | None = None
+) -> list[str]:
+    """The calls whose answer to the author holds one of these words; `query` and `more` are sent with all.
+
+    Those are sent where authors get in: elsewhere test_access finds that there is nothing.
+    """
+    found, author = [], world.client("author")
+    for name, method, url, body in walked(world):
+        if (query or more) and not is_for_authors(name):
+            continue
+        if (query and method != "GET") or (more and method == "GET"):
+            continue
+        asked = f"{url}{'&' if '?' in url else '?'}{query}" if query else url
+        with rolled_back():
+            client = world.client("author") if name == "logout" else author
+            said = as_text(ask(client, method, asked, body | (more or {}))).lower()
+        told = [word for word in words if word.lower() in said]
+        found += [f"{method} {asked} ({name}): …{around(said, word.lower())}…" for word in told]
+    return found
+
+
+def walked(world: World) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Every address once by GET, and by the methods that the route's rows name; others are 405 for all."""
+    for name, method, url, body in calls(world, *METHODS):
+        if method in {"GET", *(case.method for case in ROUTES.get(name, ()))}:
+            yield name, method, url, body
+
+
+def is_for_authors(name: str) -> bool:
+    return any(case.allows("author") for case in ROUTES.get(name, ()))
+
+
+def around(text: str, word: str) -> str:
+    at = text.index(word)
+    return text[max(0, at - 80) : at + 80]
+
+
+# ---------- every route ----------
+
+
+def test_no_route_tells_an_author_a_word_of_a_chat_that_is_held_out(world: World) -> None:
+    assert telling(world, (SECRET, NAME)) == []
+
+
+def test_nor_when_it_is_asked_for_by_its_number(world: World) -> None:
+    assert telling(about_it(world), (SECRET, NAME)) == []
+
+
+def by_name(chat: Any) -> dict[str, Any]:
+    """A body that names the chat as forms and programs may."""
+    words = ("chat", "chat_id", "external_id", "id", "q", "item", "example")
+    listed = {"chats": [chat], "chat_ids": [chat], "ids": [chat]}
+    examples = [{"chat": chat, "chat_id": chat, "value": True, "rationale": "So."}]
+    return dict.fromkeys(words, chat) | listed | {"examples": examples, "few_shot": examples}
+
+
+def queries(chat: Any) -> Iterator[str]:
+    """Query strings that name it, or narrow figures down to it."""
+    names = ("chat", "chat_id", "external_id", "q", "search", "example", "item")
+    yield "&".join(f"{name}={chat}" for name in names)
+    yield f"topic={SECRET.lower()}&criterion=polite&cell=still_wrong&split=holdout"
+    yield "against=rater:CANARY-other&split=holdout"
+
+
+@pytest.mark.parametrize("by", ["number", "name"])
+def test_nor_when_query_or_body_name_it(world: World, by: str) -> None:
+    chat = world.args["holdout_chat"] if by == "number" else NAME
+    words = (SECRET, NAME) if by == "number" else (SECRET,)
+    found = [told for query in queries(chat) for told in telling(world, words, query=query)]
+    # The name of a topic, like that of the chat, comes back to who sends it.
+    found = [told for told in found if SECRET.lower() not in told.split(" ")[1]]
+    found += telling(world, words, more=by_name(chat))
+    assert found == []
+
+
+def test_the_words_are_where_they_should_be(world: World) -> None:
+    """A lead reads them: the tests above would else prove nothing."""
+    lead, about = world.client("lead"), about_it(world)
+    reading = set()
+    for name, _, url, _ in calls(about, "GET"):
+        if SECRET in as_text(ask(lead, "GET", url)):
+            reading.add(name)
+    named = {"alignment:chat", "alignment:regression_chat", "labeling:note_detail", "api_labels"}
+    named |= {"evaluation:run_detail", "api_run"}
+    assert named - reading == set()
+
+
+# ---------- what is derived from it ----------
+
+
+def heard(world: World) -> dict[str, str]:
+    """What each address tells the author; reports are stored beforehand, so that their time stays."""
+    found, author = {}, world.client("author")
+    urls = {
+        url: None
+        for one in (world, about_it(world))
+        for name, _, url, _ in calls(one, "GET")
+        if is_for_authors(name) and name != "logout"
+    }
+    for url in urls:
+        ask(author, "GET", url)
+    for url in urls:
+        with rolled_back():
+            found[url] = without_times(without_tokens(as_text(ask(author, "GET", url))))
+    return found
+
+
+def without_times(text: str) -> str:
+    """Without the moment at which a report was made, and the marks of a form that is opened anew.
+
+    A report that is made anew has a number of its own, and the one before says that something has changed.
+    """
+    moments = r"\d{4}-\d\d-\d\dT[\d:.+Z]+|\d{1,2} \w{3} \d{4}, \d\d:\d\d"
+    numbers = r'"id": ?\d+, ?"run"|/reports/\d+/|<p class="since">.*?</p>\n'
+    return re.sub(rf'{moments}|{numbers}|name="form_token" value="\w+"', "", text)
+
+
+def differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    return [url for url in before if before[url] != after[url]]
+
+
+def test_no_hash_order_or_header_depends_on_its_words(world: World) -> None:
+    """Their length does, in what a run over all chats would cost: that is an author's to know."""
+    chat = Chat.objects.get(pk=world.args["holdout_chat"])
+    FewShotExample.objects.all().delete()  # what a prompt holds makes its fingerprint, for good
+    before = heard(world)
+    chat.messages = [{**message, "content": "x" * len(message["content"])} for message in chat.messages]
+    chat.content_hash = "e" * 64
+    chat.save()
+    Label.objects.filter(chat=chat).update(rationale="", evidence=[])
+    RaterNote.objects.filter(chat=chat).update(text="Other words.")
+    Adjudication.objects.filter(chat=chat).update(reason="Other words.")
+    Verdict.objects.filter(chat=chat).update(rationale="Other words.", explanation="")
+    assert differing(before, heard(world)) == []
+
+
+def test_where_few_are_held_out_no_figure_depends_on_what_is_said_of_them(world: World) -> None:
+    """One chat is: whatever an author saw change with its labels or verdicts would tell them."""
+    _as_after_labels(world)
+    before = heard(world)
+    chat = world.args["holdout_chat"]
+    for row in Consensus.objects.filter(chat=chat):
+        turned = "false" if row.state == "true" else "true"
+        Consensus.objects.filter(pk=row.pk).update(state=turned, n_true=row.n_false, n_false=row.n_true)
+    for label in Label.objects.filter(chat=chat):
+        Label.objects.filter(pk=label.pk).update(value=not label.value)
+    for verdict in Verdict.objects.filter(chat=chat):
+        Verdict.objects.filter(pk=verdict.pk).update(value=not verdict.value)
+    Adjudication.objects.filter(chat=chat).update(value=True)
+    _as_after_labels(world)
+    assert differing(before, heard(world)) == []
+
+
+def _as_after_labels(world: World) -> None:
+    """Reports are made anew when labels change, those of runs when the run ends anew."""
+    for criterion in world.desk.criteria:
+        criterion.refresh_from_db()
+        criterion.labels_seq += 1
+        criterion.save()
+    Run.objects.filter(finished_at__isnull=False).update(finished_at=timezone.now())
