@@ -17,7 +17,7 @@ def kept(client: Client, name: str) -> str:
 
 
 def test_our_files_are_kept_for_good_and_others_are_not(client: Client) -> None:
-    assert kept(client, "labeling/rate.js") == "max-age=315360000, public, immutable"
+    assert kept(client, "labeling/rating/rate.js") == "max-age=315360000, public, immutable"
     assert "immutable" not in kept(client, "admin/css/base.css")
 
 

@@ -24,7 +24,7 @@ def baselines(request: HttpRequest, run_id: int) -> HttpResponse:
         raise Http404
     found = baselines_get(scope)
     if request.headers.get("HX-Request") == "true":
-        return render(request, "alignment/_baselines_part.html", baselines_page(scope, found, only=key))
+        return render(request, "alignment/baselines/_part.html", baselines_page(scope, found, only=key))
     page = (
         reverse("alignment:criterion_report", args=[run.pk, key])
         if key

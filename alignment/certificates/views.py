@@ -27,7 +27,7 @@ from labeling.models.people import User
 @require_safe
 def certificate_list(request: HttpRequest) -> HttpResponse:
     """Every certificate that the user may be told of, newest first."""
-    return render(request, "alignment/certificate_list.html", listed(user=request.user))
+    return render(request, "alignment/certificates/list.html", listed(user=request.user))
 
 
 @permission_or_404("labeling.see_judge")
@@ -80,7 +80,7 @@ def certificate_revoked(request: HttpRequest, certificate_id: int) -> HttpRespon
 
 def _page(request: HttpRequest, row: Certificate, form: RevokeForm) -> HttpResponse:
     context = certificate_page(row, user=request.user) | {"form": form}
-    return render(request, "alignment/certificate_detail.html", context)
+    return render(request, "alignment/certificates/detail.html", context)
 
 
 def _allows_nothing(run: Run, split: str) -> bool:

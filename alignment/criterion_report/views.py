@@ -21,4 +21,4 @@ def criterion_report(request: HttpRequest, run_id: int, key: str) -> HttpRespons
         raise Http404
     context = criterion_report_page(found, scope, user=request.user)
     context |= baselines_page(scope, baselines_get(scope, wait=False), only=key)
-    return render(request, "alignment/criterion_report.html", context)
+    return render(request, "alignment/criterion_report/report.html", context)

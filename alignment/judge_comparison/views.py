@@ -18,4 +18,4 @@ def league(request: HttpRequest, set_id: int) -> HttpResponse:
     if choice is None:
         raise Http404
     document = None if choice.problem else league_document(choice)
-    return render(request, "alignment/league.html", league_page(choice, document))
+    return render(request, "alignment/judge_comparison/league.html", league_page(choice, document))

@@ -75,7 +75,7 @@ def label_plan(request: HttpRequest, run_id: int) -> HttpResponse:
         "labels_too": labels_too(user=user),
         "notices": notices(scope),
     }
-    return render(request, "alignment/label_plan.html", context)
+    return render(request, "alignment/label_planning/plan.html", context)
 
 
 @SEES
@@ -94,7 +94,7 @@ def label_draw_estimate(request: HttpRequest, run_id: int) -> HttpResponse:
             context["nothing_left"] = True
         except InputProblem as problem:
             context["problem"] = str(problem)
-    return render(request, "alignment/_label_preview.html", context)
+    return render(request, "alignment/label_planning/_preview.html", context)
 
 
 def _scope(request: HttpRequest, run_id: int) -> Scope:

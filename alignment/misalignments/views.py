@@ -59,7 +59,7 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
     }
     if opened:
         context |= misalignment_page(_whole(request, opened))
-    return render(request, "alignment/misalignment_list.html", context)
+    return render(request, "alignment/misalignments/list.html", context)
 
 
 @permission_or_404("labeling.see_judge")
@@ -67,7 +67,7 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
 def misalignment_detail(request: HttpRequest, misalignment_id: int) -> HttpResponse:
     """The part of the page beside the list: one item with its chat."""
     context: dict[str, Any] = misalignment_page(_whole(request, misalignment_id))
-    return render(request, "alignment/_misalignment.html", context)
+    return render(request, "alignment/misalignments/_detail.html", context)
 
 
 def _whole(request: HttpRequest, misalignment_id: int) -> Misalignment:

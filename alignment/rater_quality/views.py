@@ -33,7 +33,7 @@ lead_only = permission_or_404("labeling.manage_labeling")
 def quality_list(request: HttpRequest) -> HttpResponse:
     """Every set with labels, and every labelling job."""
     sets = [row for row in set_rows() if row.labelled]
-    return render(request, "alignment/quality_list.html", {"sets": sets, "jobs": job_rows()})
+    return render(request, "alignment/rater_quality/list.html", {"sets": sets, "jobs": job_rows()})
 
 
 @lead_only
@@ -60,7 +60,7 @@ def overview(request: HttpRequest, set_id: int | None = None, job_id: int | None
         ],
         "jobs": [] if scope.job else job_rows(chat_set=scope.chat_set)[:JOBS_SHOWN],
     }
-    return render(request, "alignment/quality.html", context)
+    return render(request, "alignment/rater_quality/detail.html", context)
 
 
 @lead_only
@@ -70,7 +70,7 @@ def pairs(request: HttpRequest, set_id: int | None = None, job_id: int | None = 
     found = given(scope)
     shown = matrix(found, people_of(scope, found))
     rows = [(person.name, cells) for person, cells in zip(shown.people, shown.rows, strict=True)]
-    return render(request, "alignment/quality_pairs.html", _about(scope) | {"matrix": shown, "rows": rows})
+    return render(request, "alignment/rater_quality/pairs.html", _about(scope) | {"matrix": shown, "rows": rows})
 
 
 @lead_only
@@ -83,7 +83,7 @@ def criterion(
     page: Page[int] = Paginator(ids, CHATS_A_PAGE).get_page(request.GET.get("page"))
     context = _about(scope.narrowed("")) | _text_of(scope, row)
     context |= {"page_obj": page, "items": parted_chats(scope, list(page), criterion_id=row.pk)}
-    return render(request, "alignment/quality_criterion.html", context)
+    return render(request, "alignment/rater_quality/criterion.html", context)
 
 
 @lead_only
@@ -108,7 +108,7 @@ def team(request: HttpRequest, set_id: int | None = None, job_id: int | None = N
         "items": parted_chats(scope, ids[:CHATS_TO_TALK_OVER], criterion_id=row.pk),
         "waiting": _waiting(whole),
     }
-    return render(request, "alignment/quality_team.html", context)
+    return render(request, "alignment/rater_quality/team.html", context)
 
 
 @lead_only

@@ -32,14 +32,14 @@ def figure(estimate: Estimate) -> SafeString:
     return format_html("{}<small>{}</small>", value or number(estimate.value), interval(drawn(estimate)))
 
 
-@register.inclusion_tag("parts/_plot.html")
+@register.inclusion_tag("common/_plot.html")
 def share_plot(agreement: Agreement, everybody: float | None) -> dict[str, Any]:
     """A rater's agreement as a dot on a line; the tick is everybody's together."""
     lane = plots.Lane("Agreement", drawn(agreement.share), "people", not agreement.few, everybody)
     return {"plot": plots.plot([lane])}
 
 
-@register.inclusion_tag("alignment/_course.html")
+@register.inclusion_tag("alignment/rater_quality/_trend.html")
 def course_plot(course: Sequence[Estimate]) -> dict[str, Any]:
     """Agreement by tenths, oldest left."""
     return {"course": plots.course([drawn(part) for part in course])}

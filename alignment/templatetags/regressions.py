@@ -26,7 +26,7 @@ def change_cell(criterion: Any, cell: str) -> SafeString:
     return format_html('<td class="{}"><a class="{}" href="{}">{}</a></td>', css, zero, url, inside)
 
 
-@register.inclusion_tag("alignment/_confusion.html")
+@register.inclusion_tag("alignment/regression/_confusion.html")
 def confusion(side: Any, name: str) -> dict[str, Any]:
     """People against one side's judge."""
     return {"side": side, "name": name}

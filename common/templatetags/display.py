@@ -305,7 +305,7 @@ PEOPLE_LANES = (
 )
 
 
-@register.inclusion_tag("parts/_lanes.html")
+@register.inclusion_tag("common/_lanes.html")
 def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
     """A report row: TPR, TNR and balanced accuracy; without a judge, people among themselves."""
     named = JUDGE_LANES if judged else PEOPLE_LANES
@@ -325,7 +325,7 @@ def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
     return {"figures": figures, "plot": plots.plot(drawn, goal=bool(judged))}
 
 
-@register.inclusion_tag("parts/_plot.html")
+@register.inclusion_tag("common/_plot.html")
 def interval_plot(
     holder: Any, name: str, who: plots.Who = "judge", goal: bool = False, ceiling: float | None = None
 ) -> dict[str, Any]:
@@ -340,7 +340,7 @@ def interval_plot(
     return {"plot": plots.plot([lane], goal=goal)}
 
 
-@register.inclusion_tag("parts/_progress.html")
+@register.inclusion_tag("common/_progress.html")
 def progress(done: int, total: int, failed: int = 0, mine: bool = False) -> dict[str, Any]:
     """A bar true to scale: a rater's own work in blue, a run in ink with its failures in red."""
     whole = max(total, 1)
@@ -354,7 +354,7 @@ def progress(done: int, total: int, failed: int = 0, mine: bool = False) -> dict
     }
 
 
-@register.inclusion_tag("parts/_turn.html")
+@register.inclusion_tag("common/_turn.html")
 def turn(message: Any, cited: Iterable[int] = (), picked: Iterable[int] = ()) -> dict[str, Any]:
     """One message of a transcript; tool and system turns are folded to a line."""
     css_class, role = ROLES.get(
@@ -375,7 +375,7 @@ def turn(message: Any, cited: Iterable[int] = (), picked: Iterable[int] = ()) ->
     }
 
 
-@register.inclusion_tag("parts/_flashes.html", takes_context=True)
+@register.inclusion_tag("common/_flashes.html", takes_context=True)
 def flashes(context: Context) -> dict[str, Any]:
     """What the last action left to say; a tag, because a chat's pages call their transcript `messages`."""
     request = context.get("request")

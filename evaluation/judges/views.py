@@ -29,7 +29,7 @@ JUDGES_SHOWN = 20
 @require_safe
 def profile_list(request: HttpRequest) -> HttpResponse:
     """Every profile, the default first."""
-    return render(request, "evaluation/profile_list.html", {"rows": profile_rows()})
+    return render(request, "evaluation/judges/profile_list.html", {"rows": profile_rows()})
 
 
 @permission_or_404("labeling.see_judge")
@@ -42,14 +42,14 @@ def profile_detail(request: HttpRequest, profile_id: int) -> HttpResponse:
     try:
         choice = profile_choice(profile)
     except FieldProblem as problem:
-        return render(request, "evaluation/profile_detail.html", context | {"problem": str(problem)})
+        return render(request, "evaluation/judges/profile_detail.html", context | {"problem": str(problem)})
     context |= {
         "line": recipe_line(choice),
         "settings": recipe_settings(choice),
         "roles": recipe_roles(choice),
         "today": judges_today(choice=choice),
     }
-    return render(request, "evaluation/profile_detail.html", context)
+    return render(request, "evaluation/judges/profile_detail.html", context)
 
 
 @permission_or_404("labeling.start_runs")
@@ -95,7 +95,7 @@ def _form(request: HttpRequest, form: ProfileForm, profile: JudgeProfile | None)
         else:
             messages.success(request, f"{saved.name} is saved. Runs started from now on use it as it is now.")
             return redirect("evaluation:profile_detail", saved.pk)
-    return render(request, "evaluation/profile_form.html", {"form": form, "profile": profile})
+    return render(request, "evaluation/judges/profile_form.html", {"form": form, "profile": profile})
 
 
 def _duplicate(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:

@@ -82,7 +82,7 @@ def adjudication_queue(request: HttpRequest) -> HttpResponse:
         "start_url": items[0]["url"] if items else "",
         "model": model,
     }
-    return render(request, "labeling/adjudication_queue.html", context)
+    return render(request, "labeling/adjudication/queue.html", context)
 
 
 @permission_or_404(MANAGE)
@@ -148,7 +148,7 @@ def adjudicate_likely(request: HttpRequest, chat_id: int, key: str) -> HttpRespo
     filters, _ = _filters(request)
     model = dawid_skene_of(criterion=criterion, chat_set=filters.chat_set)
     context = {"model": model, "likely": model.likely.get(chat.pk), "chat_set": filters.chat_set}
-    return render(request, "labeling/_dawid_skene.html", context)
+    return render(request, "labeling/adjudication/_dawid_skene.html", context)
 
 
 def _item_or_404(request: HttpRequest, chat_id: int, key: str) -> tuple[Chat, Criterion]:
@@ -194,7 +194,7 @@ def _page(
         "query": f"?{filters.query}" if filters.query else "",
         "majority": _majority(item.consensus),
     }
-    return render(request, "labeling/adjudicate.html", context, status=status)
+    return render(request, "labeling/adjudication/adjudicate.html", context, status=status)
 
 
 def _next(request: HttpRequest, row: Adjudication) -> HttpResponse:

@@ -32,7 +32,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     """Every labelling job, the newest first."""
     page = Paginator(LabelingJob.objects.order_by("-pk"), JOBS_A_PAGE).get_page(request.GET.get("page"))
     jobs = job_rows(jobs=LabelingJob.objects.filter(pk__in=[job.pk for job in page]))
-    return render(request, "labeling/job_list.html", {"jobs": jobs, "page_obj": page})
+    return render(request, "labeling/jobs/list.html", {"jobs": jobs, "page_obj": page})
 
 
 @MANAGES
@@ -40,12 +40,12 @@ def job_list(request: HttpRequest) -> HttpResponse:
 def job_new(request: HttpRequest) -> HttpResponse:
     """Choose a set, then say who labels how much of it."""
     if not request.GET.get("set"):
-        return render(request, "labeling/job_new.html", {"sets": set_rows()})
+        return render(request, "labeling/jobs/new.html", {"sets": set_rows()})
     chat_set = _set(request)
     form = JobForm(request.POST or None, chat_set=chat_set)
     if request.method == "POST" and form.is_valid() and (job := _opened(request, form, chat_set)):
         return redirect("labeling:job_detail", job.pk)
-    return render(request, "labeling/job_new.html", {"form": form, "chat_set": chat_set})
+    return render(request, "labeling/jobs/new.html", {"form": form, "chat_set": chat_set})
 
 
 @MANAGES
@@ -57,7 +57,7 @@ def job_new_size(request: HttpRequest) -> HttpResponse:
     form.is_valid()
     first = form.cleaned_data.get("calibration_set")
     context = {"form": form, "size": _size(form, chat_set), "calibration_set": first}
-    return render(request, "labeling/_job_size.html", context)
+    return render(request, "labeling/jobs/_size.html", context)
 
 
 @MANAGES
@@ -70,7 +70,7 @@ def job_detail(request: HttpRequest, job_id: int) -> HttpResponse:
     waits = job.started_after.filter(state=LabelingJob.State.WAITING).order_by("pk")
     context = {"job": job, "page": page, "skipped": skipped, "waiting_jobs": list(waits)}
     context["notices"] = demo_notices(chat_set=job.chat_set)
-    return render(request, "labeling/job_detail.html", context)
+    return render(request, "labeling/jobs/detail.html", context)
 
 
 @MANAGES

@@ -21,7 +21,7 @@ JOBS_SHOWN = 20
 @permission_or_404("labeling.see_judge")
 def set_list(request: HttpRequest) -> HttpResponse:
     """Every chat set with its size and how far its labels go."""
-    return render(request, "labeling/set_list.html", {"sets": set_rows()})
+    return render(request, "labeling/sets/list.html", {"sets": set_rows()})
 
 
 @permission_or_404("labeling.see_judge")
@@ -29,7 +29,7 @@ def set_list(request: HttpRequest) -> HttpResponse:
 def set_detail(request: HttpRequest, set_id: int) -> HttpResponse:
     """One set; from here a lead opens labelling jobs."""
     chat_set = get_object_or_404(ChatSet.objects.select_related("rubric"), pk=set_id)
-    return render(request, "labeling/set_detail.html", _context(request, chat_set))
+    return render(request, "labeling/sets/detail.html", _context(request, chat_set))
 
 
 def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:

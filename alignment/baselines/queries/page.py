@@ -22,7 +22,7 @@ CHIPS = {Finding.BEATS: "aligned", Finding.NOT_SHOWN: "few", Finding.WORSE: "not
 
 
 def baselines_page(scope: Scope, found: Baselines, *, only: str = "") -> dict[str, Any]:
-    """Context of `alignment/_baselines.html`; with `only`, a key, of this criterion alone."""
+    """Context of `alignment/baselines/_panel.html`; with `only`, a key, of this criterion alone."""
     context = {"baselines_url": _url(scope, only), "training": found.training, "reason": found.reason}
     if (body := found.body) is None:
         return context

@@ -1,4 +1,4 @@
-"""Filters as `alignment/_filters.html` shows them."""
+"""Filters as `alignment/reports/_filters.html` shows them."""
 
 from collections.abc import Sequence
 from typing import Any

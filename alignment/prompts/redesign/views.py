@@ -22,7 +22,7 @@ from labeling.rubric.core.redesign import KINDS, Kind, Redesign
 from labeling.rubric.queries.lineage import lineage_of
 from labeling.rubric.services.redesign import Redesigned, criterion_bring_back
 
-PAGE = "alignment/redesign.html"
+PAGE = "alignment/prompts/redesign/redesign.html"
 DONE = {
     "retire": "is retired",
     "replace": "is replaced by",
@@ -157,4 +157,4 @@ def _bring_back(request: HttpRequest, criterion: Criterion) -> HttpResponse:
         "form": form,
         "lineage": lineage_of(criterion),
     }
-    return render(request, "alignment/redesign_back.html", context)
+    return render(request, "alignment/prompts/redesign/restore.html", context)

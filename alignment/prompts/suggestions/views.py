@@ -142,7 +142,7 @@ def _panel(
     }
     if waiting is None:
         context |= _offer(criterion, form, user)
-    return render(request, "alignment/_suggestions.html", context)
+    return render(request, "alignment/prompts/suggestions/_suggestions.html", context)
 
 
 def _offer(criterion: Criterion, form: SuggestForm, user: User) -> dict[str, Any]:

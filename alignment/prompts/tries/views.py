@@ -46,7 +46,7 @@ def prompt_preview(request: HttpRequest, key: str) -> HttpResponse:
             context["embedded"] = current_endpoint().embedded
             context["others"] = _others(criterion, context["preview"].criteria)
             context["chat"] = chats_shown(user=author).get(pk=choice.chat_id or 0)
-    return render(request, "alignment/_preview.html", context)
+    return render(request, "alignment/prompts/tries/_preview.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -56,7 +56,7 @@ def prompt_try(request: HttpRequest, key: str) -> HttpResponse:
     criterion, form = _form(request, key)
     author = cast(User, request.user)
     if request.method != "POST":
-        return render(request, "alignment/_try.html", _shown(criterion, author, form))
+        return render(request, "alignment/prompts/tries/_try.html", _shown(criterion, author, form))
     if not form.is_valid():
         return _result(request, criterion, None, form=form)
     try:
@@ -72,13 +72,13 @@ def prompt_try_estimate(request: HttpRequest, key: str) -> HttpResponse:
     """What the chosen try would ask and cost."""
     criterion, form = _form(request, key)
     if not form.is_valid():
-        return render(request, "evaluation/_estimate.html", {"form": form})
+        return render(request, "evaluation/runs/_estimate.html", {"form": form})
     author = cast(User, request.user)
     try:
         found = try_estimate(criterion=criterion, author=author, choice=form.choice())
     except InputProblem as problem:
-        return render(request, "evaluation/_estimate.html", {"problem": str(problem)})
-    return render(request, "evaluation/_estimate.html", {"estimate": found})
+        return render(request, "evaluation/runs/_estimate.html", {"problem": str(problem)})
+    return render(request, "evaluation/runs/_estimate.html", {"estimate": found})
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -86,7 +86,7 @@ def prompt_try_estimate(request: HttpRequest, key: str) -> HttpResponse:
 def prompt_try_progress(request: HttpRequest, key: str, run_id: int) -> HttpResponse:
     """How far a try is, with each chat that the page has not `seen` finished."""
     criterion, run = _run_or_404(request, key, run_id)
-    return render(request, "alignment/_try_progress.html", _of(request, criterion, run) | {"again": True})
+    return render(request, "alignment/prompts/tries/_progress.html", _of(request, criterion, run) | {"again": True})
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -109,7 +109,7 @@ def prompt_try_chat(request: HttpRequest, key: str, run_id: int, chat_id: int) -
     version = newest_versions(criteria=[criterion])[criterion.pk]
     focus = how_judged(run, chat, verdict, criterion, version)
     context = {"criterion": criterion, "version": version, "run": run, "chat": chat, "focus": focus}
-    return render(request, "alignment/_try_chat.html", context | {"messages": chat.messages})
+    return render(request, "alignment/prompts/tries/_chat.html", context | {"messages": chat.messages})
 
 
 def _form(request: HttpRequest, key: str) -> tuple[Criterion, TryForm]:
@@ -147,7 +147,7 @@ def _shown(criterion: Criterion, author: User, form: TryForm) -> dict[str, Any]:
 def _result(request: HttpRequest, criterion: Criterion, run: Run | None, **more: Any) -> HttpResponse:
     """The part of the page below the form."""
     context = _of(request, criterion, run) if run else {"criterion": criterion}
-    return render(request, "alignment/_tried.html", context | more)
+    return render(request, "alignment/prompts/tries/_result.html", context | more)
 
 
 def _of(request: HttpRequest, criterion: Criterion, run: Run) -> dict[str, Any]:

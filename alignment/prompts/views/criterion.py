@@ -23,7 +23,7 @@ from labeling.rubric.queries.lineage import retired_criteria
 def criterion_list(request: HttpRequest) -> HttpResponse:
     """Every criterion by rubric, with what its champion was measured to be."""
     context = {"rows": criteria_by_rubric(user=request.user), "retired": retired_criteria()}
-    return render(request, "alignment/criterion_list.html", context)
+    return render(request, "alignment/prompts/criterion_list.html", context)
 
 
 @permission_or_404("labeling.see_judge")
@@ -34,7 +34,7 @@ def criterion_detail(request: HttpRequest, key: str) -> HttpResponse:
     context = criterion_page(
         criterion=criterion_or_404(key), user=request.user, place=query.get("on", ""), page=query.get("page")
     )
-    return render(request, "alignment/criterion_detail.html", context)
+    return render(request, "alignment/prompts/criterion_detail.html", context)
 
 
 @permission_or_404("labeling.see_judge")
@@ -67,4 +67,4 @@ def _version(request: HttpRequest, key: str, number: int, *, against: str = "", 
     context = version_page(criterion=criterion_or_404(key), number=number, user=request.user, against=against)
     if context is None:
         raise Http404
-    return render(request, "alignment/prompt_version.html", context | more)
+    return render(request, "alignment/prompts/version.html", context | more)

@@ -58,7 +58,7 @@ def prompt_examples(request: HttpRequest, key: str) -> HttpResponse:
         "labels": _labels(criterion),
         "topics": pick_topics(every),
     }
-    return render(request, "alignment/_prompt_pick_list.html", context)
+    return render(request, "alignment/prompts/_pick_list.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -93,7 +93,7 @@ def prompt_example(request: HttpRequest, key: str, chat_id: int) -> HttpResponse
         "most_turns": MOST_TURNS,
         "refused": "" if form.is_bound else _refusal(criterion, prompt, chat, user),
     }
-    return render(request, "alignment/_prompt_pick_chat.html", context)
+    return render(request, "alignment/prompts/_pick_chat.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -175,7 +175,7 @@ def _picked(request: HttpRequest, criterion: Criterion, draft: PromptDraft) -> H
         "criterion": criterion,
         "examples": chosen_examples(user=cast(User, request.user), lines=draft.examples),
     }
-    answer = render(request, "alignment/_prompt_chosen.html", context)
+    answer = render(request, "alignment/prompts/_chosen_examples.html", context)
     answer["HX-Retarget"] = "#chosen"
     answer["HX-Trigger"] = json.dumps({"draft-stored": {"revision": draft.revision}})
     return answer

@@ -58,7 +58,7 @@ def prompt_edit(request: HttpRequest, key: str) -> HttpResponse:
     criterion = criterion_or_404(key)
     number = request.GET.get("base", "")
     if not number and start_of(criterion) is None:
-        return render(request, "alignment/prompt_start.html", {"criterion": criterion})
+        return render(request, "alignment/prompts/start.html", {"criterion": criterion})
     base = base_or_404(criterion, number)
     if request.method != "POST":
         return _page(request, criterion, base, SaveForm(initial=_initial(request, criterion, base)))
@@ -129,7 +129,7 @@ def _page(
         "form": form,
         "longest": LONGEST_PROMPT,
     }
-    return render(request, "alignment/prompt_edit.html", context | more)
+    return render(request, "alignment/prompts/edit.html", context | more)
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -175,7 +175,7 @@ def prompt_findings(request: HttpRequest, key: str) -> HttpResponse:
         "findings": [(finding, _place(finding.section, whole=whole)) for finding in findings],
         "errors": sum(finding.level == Level.ERROR for finding in findings),
     }
-    return render(request, "alignment/_prompt_findings.html", context)
+    return render(request, "alignment/prompts/_lint.html", context)
 
 
 def _place(section: str, *, whole: bool) -> str:
@@ -195,7 +195,7 @@ def prompt_markdown(request: HttpRequest, key: str) -> HttpResponse:
     text = request.POST.get(request.GET.get("of", "text"), "")
     if len(text) > LONGEST_PROMPT:
         return HttpResponse(TOO_LONG, status=413)
-    return render(request, "alignment/_prompt_markdown.html", {"text": text})
+    return render(request, "alignment/prompts/_markdown.html", {"text": text})
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -209,7 +209,7 @@ def prompt_changes(request: HttpRequest, key: str) -> HttpResponse:
         return HttpResponse(TOO_LONG, status=413)
     if draft is not None:
         context["changes"] = section_changes(draft.text, mine)
-    return render(request, "alignment/_prompt_changes.html", context)
+    return render(request, "alignment/prompts/_changes.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -223,7 +223,7 @@ def prompt_since(request: HttpRequest, key: str) -> HttpResponse:
         "changes": section_changes(prompt.base.text, prompt.text),
         "examples": prompt.examples != examples_as_lines(prompt.base),
     }
-    return render(request, "alignment/_prompt_since.html", context)
+    return render(request, "alignment/prompts/_saved_since.html", context)
 
 
 def _mine(request: HttpRequest) -> str:

@@ -59,7 +59,7 @@ def regression_cell(request: HttpRequest, test_id: int, key: str, cell: str) -> 
         "shape": "paired",
         "filters": cell_filters(readable, narrow),
     }
-    return render(request, "alignment/regression_cell.html", context)
+    return render(request, "alignment/regression/cell.html", context)
 
 
 @permission_or_404("labeling.see_judge")
@@ -75,7 +75,7 @@ def regression_chat(request: HttpRequest, test_id: int, key: str, chat_id: int) 
     context = regression_chat_page(
         tested=tested, criterion=criterion, chat=chat, member=member, cell=cell, narrow=_narrow(request)
     )
-    return render(request, "alignment/regression_chat.html", context)
+    return render(request, "alignment/regression/chat.html", context)
 
 
 @permission_or_404("labeling.see_judge")
@@ -95,7 +95,7 @@ def regression_topics(request: HttpRequest, test_id: int) -> HttpResponse:
         "fewest": FEWEST,
         "conceals": not sees_every_chat(user=request.user),
     }
-    return render(request, "alignment/_regression_topic_rows.html", context)
+    return render(request, "alignment/regression/_topic_rows.html", context)
 
 
 def _tested_or_404(request: HttpRequest, test_id: int, key: str) -> tuple[Criterion, PairedCriterion]:

@@ -19,7 +19,7 @@ from labeling.models.people import User
 @require_safe
 def policy_list(request: HttpRequest) -> HttpResponse:
     """Every stored policy, the one in force first."""
-    return render(request, "alignment/policy_list.html", policies_page())
+    return render(request, "alignment/regression/policy_list.html", policies_page())
 
 
 @permission_or_404("labeling.release_prompts")
@@ -43,4 +43,4 @@ def policy_edit(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, f"{row.name}, version {row.version}, is in force for new tests.")
             return redirect("alignment:policy_list")
-    return render(request, "alignment/policy_edit.html", {"form": form, "policy": current})
+    return render(request, "alignment/regression/policy_edit.html", {"form": form, "policy": current})

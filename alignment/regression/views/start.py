@@ -59,7 +59,7 @@ def regression_estimate_part(request: HttpRequest) -> HttpResponse:
             context = _told(form.wish, user)
         except InputProblem as problem:
             context = {"problem": str(problem)}
-    return render(request, "alignment/_regression_estimate.html", context)
+    return render(request, "alignment/regression/_estimate.html", context)
 
 
 def _told(wish: Wish, user: User) -> dict[str, Any]:
@@ -90,4 +90,4 @@ def _offered(request: HttpRequest, kind: type[StartForm]) -> dict[str, Any]:
 
 
 def _page(request: HttpRequest, form: StartForm) -> HttpResponse:
-    return render(request, "alignment/regression_new.html", {"form": form, "kind": form.kind})
+    return render(request, "alignment/regression/new.html", {"form": form, "kind": form.kind})

@@ -51,7 +51,7 @@ def regression_list(request: HttpRequest) -> HttpResponse:
         "filters": regression_filters(only) if rows or only.narrows else [],
         "narrows": only.narrows,
     }
-    return render(request, "alignment/regression_list.html", context)
+    return render(request, "alignment/regression/list.html", context)
 
 
 @permission_or_404("labeling.see_judge")
@@ -66,7 +66,7 @@ def regression_detail(request: HttpRequest, test_id: int) -> HttpResponse:
     tell_errors(runs_of(test), user=user)
     again = bool(request.headers.get("HX-Request"))
     if again and request.GET.get("seen") == (progress := regression_progress(test))["seen"]:
-        return render(request, "alignment/_regression_progress.html", progress)
+        return render(request, "alignment/regression/_progress.html", progress)
     response = _page(request, test, OverrideForm())
     if again:
         for header, value in (("Retarget", "#main"), ("Reselect", "#main"), ("Reswap", "outerHTML")):
@@ -121,7 +121,7 @@ def _page(request: HttpRequest, test: RegressionTest, override: OverrideForm) ->
     user = cast(User, request.user)
     more = {"name": regression_name(test), "override": override}
     context = regression_page(test, user) | _can(test, user) | more
-    return render(request, "alignment/regression_detail.html", context)
+    return render(request, "alignment/regression/detail.html", context)
 
 
 def _budget(request: HttpRequest) -> dict[str, Any]:

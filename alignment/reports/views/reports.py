@@ -56,7 +56,7 @@ def report_list(request: HttpRequest) -> HttpResponse:
     choice = RunChoice.read(request.GET)
     if "run" in request.GET:
         return _opened(request, choice)
-    return render(request, "alignment/report_list.html", all_reports(choice, user=request.user))
+    return render(request, "alignment/reports/list.html", all_reports(choice, user=request.user))
 
 
 @permission_or_404("labeling.see_judge")
@@ -100,7 +100,7 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
         "cell": CELLS[cell],
         "own": found.own,
     }
-    return render(request, "alignment/cell.html", context)
+    return render(request, "alignment/reports/cell.html", context)
 
 
 @permission_or_404("labeling.see_judge")
@@ -111,7 +111,7 @@ def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
     found = cells.disagreements(scope, request.user)
     context = _listed(request, scope, run, found) | {"hidden": found.hidden, "own": found.own}
     context |= {"split": scope.split, "ground_truth": scope.ground_truth}
-    return render(request, "alignment/disagreements.html", context)
+    return render(request, "alignment/reports/disagreements.html", context)
 
 
 @permission_or_404("labeling.see_judge")
@@ -125,7 +125,7 @@ def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
     context = _listed(request, scope, run, gaps.found)
     context |= {"hidden": gaps.found.hidden, "own": gaps.found.own}
     context |= {"split": scope.split, "ground_truth": scope.ground_truth}
-    return render(request, "alignment/knowledge_gaps.html", context | {"mode": gaps.mode, "only": key})
+    return render(request, "alignment/reports/knowledge_gaps.html", context | {"mode": gaps.mode, "only": key})
 
 
 @permission_or_404("labeling.see_judge")
@@ -148,7 +148,7 @@ def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
         "notices": notices(scope),
         "prompts_shown": not hides_examples(run.judge, user=request.user),
     }
-    return render(request, "alignment/chat.html", context | links | extra)
+    return render(request, "alignment/chat_detail/chat.html", context | links | extra)
 
 
 @permission_or_404("labeling.see_judge")
@@ -206,7 +206,7 @@ def _given(held: dict[str, str]) -> dict[str, str]:
 
 def _report(request: HttpRequest, scope: Scope, report: dict[str, Any], **more: Any) -> HttpResponse:
     context = report_page(report, scope, user=request.user)
-    return render(request, "alignment/report.html", context | more)
+    return render(request, "alignment/reports/report.html", context | more)
 
 
 def _certify(report: dict[str, Any], scope: Scope) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from common.downloads import table_file
 def report_stored(request: HttpRequest, report_id: int) -> HttpResponse:
     """A report with the figures and words it was stored with."""
     row = found_or_404(stored_found(report_id, user=request.user))
-    return render(request, "alignment/report_stored.html", stored_page(row, user=request.user))
+    return render(request, "alignment/reports/stored.html", stored_page(row, user=request.user))
 
 
 @permission_or_404("labeling.see_judge")

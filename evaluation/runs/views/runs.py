@@ -57,7 +57,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "narrows": only.narrows,
         "active": any(row.active for row in rows),
     }
-    return render(request, "evaluation/run_list.html", context)
+    return render(request, "evaluation/runs/list.html", context)
 
 
 @permission_or_404("labeling.see_judge")
@@ -71,8 +71,8 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     tell_errors([run], user=request.user)
     user, again = cast(User, request.user), bool(request.headers.get("HX-Request"))
     if again and request.GET.get("seen", run.state) == run.state:
-        return render(request, "evaluation/_run_progress.html", _progress(run, user))
-    response = render(request, "evaluation/run_detail.html", _progress(run, user) | _whole(run, user))
+        return render(request, "evaluation/runs/_progress.html", _progress(run, user))
+    response = render(request, "evaluation/runs/detail.html", _progress(run, user) | _whole(run, user))
     if again:
         for header, value in (("Retarget", "#main"), ("Reselect", "#main"), ("Reswap", "outerHTML")):
             response[f"HX-{header}"] = value
@@ -84,7 +84,7 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
 def run_engine(request: HttpRequest, run_id: int) -> HttpResponse:
     """How a run's engine behaved: a part of its page, as counting many verdicts takes seconds."""
     run = get_object_or_404(runs_open_to(request.user), pk=run_id)
-    return render(request, "evaluation/_engine.html", {"engine": run_engine_stats(run)})
+    return render(request, "evaluation/runs/_engine.html", {"engine": run_engine_stats(run)})
 
 
 @permission_or_404("labeling.start_runs")

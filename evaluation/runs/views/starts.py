@@ -22,7 +22,7 @@ STARTED_BEFORE = "This form had started run {} already: no second one was made."
 def run_new(request: HttpRequest) -> HttpResponse:
     """Choose, see what it costs, start; `?set=` and `?profile=` choose beforehand."""
     if request.method != "POST":
-        return render(request, "evaluation/run_new.html", {"form": StartForm(initial=request.GET.dict())})
+        return render(request, "evaluation/runs/new.html", {"form": StartForm(initial=request.GET.dict())})
     form = StartForm(request.POST)
     if form.is_valid():
         given = form.cleaned_data
@@ -39,7 +39,7 @@ def run_new(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, (STARTED_BEFORE if started.again else STARTED).format(started.run.pk))
             return redirect("evaluation:run_detail", started.run.pk)
-    return render(request, "evaluation/run_new.html", {"form": form})
+    return render(request, "evaluation/runs/new.html", {"form": form})
 
 
 @permission_or_404("labeling.start_runs")
@@ -48,10 +48,10 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
     """What the chosen run would ask and cost: the part of the page beside the form."""
     form = StartForm(request.GET)
     if not form.is_valid():
-        return render(request, "evaluation/_estimate.html", {"form": form})
+        return render(request, "evaluation/runs/_estimate.html", {"form": form})
     given = form.cleaned_data
     try:
         found = start_estimate(chat_set=given["set"], judge=form.judge, run=form.run)
     except InputProblem as problem:
-        return render(request, "evaluation/_estimate.html", {"problem": str(problem)})
-    return render(request, "evaluation/_estimate.html", {"estimate": found})
+        return render(request, "evaluation/runs/_estimate.html", {"problem": str(problem)})
+    return render(request, "evaluation/runs/_estimate.html", {"estimate": found})

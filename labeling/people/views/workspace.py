@@ -27,7 +27,7 @@ def workspace_settings(request: HttpRequest) -> HttpResponse:
         messages.success(request, "The settings are saved. They hold from the next answer on.")
         return redirect("labeling:workspace")
     rows = audit_page(user=cast(User, request.user)).rows[:NEWEST]
-    return render(request, "labeling/workspace.html", {"form": form, "rows": rows})
+    return render(request, "labeling/people/workspace.html", {"form": form, "rows": rows})
 
 
 @permission_or_404("labeling.manage_labeling")
@@ -37,4 +37,4 @@ def workspace_log(request: HttpRequest) -> HttpResponse:
     before = request.GET.get("before", "")
     older_than = int(before) if before.isdecimal() and len(before) < 19 else None
     page = audit_page(user=cast(User, request.user), before=older_than)
-    return render(request, "labeling/workspace_log.html", {"page": page, "later": bool(before)})
+    return render(request, "labeling/people/workspace_log.html", {"page": page, "later": bool(before)})

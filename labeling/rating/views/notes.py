@@ -38,7 +38,7 @@ def note_list(request: HttpRequest) -> HttpResponse:
         "states": STATES.items(),
         "open": sum(counts.values()),
     }
-    return render(request, "labeling/note_list.html", context)
+    return render(request, "labeling/rating/note_list.html", context)
 
 
 def _wanted(request: HttpRequest) -> NoteFilter:
@@ -68,7 +68,7 @@ def note_detail(request: HttpRequest, note_id: int) -> HttpResponse:
     """One note beside the chat it was written on."""
     note = _note(request, note_id)
     (row,) = note_rows([note])
-    return render(request, "labeling/note_detail.html", {"row": row, "note": note, "chat": note.chat})
+    return render(request, "labeling/rating/note_detail.html", {"row": row, "note": note, "chat": note.chat})
 
 
 @permission_or_404("labeling.edit_prompts")

@@ -26,7 +26,7 @@ def queue(request: HttpRequest) -> HttpResponse:
         "headline": _headline(own),
         "recent": [_recent(chat) for chat in own.recent],
     }
-    return render(request, "labeling/queue.html", context)
+    return render(request, "labeling/rating/queue.html", context)
 
 
 @login_required(redirect_field_name=None)  # signing in again comes back by GET, which this page has not

@@ -73,7 +73,7 @@ def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "reasons": SkipReason.choices,
         "state": _state(assignment, criteria, answers) | {"guideline": guidance.number},
     }
-    return render(request, "labeling/rate.html", context)
+    return render(request, "labeling/rating/rate.html", context)
 
 
 def _onwards(assignment: Assignment) -> str:

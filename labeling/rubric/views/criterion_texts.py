@@ -36,7 +36,7 @@ def criterion_text(request: HttpRequest, key: str) -> HttpResponse:
     }
     if (pair := two_of(versions, old=request.GET.get("old", ""), new=request.GET.get("new", ""))) is not None:
         context |= {"old": pair.old, "new": pair.new, "changes": criterion_diff(pair.old, pair.new)}
-    return render(request, "labeling/criterion_text.html", context)
+    return render(request, "labeling/rubric/criterion_text.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -68,7 +68,7 @@ def criterion_text_edit(request: HttpRequest, key: str) -> HttpResponse:
             return redirect("labeling:criterion_text", criterion.key)
     shown = form.data if form.is_bound else start
     context |= {"shown": {name: shown.get(name, "") for name in TEXTS}, "allow_na": newest.allow_na}
-    return render(request, "labeling/criterion_text_edit.html", context)
+    return render(request, "labeling/rubric/criterion_text_edit.html", context)
 
 
 def _said(row: CriterionVersion, before: CriterionVersion) -> str:
@@ -90,4 +90,4 @@ def criterion_text_preview(request: HttpRequest, key: str) -> HttpResponse:
     """The texts of the form as the rating screen will show them."""
     version = _criterion(key).versions.latest("number")
     shown = {name: request.POST.get(name, "") for name in TEXTS}
-    return render(request, "labeling/_rater_sees.html", {"shown": shown, "allow_na": version.allow_na})
+    return render(request, "labeling/rubric/_rater_sees.html", {"shown": shown, "allow_na": version.allow_na})

@@ -29,7 +29,7 @@ from labeling.rubric.services.guidelines import EditConflict, guideline_write
 @require_safe
 def guideline_list(request: HttpRequest) -> HttpResponse:
     """Every rubric: its guideline, and what raters are told about each criterion."""
-    return render(request, "labeling/guideline_list.html", {"rubrics": rubric_texts(user=request.user)})
+    return render(request, "labeling/rubric/guideline_list.html", {"rubrics": rubric_texts(user=request.user)})
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -41,7 +41,7 @@ def guideline_detail(request: HttpRequest, rubric_id: int) -> HttpResponse:
     context: dict[str, Any] = {"rubric": rubric, "versions": versions}
     if (pair := two_of(versions, old=request.GET.get("old", ""), new=request.GET.get("new", ""))) is not None:
         context |= {"old": pair.old, "new": pair.new, "diff": guideline_diff(pair.old, pair.new)}
-    return render(request, "labeling/guideline_detail.html", context)
+    return render(request, "labeling/rubric/guideline_detail.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")
@@ -67,7 +67,7 @@ def guideline_edit(request: HttpRequest, rubric_id: int) -> HttpResponse:
         else:
             messages.success(request, _said(row, changed=row.number != given["base"]))
             return redirect("labeling:guideline_detail", rubric.pk)
-    return render(request, "labeling/guideline_edit.html", context)
+    return render(request, "labeling/rubric/guideline_edit.html", context)
 
 
 def _said(row: RubricGuideline, *, changed: bool) -> str:
@@ -80,7 +80,7 @@ def _said(row: RubricGuideline, *, changed: bool) -> str:
 @require_POST
 def guideline_preview(request: HttpRequest) -> HttpResponse:
     """The text of the form as raters will read it."""
-    return render(request, "labeling/_guideline_preview.html", {"text": request.POST.get("text", "")})
+    return render(request, "labeling/rubric/_guideline_preview.html", {"text": request.POST.get("text", "")})
 
 
 @permission_or_404("labeling.label_chats")
@@ -97,7 +97,7 @@ def read_guideline(request: HttpRequest, rubric_id: int) -> HttpResponse:
         "dimensions": texts_for_rater(rubric=rubric),
         **_news(request, rubric),
     }
-    return render(request, "labeling/read_guideline.html", context)
+    return render(request, "labeling/rubric/read_guideline.html", context)
 
 
 def _news(request: HttpRequest, rubric: Rubric) -> dict[str, Any]:

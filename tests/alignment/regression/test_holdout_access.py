@@ -30,7 +30,7 @@ def opened(tested: DecidedTest, *, times: int) -> None:
 
 def shown() -> str:
     return render_to_string(
-        "alignment/_holdout_opened.html", {"openings": holdout_openings(criteria=[polite()])}
+        "alignment/regression/_holdout_opened.html", {"openings": holdout_openings(criteria=[polite()])}
     )
 
 

@@ -81,7 +81,7 @@ def test_every_module_of_the_screen_is_fetched_at_once(
     no_chat_ahead(page)
     page.goto(live_server.url + reverse("labeling:rate", args=[desk.taken().pk]))
     links = page.locator("link[rel=modulepreload]").evaluate_all("links => links.map(link => link.href)")
-    folder = Path(str(finders.find("labeling/rate.js"))).parent
+    folder = Path(str(finders.find("labeling/rating/rate.js"))).parent
     assert {Path(link).name for link in links} == {path.name for path in folder.glob("rate_*.js")}
 
 

@@ -1,0 +1,261 @@
+// The prompt editor: panes that save themselves, previews, the choice after a clash, dialogs and keys.
+
+import { token } from "../../common/api.js";
+import { keyOf } from "../../common/keys.js";
+import { Draft, joined, tooLong } from "./editor_draft.js";
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+const LOOK = 300; // ms after the last key until a preview follows
+
+const form = $("#editor");
+const state = $("#draft-state");
+const panes = $$("textarea", form);
+const inputs = (name) => $$(`input[name=${name}]`, state).concat($$(`#publish input[name=${name}]`));
+let leaving = false; // on purpose: nothing to warn of
+
+// ---------- the draft ----------
+
+function content() {
+  const texts = Object.fromEntries(panes.map(({ name, value }) => [name, value]));
+  return "text" in texts ? texts : { sections: texts };
+}
+
+const draft = new Draft({
+  url: form.dataset.draft,
+  store: form.dataset.store,
+  base: Number($("[name=base]", state).value),
+  revision: Number($("[name=revision]", state).value),
+  longest: Number(form.dataset.longest),
+  unstored: "unstored" in form.dataset,
+  content,
+  on: { state: say, stored, refused, clash },
+});
+
+function say(words, kind = "") {
+  const line = $("#save");
+  line.className = `save soft ${kind}`;
+  line.textContent = words;
+  if (kind !== "busy") $("#heard").textContent = words; // not at every key
+}
+
+function stored({ revision }) {
+  for (const input of inputs("revision")) input.value = revision;
+  $("[data-open=discard]").hidden = false;
+  document.body.dispatchEvent(new CustomEvent("draft-saved"));
+  changed();
+}
+
+// problem: {field: ["why"]}, {} where all is well
+function refused(problem) {
+  for (const { name } of panes) {
+    const line = $(`#wrong-${name}`);
+    const why = problem[`sections.${name}`] ?? problem[name];
+    line.textContent = why ? why.join(" ") : "";
+    line.hidden = !why;
+    $(`#text-${name}`).ariaInvalid = why ? "true" : null;
+  }
+}
+
+form.addEventListener("input", ({ target }) => {
+  draft.edited();
+  look(target.closest(".pane"), LOOK);
+});
+form.addEventListener("submit", (event) => event.preventDefault());
+addEventListener("beforeunload", (event) => {
+  if (draft.unsaved && !leaving) event.preventDefault();
+});
+
+function resume() {
+  const kept = draft.kept();
+  if (!kept) return;
+  const { sections } = kept.content;
+  const whole = panes.some(({ name }) => name === "text");
+  // It may have been written in the other view: sections, or the whole text.
+  if (!sections && !whole) return location.replace("?as=markdown");
+  if (sections && whole && $("#as-sections")) return location.replace(location.pathname);
+  const texts = whole ? { text: sections ? joined(sections) : kept.content.text } : sections;
+  if (panes.every(({ name, value }) => value === texts[name])) return draft.forget();
+  for (const pane of panes) pane.value = texts[pane.name];
+  draft.resume(kept);
+}
+
+// ---------- a clash with another tab ----------
+
+const conflict = $("#conflict");
+
+async function clash() {
+  const place = $("[data-changes]", conflict);
+  conflict.hidden = false;
+  const body = new FormData(form);
+  const answer = await fetch(place.dataset.changes, { method: "POST", body, headers: { "X-CSRFToken": token() } }).catch(() => null);
+  if (answer?.ok) place.innerHTML = await answer.text();
+  else place.textContent = "What differs can’t be shown now. Your text stays on this page.";
+  conflict.scrollIntoView({ block: "start" });
+}
+
+conflict.addEventListener("click", async ({ target }) => {
+  const choice = target.closest("button")?.value;
+  if (choice === "mine") {
+    conflict.hidden = true;
+    if (await draft.keepMine()) location.reload(); // the other's examples are this draft's
+  }
+  if (choice === "theirs") {
+    draft.drop();
+    leaving = true;
+    location.reload();
+  }
+});
+
+document.body.addEventListener("draft-stored", ({ detail }) => {
+  draft.changed(detail.revision);
+  $("#pick").close();
+});
+document.body.addEventListener("htmx:responseError", ({ detail }) => {
+  if (detail.xhr.status === 409 && detail.elt.closest("#examples, #pick")) {
+    $("#pick").close();
+    draft.dirty = true;
+    draft.save();
+  } else {
+    failed();
+  }
+});
+document.body.addEventListener("htmx:sendError", failed);
+
+// Of a draft that is not saved the line says so already.
+function failed() {
+  if (!draft.unsaved) say("The server did not answer as it should. Try again.", "off");
+}
+
+// The last example's buttons are gone with it.
+$("#chosen").addEventListener("htmx:afterSettle", () => {
+  if (document.activeElement === document.body) $("#example-add").focus();
+});
+
+// ---------- what acts on the stored draft waits for it ----------
+
+document.body.addEventListener("htmx:confirm", async (event) => {
+  const { elt, issueRequest, question } = event.detail;
+  if (!elt.matches("[data-needs-saved]") || !draft.dirty) return;
+  event.preventDefault();
+  if (await draft.flush()) issueRequest(!question);
+});
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[data-needs-saved]");
+  if (!link || !draft.dirty || !draft.unsaved) return;
+  event.preventDefault();
+  if (await draft.flush()) location.assign(link.href);
+});
+$("#publish form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  if (leaving) return; // pressed twice
+  leaving = true;
+  if (await draft.flush()) return event.target.submit();
+  leaving = false;
+  $("#publish").close();
+});
+document.addEventListener("submit", ({ target }) => {
+  if (!target.matches("[data-discard]")) return;
+  draft.drop();
+  leaving = true;
+});
+
+// ---------- previews ----------
+
+const waits = new WeakMap();
+
+function look(pane, after = 0) {
+  const seen = $(".seen", pane);
+  if (!seen.open) return;
+  clearTimeout(waits.get(seen));
+  const far = tooLong({ text: $("textarea", pane).value }, draft.longest);
+  if (far) return void ($("[hx-post]", seen).textContent = `No preview: ${far}.`);
+  waits.set(seen, setTimeout(() => globalThis.htmx.trigger($("[hx-post]", seen), "look"), after));
+}
+for (const pane of $$(".pane")) $(".seen", pane).addEventListener("toggle", () => look(pane));
+
+// What the stored draft changes of its version.
+function changed() {
+  const since = $("#since");
+  if (since.open) globalThis.htmx.trigger($("[hx-get]", since), "look");
+}
+$("#since").addEventListener("toggle", changed);
+
+// A try begins below its form, which may be the end of a small screen.
+document.body.addEventListener("htmx:afterSettle", ({ target }) => {
+  if (target.id === "tried") $("#try-progress", target)?.scrollIntoView({ block: "nearest" });
+});
+
+// ---------- dialogs ----------
+
+function open(name) {
+  const dialog = $(`#${name}`);
+  if (dialog.open || $("dialog[open]")) return;
+  dialog.showModal();
+  if (name === "pick") {
+    $("#pick-chat").replaceChildren();
+    globalThis.htmx.trigger("#pick-list", "open");
+  }
+  if (name === "publish") $("[name=reason]", dialog).focus();
+}
+
+let picked = null; // the line of the list whose chat is shown
+
+document.addEventListener("click", ({ target }) => {
+  const opener = target.closest("[data-open]");
+  if (opener) open(opener.dataset.open);
+  const shut = target.closest("dialog button[value=cancel]");
+  if (shut) shut.closest("dialog").close();
+  picked = target.closest(".picks button") ?? picked;
+  if (target.closest("[data-back]")) {
+    $("#pick-chat").replaceChildren(); // the list stands behind it as it was
+    picked.focus();
+  }
+  const use = target.closest("[data-use]");
+  if (use) {
+    $("#pick [name=rationale]").value = use.dataset.use;
+    $("#pick [name=rationale]").focus();
+  }
+  const goto = target.closest("[data-goto]");
+  const place = goto && $(goto.getAttribute("href"));
+  if (place) requestAnimationFrame(() => place.focus());
+});
+
+// The turns of the excerpt stand out in the chat beside the form.
+function mark() {
+  const [first, last] = ["first", "last"].map((name) => Number($(`#pick [name=${name}]`)?.value));
+  for (const turn of $$("#pick [data-n]")) {
+    const n = Number(turn.dataset.n);
+    turn.classList.toggle("in", n >= first && n <= last);
+  }
+}
+$("#pick").addEventListener("input", mark);
+$("#pick").addEventListener("htmx:afterSettle", () => {
+  mark();
+  $("#pick-chat [aria-invalid=true]")?.focus();
+});
+
+// ---------- keys ----------
+
+const FIELD = "textarea, select, input, [contenteditable], dialog";
+
+document.addEventListener("keydown", (event) => {
+  const key = keyOf(event);
+  if (event.isComposing || event.altKey || (event.shiftKey && key !== "?")) return;
+  if (event.ctrlKey || event.metaKey) {
+    if (key === "s") {
+      event.preventDefault();
+      if (draft.dirty && !draft.theirs) draft.save();
+    } else if (key === "enter" && !event.repeat) {
+      event.preventDefault();
+      const dialog = $("dialog[open]");
+      if (!dialog) open("publish");
+      else $("form:not([method=dialog])", dialog)?.requestSubmit();
+    }
+  } else if (key === "?" && !event.target.closest(FIELD)) {
+    open("keys");
+  }
+});
+
+resume();
+if ("failed" in $("#publish").dataset) open("publish");

@@ -1,0 +1,134 @@
+// The rating screen's keys and buttons; the chat on it may change without a new page.
+
+import { Keys, keyOf } from "../../common/keys.js";
+import { Screen } from "./rate_screen.js";
+import { foldTurns, labelFold, scrollChat } from "./rate_turns.js";
+
+const $ = (selector) => document.querySelector(selector);
+const keys = new Keys();
+let screen = null;
+
+const COMMANDS = {
+  true: () => screen.answer(true),
+  false: () => screen.answer(false),
+  na: () => screen.answer(null),
+  next: () => screen.move(1),
+  previous: () => screen.move(-1),
+  down: () => scrollChat(1),
+  up: () => scrollChat(-1),
+  undo: () => screen.travel(true),
+  redo: () => screen.travel(false),
+  comment: () => screen.view().focusComment(),
+  evidence: () => screen.addEvidence(),
+  guideline: () => screen.guide.toggle(),
+  fold: foldTurns,
+  flag: () => screen.note("flag"),
+  unclear: () => screen.note("unclear"),
+  skip: () => !screen.submitted && !screen.stopped && $("#skip").showModal(),
+  again: () => !$("#submitted").hidden && $("#submitted a").click(),
+  search: () => screen.search.focus(),
+  help: () => $("#keys").showModal(),
+  submit: () => screen.finish.submit(),
+};
+const PICKING = {
+  next: () => screen.picking.step(1),
+  previous: () => screen.picking.step(-1),
+  evidence: () => screen.endPicking(),
+  help: COMMANDS.help,
+};
+const BRACKETS = { "[": PICKING.previous, "]": PICKING.next };
+const REPEATABLE = new Set(["next", "previous", "down", "up"]);
+const TEXT_FIELD = "textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox])";
+const OWN_KEYS = "a[href], button, summary"; // Enter and Space belong to them
+
+// Words of a turn: arrows move, with Shift they take more, Enter takes them as evidence.
+function wordCommand(event) {
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (by) return () => screen.picking.move(by, event.shiftKey);
+  if (event.key === "Enter") return () => screen.addEvidence();
+  return event.key === "Escape" ? () => screen.picking.leave() : null;
+}
+
+function pickingCommand(event) {
+  const turn = BRACKETS[event.key] ?? PICKING[keys.command(event)];
+  if (screen.picking.words) return wordCommand(event) ?? turn;
+  if (event.key === "Enter" && !event.target.closest(OWN_KEYS)) return () => screen.picking.enter();
+  return event.key === "Escape" ? () => screen.endPicking() : turn;
+}
+
+function commandFor(event) {
+  const key = keyOf(event);
+  if (event.altKey) return null;
+  if (event.ctrlKey || event.metaKey) {
+    if (key === "enter") return COMMANDS.submit;
+    return key === "z" ? COMMANDS[event.shiftKey ? "redo" : "undo"] : null;
+  }
+  if (event.shiftKey && /^[a-z]$/.test(key)) return key === "z" ? COMMANDS.redo : null;
+  if (screen.picking.active) return pickingCommand(event);
+  const scrolls = event.target.closest("#main, #guideline") && event.target.tagName !== "H1";
+  if (scrolls && /^(arrow|page)/.test(key)) return null;
+  return COMMANDS[keys.command(event)];
+}
+
+// Text fields keep their keys; a comment is often the last that was missing.
+function fieldCommand(event, field) {
+  const submits = event.key === "Enter" && (event.ctrlKey || event.metaKey) && field.matches("textarea");
+  return submits ? COMMANDS.submit : null;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.isComposing || event.keyCode === 229 || event.defaultPrevented || $("dialog[open]")) return;
+  const field = event.target.closest?.(TEXT_FIELD);
+  const command = field ? fieldCommand(event, field) : commandFor(event);
+  if (!command) return;
+  event.preventDefault();
+  const held = event.repeat && !screen.picking.words && !REPEATABLE.has(keys.command(event));
+  if (!held && !screen.leaving) command(); // a held key answers once
+});
+
+// A selection in the chat offers itself as evidence, for those without a keyboard.
+document.addEventListener("selectionchange", () => {
+  const part = screen.picking.active || screen.stopped ? null : screen.spans.selected();
+  $("#selected").hidden = !part?.message;
+});
+
+addEventListener("beforeunload", (event) => {
+  screen.commitComment();
+  if (screen.saving.unsent && !screen.stopped && !screen.finish.left) event.preventDefault();
+});
+// A page from the browser's memory knows nothing of what happened since.
+addEventListener("pageshow", (event) => event.persisted && location.reload());
+// Back and forward lead to another chat; a link to a turn of this one stays here.
+addEventListener("popstate", () => {
+  if (location.pathname !== screen.path) location.reload();
+});
+
+function wireButtons() {
+  $("#picking button").addEventListener("click", () => screen.endPicking());
+  $("#selected button").addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the selection
+  $("#selected button").addEventListener("click", COMMANDS.evidence);
+  $("#show-keys").addEventListener("click", COMMANDS.help);
+  $("#flag").addEventListener("click", COMMANDS.flag);
+  $("#fold").addEventListener("click", foldTurns);
+  $("#submit")?.addEventListener("click", COMMANDS.submit);
+  $("#skip-chat")?.addEventListener("click", COMMANDS.skip);
+  $("#skip button[value=cancel]").addEventListener("click", () => $("#skip").close());
+  $("#skip form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    screen.finish.skip(event.target);
+  });
+  for (const turn of document.querySelectorAll("#main details")) turn.addEventListener("toggle", labelFold);
+}
+
+// age: ms since the page that stands here now was fetched in place of another; none for a page that was loaded
+function start(age) {
+  screen?.end();
+  screen = new Screen(start, age);
+  wireButtons();
+  labelFold();
+  keys.label();
+  keys.wire($("#key-set"));
+  if (age !== undefined) $("h1").focus(); // where a screen reader reads which chat this is
+}
+
+start();

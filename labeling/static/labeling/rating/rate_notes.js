@@ -1,0 +1,93 @@
+// Words to the lead: this chat needs a look, this criterion is unclear, a remark on the chat.
+
+import { call, reasons, tryAgain, uuid } from "../../common/api.js";
+
+const KINDS = { flag: "For the lead", unclear: "Criterion unclear", comment: "Comment" }; // as the page lists them
+
+export class Notes {
+  #dialog = document.querySelector("#note");
+  #form = this.#dialog.querySelector("form");
+  #words = this.#dialog.querySelector("textarea");
+  #problem = this.#dialog.querySelector(".error");
+  #list = document.querySelector("#notes");
+  #url;
+  #say;
+  #criterion = null;
+  #client = "";
+
+  // url: where notes are posted; say(text): tells the rater
+  constructor({ url, say }) {
+    this.#url = url;
+    this.#say = say;
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#send();
+    });
+    this.#form.addEventListener("change", () => this.#kindChanged());
+    this.#form.querySelector("[value=cancel]").addEventListener("click", () => this.#dialog.close());
+  }
+
+  // criterion: {key, name, text, version}, the one that is open, with its text as it stands
+  open(kind, criterion) {
+    this.#criterion = criterion;
+    this.#client = uuid();
+    this.#words.value = "";
+    this.#problem.hidden = true;
+    this.#dialog.querySelector(".about").textContent = criterion.name;
+    this.#dialog.querySelector("blockquote").textContent = criterion.text;
+    this.#form.elements.kind.value = kind;
+    this.#kindChanged();
+    this.#dialog.showModal();
+    this.#words.focus();
+  }
+
+  #kindChanged() {
+    this.#dialog.querySelector("blockquote").hidden = this.#form.elements.kind.value !== "unclear";
+  }
+
+  async #send() {
+    const kind = this.#form.elements.kind.value;
+    const text = this.#words.value.trim();
+    const { key, name, version } = this.#criterion;
+    if (!text) return this.#complain("Say in a few words what it is.");
+    const send = this.#form.querySelector("[type=submit]");
+    send.disabled = true;
+    try {
+      const response = await this.#post({ kind, text, ...(kind === "unclear" && { criterion: key, version }) });
+      if (!response.ok) return this.#complain(response.status === 400 ? reasons(await response.json()) : "It could not be sent.");
+      this.#dialog.close();
+      this.#show(kind, kind === "unclear" ? name : "", text);
+      return this.#say("Sent to the lead");
+    } catch (error) {
+      return this.#complain(tryAgain(error));
+    } finally {
+      send.disabled = false;
+    }
+  }
+
+  // The same client_id for every try: a note whose reply got lost is not there twice. One that was changed since
+  // is refused under it, and is a note of its own.
+  async #post(body) {
+    const response = await call("POST", this.#url, { ...body, client_id: this.#client });
+    if (response.status !== 409) return response;
+    this.#client = uuid();
+    return call("POST", this.#url, { ...body, client_id: this.#client });
+  }
+
+  #show(kind, about, text) {
+    const row = document.createElement("li");
+    const what = document.createElement("b");
+    what.textContent = about ? `${KINDS[kind]}: ${about}` : KINDS[kind];
+    const words = document.createElement("span");
+    words.dir = "auto";
+    words.textContent = text;
+    row.append(what, " ", words);
+    this.#list.querySelector("ul").append(row);
+    this.#list.hidden = false;
+  }
+
+  #complain(text) {
+    this.#problem.textContent = text;
+    this.#problem.hidden = false;
+  }
+}
