@@ -19,8 +19,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from alignment.comparison.core.codes import CriterionData, CriterionSpec, ReportData
 from alignment.comparison.queries.scope import Scope
-from alignment.reports.core import CriterionData, CriterionSpec, ReportData, build_report
+from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
 from alignment.reports.queries.reports import alignment_report
 from bench import Figure, Time, peak_mb, time_figures, timed

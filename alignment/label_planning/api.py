@@ -13,14 +13,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.scope import Scope, requested_scope
-from alignment.label_planning.core import Need
 from alignment.label_planning.forms import LARGEST_SEED, some_seed
 from alignment.label_planning.queries.plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
 from alignment.label_planning.services.draw_preview import MOST, DrawPreview, DrawWish, label_draw_preview
 from alignment.label_planning.services.draws import draw_source, label_draw
 from alignment.reports.api.reports import REPORT_PARAMETERS
-from alignment.reports.core import CONSENSUS
+from alignment.statistics.label_needs import Need
 from common.api import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling
 from common.problems import InputProblem
 from evaluation.runs.api import SeesJudge

@@ -70,7 +70,9 @@ def pairs(request: HttpRequest, set_id: int | None = None, job_id: int | None = 
     found = given(scope)
     shown = matrix(found, people_of(scope, found))
     rows = [(person.name, cells) for person, cells in zip(shown.people, shown.rows, strict=True)]
-    return render(request, "alignment/rater_quality/pairs.html", _about(scope) | {"matrix": shown, "rows": rows})
+    return render(
+        request, "alignment/rater_quality/pairs.html", _about(scope) | {"matrix": shown, "rows": rows}
+    )
 
 
 @lead_only

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from alignment.judge_comparison.core.tallies import Ints
 from alignment.statistics.agreement.formulas import Floats
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import MINIMUM_CHATS, mover_mean, wilson
 from alignment.statistics.paired_tests import PairedTable, tango_bounds, tango_z
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

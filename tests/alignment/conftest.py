@@ -15,11 +15,11 @@ from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.browsing import lead_signed_in, watch
+from tests.factories import tries as trying
 from tests.factories.certificates import make_in_use
 from tests.factories.compared_runs import Compared, make_compared
 from tests.factories.prompt_pages import make_prompted
 from tests.factories.rating_screen import sign_in
-from tests.factories.rows import tries as trying
 from tests.factories.runs import answering
 from tests.factories.suggestions import Parted, make_parted, suggesting
 from tests.stub_endpoint import StubEndpoint

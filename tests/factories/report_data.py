@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from alignment.reports.core import CriterionData, CriterionSpec, HumanCode, ReportData, build_report
+from alignment.comparison.core.codes import CriterionData, CriterionSpec, HumanCode, ReportData
+from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
 from alignment.statistics.agreement import Confusion
 

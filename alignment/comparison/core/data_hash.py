@@ -31,7 +31,7 @@ def answers_hash(data: ReportData, *, key: bytes) -> str:
 
     Examples
     --------
-    >>> from alignment.reports.core import CriterionData, CriterionSpec
+    >>> from alignment.comparison.core.codes import CriterionData, CriterionSpec
     >>> spec = CriterionSpec("polite", "compliance", "Compliance", "simple", True)
     >>> people, labels = np.array([0, 1], dtype=np.int8), np.array([[1, 0, 0], [0, 1, 0]])
     >>> def given(*verdicts):

@@ -12,11 +12,17 @@ from django.db import connection
 from django.db.models import Case, Count, Exists, IntegerField, OuterRef, QuerySet, Subquery, Value, When
 from numpy.typing import NDArray
 
-from alignment.comparison.core.codes import Codes
+from alignment.comparison.core.codes import (
+    Codes,
+    CriterionData,
+    CriterionSpec,
+    HumanCode,
+    JudgeCode,
+    ReportData,
+)
 from alignment.comparison.core.question_versions import Questions
 from alignment.comparison.queries.inclusion_probabilities import Chances, draw_chances
 from alignment.comparison.queries.scope import Scope
-from alignment.reports.core import CriterionData, CriterionSpec, HumanCode, JudgeCode, ReportData
 from alignment.statistics.agreement import Confusion
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict

@@ -11,11 +11,11 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils.dateparse import parse_date
 from django.utils.timezone import make_aware
 
+from alignment.comparison.core.codes import CONSENSUS, EACH_RATER
 from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.run_choice import RunChoice
 from alignment.models.reports import Report
 from alignment.regression.core.topics import FEWEST
-from alignment.reports.core import CONSENSUS, EACH_RATER
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import ChatSet, ChatSetMember, Split, Topic

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.answers import labels_of, rater_ids
 from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.inclusion_probabilities import drawn_by_verdict
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
-from alignment.reports.core import CONSENSUS
 from labeling.models.chats import Chat
 from labeling.models.people import Rater
 

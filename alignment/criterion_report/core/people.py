@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import Codes, JudgeCode
-from alignment.label_planning.core import Decision, LabelCounts
 from alignment.rater_quality.core import FALSE, Answers, Pair, majority_of_others, rater_pairs
 from alignment.rater_quality.core.answers import Ints
 from alignment.reports.core.judge_side import judge_rates
-from alignment.statistics import label_needs as needs
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.alt_test import EPSILON, MARGIN, MINIMUM_CHATS, RaterCase, Replacement, replacement
 from alignment.statistics.estimates import Estimate
+from alignment.statistics.label_needs import Decision, LabelCounts, needs
 
 RATERS_SHOWN = 12
 NOBODY = "nobody has labelled these chats"

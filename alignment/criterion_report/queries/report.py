@@ -14,7 +14,6 @@ from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.scope import Scope, own_chats
 from alignment.criterion_report.core import by_part, length_bins, length_range, people, probabilities
 from alignment.criterion_report.core.parts import Part
-from alignment.label_planning.core import LabelCounts
 from alignment.models.reports import Report
 from alignment.prompts.queries.version_chart import VersionsDrawn, drawable, places_of, versions_drawn
 from alignment.prompts.queries.version_metrics import Measured
@@ -23,6 +22,7 @@ from alignment.rater_quality.core import Answers
 from alignment.rater_quality.queries.answers import CODE
 from alignment.reports.queries.reports import POLICY, SEED, alignment_report
 from alignment.statistics.alt_test import MINIMUM_RATERS
+from alignment.statistics.label_needs import LabelCounts
 from evaluation.models.runs import Verdict
 from labeling.models.chats import Split, Topic
 from labeling.models.labels import Consensus

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from django.db.models import QuerySet
 
-from alignment.comparison.core.codes import Codes, ReportData
+from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode, ReportData
 from alignment.comparison.queries.answers import Chats, covered_chats, report_data, run_codes
 from alignment.comparison.queries.cached_documents import hash_of, kept, pin_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
-from alignment.reports.core import HumanCode, JudgeCode
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat
 

@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 from django.utils import timezone
 
-from alignment.comparison.core.codes import Codes, ReportData
+from alignment.comparison.core.codes import CONSENSUS, Codes, JudgeCode, ReportData
 from alignment.comparison.queries.cached_documents import kept
 from alignment.comparison.queries.scope import Scope
 from alignment.judge_comparison.core import OVERALL, CriterionAnswers, Group, compare
-from alignment.judge_comparison.core import cost_effectiveness as worth
+from alignment.judge_comparison.core.cost_effectiveness import worth
 from alignment.judge_comparison.queries.run_selection import LeagueChoice
 from alignment.models.reports import Report
-from alignment.reports.core import CONSENSUS, JudgeCode
 from alignment.reports.queries.reports import POLICY
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run

@@ -7,10 +7,10 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 
+from alignment.comparison.core.codes import JudgeCode
 from alignment.comparison.queries.filters import select_filter
 from alignment.judge_comparison.core import OVERALL
 from alignment.judge_comparison.queries.run_selection import MOST, LeagueChoice
-from alignment.reports.core import JudgeCode
 from alignment.reports.queries.page import is_demo, notices
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import OUTSIDE, run_notices

@@ -14,15 +14,9 @@ from alignment.label_planning.core.expected import (
     shares_of,
     split_of,
 )
-from alignment.statistics.label_needs import Asked, Decision, LabelCounts, Need, Part, missing_labels, needs
 
 __all__ = [
-    "Asked",
-    "Decision",
     "Expected",
-    "LabelCounts",
-    "Need",
-    "Part",
     "Seen",
     "Shares",
     "Sizes",
@@ -31,8 +25,6 @@ __all__ = [
     "draw_words",
     "expected_false",
     "first_sizes",
-    "missing_labels",
-    "needs",
     "others_beside",
     "shares_of",
     "split_of",

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet
 
+from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.random_samples import ANSWERED, Draw, drawn_at_random, fair_draws
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
-from alignment.reports.core import CONSENSUS
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
 

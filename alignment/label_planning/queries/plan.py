@@ -9,8 +9,9 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 
+from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.core import Decision, LabelCounts, Need, Shares, shares_of
+from alignment.label_planning.core import Shares, shares_of
 from alignment.label_planning.queries.counts import (
     Answers,
     PlanCounts,
@@ -18,10 +19,9 @@ from alignment.label_planning.queries.counts import (
     plan_counts,
     topic_counts,
 )
-from alignment.reports.core import CONSENSUS
 from alignment.reports.queries.reports import alignment_report
-from alignment.statistics import label_needs as needs
 from alignment.statistics.agreement import Confusion
+from alignment.statistics.label_needs import Decision, LabelCounts, Need, needs
 from labeling.models.chats import Topic
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

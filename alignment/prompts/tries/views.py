@@ -86,7 +86,9 @@ def prompt_try_estimate(request: HttpRequest, key: str) -> HttpResponse:
 def prompt_try_progress(request: HttpRequest, key: str, run_id: int) -> HttpResponse:
     """How far a try is, with each chat that the page has not `seen` finished."""
     criterion, run = _run_or_404(request, key, run_id)
-    return render(request, "alignment/prompts/tries/_progress.html", _of(request, criterion, run) | {"again": True})
+    return render(
+        request, "alignment/prompts/tries/_progress.html", _of(request, criterion, run) | {"again": True}
+    )
 
 
 @permission_or_404("labeling.edit_prompts")

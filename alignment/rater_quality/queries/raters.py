@@ -9,8 +9,8 @@ from django.db.models import Count, Q
 from numpy.typing import NDArray
 
 from alignment.rater_quality.core import ALONE, TIED, Agreement, agreements, pooled
-from alignment.rater_quality.core import trend as course
 from alignment.rater_quality.core.answers import Ints
+from alignment.rater_quality.core.trend import course
 from alignment.rater_quality.queries.answers import Decided, Given, decided_and_gold
 from alignment.rater_quality.queries.pace import Pace, paces, timed
 from alignment.rater_quality.queries.scope import QualityScope

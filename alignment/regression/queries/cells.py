@@ -10,7 +10,7 @@ import numpy as np
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
-from alignment.comparison.core.codes import Codes
+from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode
 from alignment.comparison.queries.answers import JUDGE_STATES, JUDGE_VALUES
 from alignment.comparison.queries.disclosure import concealed, held_counts
 from alignment.comparison.queries.filters import select_filter
@@ -18,7 +18,6 @@ from alignment.comparison.queries.scope import Own, Scope, own_chats
 from alignment.models.regressions import RegressionTest
 from alignment.regression.core import CELLS, PairedVerdicts
 from alignment.regression.queries.paired_verdicts import judge_codes, paired_answers
-from alignment.reports.core import HumanCode, JudgeCode
 from alignment.reports.queries.chat_lists import excerpt
 from labeling.models.chats import Chat
 from labeling.models.people import User

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alignment.comparison.core.codes import Codes
+from alignment.comparison.core.codes import Codes, CriterionData
 from alignment.comparison.queries.answers import judge_answers, report_data
 from alignment.comparison.queries.scope import Scope
 from alignment.models.regressions import RegressionTest
 from alignment.regression.core import PairedVerdicts
-from alignment.reports.core import CriterionData
 from alignment.statistics.agreement import leave_one_rater_out
 from evaluation.models.runs import Run
 

@@ -31,7 +31,7 @@ def build_report(data: ReportData, *, policy: StatusPolicy, seed: int) -> dict[s
     Examples
     --------
     >>> import numpy as np
-    >>> from alignment.reports.core import CriterionSpec
+    >>> from alignment.comparison.core.codes import CriterionSpec
     >>> spec = CriterionSpec("polite", "compliance", "Compliance", "simple", True)
     >>> people, judge = np.array([0, 0, 1], dtype=np.int8), np.array([0, 1, 1], dtype=np.int8)
     >>> labels = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0]])

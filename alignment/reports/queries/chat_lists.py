@@ -9,11 +9,12 @@ from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 from numpy.typing import NDArray
 
+from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.scope import Own, Scope, own_chats
 from alignment.models.reports import Report
-from alignment.reports.core import CriterionData, HumanCode, JudgeCode, Pair, ReportData, disagreeing
+from alignment.reports.core import Pair, disagreeing
 from evaluation.models.runs import RunChat, Verdict
 from labeling.models.chats import Chat
 from labeling.models.people import User

@@ -8,9 +8,10 @@ from django.db.models.functions import Cast
 from django.db.models.lookups import Contains
 from numpy.typing import NDArray
 
+from alignment.comparison.core.codes import HumanCode, ReportData
 from alignment.comparison.queries.answers import coded, covered_chats, places_in, verdict_rows
 from alignment.comparison.queries.scope import Scope
-from alignment.reports.core import HumanCode, ReportData, engine_side
+from alignment.reports.core import engine_side
 from alignment.statistics.intervals import proportion
 from evaluation.engines.core.injection_detection import SUSPECT
 from evaluation.models.judges import Judge

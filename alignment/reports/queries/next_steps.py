@@ -7,13 +7,13 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
+from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.core import missing_labels
 from alignment.misalignments.queries.runs import COUNTED
-from alignment.reports.core import CONSENSUS
 from alignment.reports.core.cautions import INVERTED
 from alignment.reports.core.status import Status
 from alignment.reports.queries.reports import POLICY
+from alignment.statistics.label_needs import missing_labels
 from evaluation.models.runs import FINISHED, Run
 from labeling.models.people import User
 

@@ -10,12 +10,12 @@ from django.db.models import Exists, OuterRef
 from django.urls import reverse
 from django.utils.text import capfirst
 
+from alignment.comparison.core.codes import CONSENSUS, EACH_RATER
 from alignment.comparison.queries.filters import select_filter
 from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, runs_offered
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import covered
-from alignment.reports.core import CONSENSUS, EACH_RATER
 from alignment.reports.queries.empty_states import report_state
 from alignment.reports.queries.engine_page import engine_parts
 from alignment.reports.queries.headline import headline

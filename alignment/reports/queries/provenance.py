@@ -7,10 +7,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 
+from alignment.comparison.core.codes import CriterionData, ReportData
 from alignment.comparison.core.data_hash import answers_hash, chats_hash
 from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.scope import Scope, narrowed
-from alignment.reports.core import CriterionData, ReportData
 from evaluation.judges.queries.recipes import judge_roles, judge_settings
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import PromptVersion

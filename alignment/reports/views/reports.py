@@ -17,11 +17,11 @@ from alignment.certificates.forms import IssueForm
 from alignment.certificates.queries.page import allows_nothing, headline, uses_of
 from alignment.certificates.services.certificates import certifiable
 from alignment.chat_detail.queries.page import chat_page
+from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
 from alignment.comparison.queries.scope import Scope, requested_scope
 from alignment.prompts.queries.sections import hides_examples
-from alignment.reports.core import CONSENSUS
 from alignment.reports.queries import chat_lists as cells
 from alignment.reports.queries.knowledge_gaps import knowledge_gaps
 from alignment.reports.queries.page import CELLS, notices, report_page, scope_query
@@ -125,7 +125,9 @@ def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
     context = _listed(request, scope, run, gaps.found)
     context |= {"hidden": gaps.found.hidden, "own": gaps.found.own}
     context |= {"split": scope.split, "ground_truth": scope.ground_truth}
-    return render(request, "alignment/reports/knowledge_gaps.html", context | {"mode": gaps.mode, "only": key})
+    return render(
+        request, "alignment/reports/knowledge_gaps.html", context | {"mode": gaps.mode, "only": key}
+    )
 
 
 @permission_or_404("labeling.see_judge")

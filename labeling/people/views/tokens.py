@@ -31,7 +31,9 @@ def token_list(request: HttpRequest) -> HttpResponse:
     if made is not None:
         form = TokenForm(scopes=own_scopes(user=user))
     return render(
-        request, "labeling/people/token_list.html", {"tokens": token_rows(user=user), "form": form, "made": made}
+        request,
+        "labeling/people/token_list.html",
+        {"tokens": token_rows(user=user), "form": form, "made": made},
     )
 
 

@@ -29,7 +29,9 @@ from labeling.rubric.services.guidelines import EditConflict, guideline_write
 @require_safe
 def guideline_list(request: HttpRequest) -> HttpResponse:
     """Every rubric: its guideline, and what raters are told about each criterion."""
-    return render(request, "labeling/rubric/guideline_list.html", {"rubrics": rubric_texts(user=request.user)})
+    return render(
+        request, "labeling/rubric/guideline_list.html", {"rubrics": rubric_texts(user=request.user)}
+    )
 
 
 @permission_or_404("labeling.edit_prompts")

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from alignment.comparison.core.codes import JudgeCode
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.services.draw_preview import DrawWish
 from alignment.label_planning.services.draws import label_draw
-from alignment.reports.core import JudgeCode
 from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet

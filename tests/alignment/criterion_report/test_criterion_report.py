@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.core import Decision
 from alignment.label_planning.queries.plan import criterion_plans
 from alignment.models.reports import Report
+from alignment.statistics.label_needs import Decision
 from evaluation.models.runs import Run, Verdict
 from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import Chat, Topic

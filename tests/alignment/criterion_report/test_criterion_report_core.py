@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from alignment.comparison.core.codes import HumanCode, JudgeCode
 from alignment.criterion_report.core import by_part, diagram, length_bins, people, probabilities
 from alignment.criterion_report.core.people import FEW_CHATS, NOBODY, ONE_RATER, RATERS_SHOWN
-from alignment.label_planning.core import LabelCounts
 from alignment.rater_quality.core import FALSE, NA, TRUE, Answers, rater_pairs
-from alignment.reports.core import HumanCode, JudgeCode
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.alt_test import FEW_RATERS, replacement
+from alignment.statistics.label_needs import LabelCounts
 from tests.factories.report_data import F, T
 
 # ---------- parts ----------

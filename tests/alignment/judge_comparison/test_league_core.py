@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from alignment.comparison.core.codes import HumanCode, JudgeCode
 from alignment.judge_comparison.core import CriterionAnswers, Group, Without, compare
-from alignment.judge_comparison.core import cost_effectiveness as worth
-from alignment.reports.core import HumanCode, JudgeCode
+from alignment.judge_comparison.core.cost_effectiveness import worth
 from alignment.statistics.design_effect import design_effect
 from alignment.statistics.intervals import wilson
 from alignment.statistics.paired_tests import PairedTable, tango_interval

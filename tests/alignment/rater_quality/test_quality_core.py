@@ -24,7 +24,7 @@ from alignment.rater_quality.core import (
     pooled,
     shortest_ms,
 )
-from alignment.rater_quality.core import trend as course
+from alignment.rater_quality.core.trend import course
 
 Table = list[list[int]]
 # Feinstein & Cicchetti 1990, as printed in Gerstman, Epidemiology Kept Simple, Table 10.6.

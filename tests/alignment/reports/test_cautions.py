@@ -2,7 +2,7 @@
 
 import pytest
 
-from alignment.reports.core import EACH_RATER
+from alignment.comparison.core.codes import EACH_RATER
 from alignment.reports.core.cautions import cautions
 from alignment.reports.core.judge_side import judge_statistics
 from alignment.statistics.agreement import Confusion

@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from alignment.comparison.core.codes import CriterionData, ReportData
 from alignment.comparison.core.data_hash import answers_hash
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.disclosure import CONCEALED
@@ -18,7 +19,7 @@ from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.services.draw_preview import DrawWish
 from alignment.label_planning.services.draws import label_draw
 from alignment.prompts.queries.version_metrics import Measured, measured
-from alignment.reports.core import CriterionData, ReportData, build_report
+from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
 from alignment.reports.queries.reports import alignment_report
 from bench.coverage import Drawn, drawn_by_verdict

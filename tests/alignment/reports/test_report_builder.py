@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alignment.reports.core import JudgeCode, ReportData, build_report
+from alignment.comparison.core.codes import JudgeCode, ReportData
+from alignment.reports.core import build_report
 from alignment.reports.core.judge_side import NAMES
 from alignment.reports.core.status import DIRECTIONAL, StatusPolicy
 from alignment.statistics.agreement import Confusion

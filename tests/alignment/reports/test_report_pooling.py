@@ -2,7 +2,7 @@
 
 import pytest
 
-from alignment.reports.core import EACH_RATER, CriterionData, ReportData
+from alignment.comparison.core.codes import EACH_RATER, CriterionData, ReportData
 from alignment.reports.core.judge_side import NAMES
 from alignment.reports.core.pooled import pooled
 from alignment.statistics.agreement import Confusion

@@ -3,19 +3,9 @@
 import numpy as np
 import pytest
 
-from alignment.label_planning.core import (
-    Decision,
-    LabelCounts,
-    Seen,
-    Sizes,
-    Wanted,
-    expected_false,
-    first_sizes,
-    missing_labels,
-    shares_of,
-)
-from alignment.statistics import label_needs as needs
+from alignment.label_planning.core import Seen, Sizes, Wanted, expected_false, first_sizes, shares_of
 from alignment.statistics.agreement import Confusion
+from alignment.statistics.label_needs import Decision, LabelCounts, missing_labels, needs
 
 # decision: what is wanted of chats, True, False, random, with three raters, of these False
 TABLE = {

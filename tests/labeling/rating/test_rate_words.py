@@ -141,7 +141,7 @@ def test_no_key_means_two_things_and_only_the_listed_sets_exist(screen: Page) ->
     expect(screen.get_by_label("Key set")).to_have_value("standard")
     sets = screen.evaluate(
         """async () => {
-            const { href } = document.querySelector("link[href$='rate_keys.js']");
+            const { href } = document.querySelector("link[href$='common/keys.js']");
             return Object.values((await import(href)).SETS).map(({ keys }) => Object.values(keys).flat());
         }"""
     )

@@ -62,7 +62,7 @@ def test_a_large_export_is_read_in_little_memory(tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_guide_can_be_imported(tmp_path: Path, db: None) -> None:
-    guide = (settings.BASE_DIR / "docs" / "files.md").read_text(encoding="utf-8")
+    guide = (settings.BASE_DIR / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
     part = guide.partition("## Labels from other tools")[2].partition("\n## ")[0]
     mapping, label_studio, argilla = re.findall(r"```json\n(.*?)```", part, re.DOTALL)
     keys = criterion(), criterion("stated_wrong_rule", allow_na=True)
