@@ -25,24 +25,6 @@ class Permitted(IsAuthenticated):
         return True
 
 
-class LabelsChats(Permitted):
-    """A rater's routes."""
-
-    permission = "labeling.label_chats"
-
-
-class WritesTexts(Permitted):
-    """Routes of those who write what raters and judge read: authors and leads."""
-
-    permission = "labeling.edit_prompts"
-
-
-class ManagesLabeling(Permitted):
-    """A lead's routes of the labelling side."""
-
-    permission = "labeling.manage_labeling"
-
-
 class AnswerInput(serializers.Serializer[Any]):
     """What every answer sent in has: its value, null for not applicable."""
 

@@ -21,13 +21,14 @@ from alignment.label_planning.services.draw_preview import MOST, DrawPreview, Dr
 from alignment.label_planning.services.draws import draw_source, label_draw
 from alignment.reports.api.reports import REPORT_PARAMETERS
 from alignment.statistics.label_needs import Need
-from common.api import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling
+from common.api import NOT_FOUND, PROBLEMS, WRONG
 from common.problems import InputProblem
 from evaluation.runs.api import SeesJudge
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.chats.core.allocation import AllocationRule
 from labeling.chats.services.chat_sets import NAME_LIMIT
 from labeling.models.people import User
+from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.queries.visibility import labels_too
 
 PARTS = [one for one in REPORT_PARAMETERS if one.name != "against"]

@@ -10,7 +10,8 @@ from rest_framework.views import APIView
 from alignment.rater_quality.queries.answers import given
 from alignment.rater_quality.queries.scope import quality_scope
 from alignment.rater_quality.queries.table import quality_document
-from common.api import FORBIDDEN, NOT_FOUND, ManagesLabeling
+from common.api import FORBIDDEN, NOT_FOUND
+from labeling.people.api.permissions import ManagesLabeling
 
 SCHEMA = extend_schema(
     parameters=[OpenApiParameter("criterion", OpenApiTypes.STR, description="one criterion only, by key")],

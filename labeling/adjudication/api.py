@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, AnswerInput, ConflictResponse, ManagesLabeling
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, AnswerInput, ConflictResponse
 from common.problems import FieldProblem
 from labeling.adjudication.forms import AdjudicationFilterForm
 from labeling.adjudication.queries.item import AdjudicationItem, adjudication_item
@@ -29,6 +29,7 @@ from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Adjudication
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.queries.visibility import chats_shown
 
 # ---------- what goes in and out ----------

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import FORBIDDEN, NOT_FOUND, WRONG, LabelsChats, ManagesLabeling, ProblemOutput, problem
+from common.api import FORBIDDEN, NOT_FOUND, WRONG, ProblemOutput, problem
 from labeling.jobs.queries.job_page import JobPage, job_page
 from labeling.jobs.queries.jobs import JobRow, job_rows
 from labeling.jobs.services import job_close, job_open, job_start
@@ -26,6 +26,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import LabelsChats, ManagesLabeling
 from labeling.people.services.roles import rater_for
 from labeling.rating.queries.queue import jobs_of
 from labeling.rating.services.leases import Conflict, assignment_next

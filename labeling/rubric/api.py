@@ -11,10 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
 from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
+from labeling.people.api.permissions import WritesTexts
 from labeling.rating.api.rater import RaterView
 from labeling.rating.queries.labels import criteria_of
 from labeling.rubric.queries.guidelines import Change, CriterionText, changes_since, guideline_for

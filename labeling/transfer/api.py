@@ -16,12 +16,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
+from common.api import FORBIDDEN, NOT_FOUND, WRONG
 from common.files import csv_lines, json_line
 from common.problems import FieldProblem
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import User
+from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.services.audit import audit
 from labeling.sets.queries import SetRow, set_rows
 from labeling.transfer.queries.exports import LABELLING, Line, label_line

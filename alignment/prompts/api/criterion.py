@@ -28,12 +28,13 @@ from alignment.prompts.serializers import (
     version_body,
     version_detail_body,
 )
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.restores import RestoreRefused, prompt_restore
 from evaluation.runs.api import SeesJudge
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import WritesTexts
 
 
 class RestoreInput(serializers.Serializer[Any]):

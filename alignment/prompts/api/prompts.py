@@ -17,7 +17,7 @@ from alignment.prompts.api.criterion import PromptVersions
 from alignment.prompts.queries.editor import start_of
 from alignment.prompts.queries.example_picker import chosen_examples
 from alignment.prompts.services import draft_write, example_choices_for
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
 from common.problems import FieldProblem
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.prompts.core.costar import COSTAR, panes_of
@@ -36,6 +36,7 @@ from evaluation.prompts.services.lint import prompt_lint
 from evaluation.runs.api import SeesJudge
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import WritesTexts
 
 MOST_LINES = 100  # far more than a prompt takes: the service says what is too many
 GONE = OpenApiResponse(description="No draft there any more.")

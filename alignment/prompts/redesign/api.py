@@ -12,11 +12,12 @@ from rest_framework.views import APIView
 
 from alignment.prompts.redesign.queries import Preview, redesign_preview
 from alignment.prompts.redesign.services import redesign_carry_out
-from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
+from common.api import FORBIDDEN, NOT_FOUND, WRONG
 from common.problems import FieldProblem
 from evaluation.runs.api import SeesJudge
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Dimension, Tier
+from labeling.people.api.permissions import ManagesLabeling
 from labeling.rubric.core.redesign import KINDS, MOST, REASON_LIMIT, Redesign, successor_of
 from labeling.rubric.core.rubric import CRITERION_KEY_LIMIT
 from labeling.rubric.queries.lineage import Lineage, Step, lineage_of

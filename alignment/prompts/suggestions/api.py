@@ -24,11 +24,12 @@ from alignment.prompts.suggestions.services import (
     suggestion_start,
     suggestion_use,
 )
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import WritesTexts
 
 
 class SuggestionInput(serializers.Serializer[Any]):

@@ -22,7 +22,7 @@ from alignment.prompts.tries.services import (
     try_estimate,
     try_start,
 )
-from common.api import FORBIDDEN, NOT_FOUND, WRONG, WritesTexts
+from common.api import FORBIDDEN, NOT_FOUND, WRONG
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
@@ -31,6 +31,7 @@ from evaluation.runs.queries.runs import runs_open_to
 from evaluation.runs.worker.preview import Preview
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import WritesTexts
 
 
 class PreviewInput(serializers.Serializer[Any]):

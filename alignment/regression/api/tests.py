@@ -38,13 +38,14 @@ from alignment.regression.services.starts import (
 )
 from alignment.regression.services.tests import RegressionRefused, regression_cancel
 from alignment.regression.worker import runs_of
-from common.api import NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.api import NOT_FOUND, PROBLEMS, WRONG, problem
 from common.problems import FieldProblem, InputProblem
 from evaluation.runs.api import SeesJudge
 from evaluation.runs.queries.redact_errors import tell_errors
 from evaluation.runs.serializers import ResumeInput
 from evaluation.runs.services.runs import RunRefused
 from labeling.models.people import User
+from labeling.people.api.permissions import WritesTexts
 
 T = TypeVar("T")
 

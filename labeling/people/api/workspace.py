@@ -11,8 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
+from common.api import FORBIDDEN, NOT_FOUND, WRONG
 from labeling.models.people import AuditEvent, User
+from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.queries.audit import audit_events
 from labeling.people.services.workspace import rules_now, workspace_change
 

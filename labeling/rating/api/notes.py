@@ -12,9 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
+from labeling.people.api.permissions import WritesTexts
 from labeling.rating.api.rater import RaterView
 from labeling.rating.queries.labels import asked_criterion
 from labeling.rating.queries.notes import NoteFilter, notes_for

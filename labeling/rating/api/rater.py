@@ -12,11 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, LabelsChats, problem
+from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
 from common.problems import FieldProblem
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import ApiToken, Rater, User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import LabelsChats
 from labeling.people.services.roles import rater_for
 from labeling.rating.queries.labels import answers_of, asked_criterion, criteria_of, own_assignment, own_work
 from labeling.rating.queries.notes import own_notes
