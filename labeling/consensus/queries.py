@@ -1,4 +1,4 @@
-"""Dawid–Skene consensus of a set and criterion, made when somebody asks; it never enters Consensus."""
+"""Dawid–Skene consensus of a set and criterion, computed on demand; never stored in Consensus."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown
 
-# Not applicable is an answer like the others, as in the majority.
+# "Not applicable" is an answer like the others, as in the majority.
 CATEGORIES: tuple[ConsensusState, ...] = ("true", "false", "na")
 
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """The most likely answer on a chat, and how likely it is."""
+    """The most likely answer on a chat and its probability."""
 
     state: ConsensusState
     probability: float
@@ -29,7 +29,7 @@ class Likely:
 
 @dataclass(frozen=True, slots=True)
 class RaterRates:
-    """How often a rater says True where True is right, and False where False is; None: no such chat."""
+    """A rater's estimated sensitivity for True and specificity for False; None: no such chat."""
 
     rater: str
     labels: int
@@ -39,7 +39,7 @@ class RaterRates:
 
 @dataclass(frozen=True)
 class DawidSkeneConsensus:
-    """What the model makes of the labels; with a `reason` there is no estimate."""
+    """The model's estimates; `reason` says why there are none."""
 
     labels: int
     likely: Mapping[int, Likely] = field(default_factory=dict)  # by chat id
@@ -51,7 +51,7 @@ class DawidSkeneConsensus:
 
 
 def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSkeneConsensus:
-    """From the labels that count on the set's chats (None: on every chat), in two queries."""
+    """Estimate from the counted labels on the set's chats (None: on all chats), in two queries."""
     counted = Label.objects.counted().filter(criterion=criterion)
     if chat_set is not None:
         counted = counted.filter(chat__in=ChatSetMember.objects.filter(chat_set=chat_set).values("chat"))
@@ -67,7 +67,7 @@ def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSk
         return DawidSkeneConsensus(labels=len(rows), reason=str(error))
     if found.switched:
         return DawidSkeneConsensus(
-            labels=len(rows), reason="the raters' errors cannot be told from the truth"
+            labels=len(rows), reason="raters’ errors cannot be separated from the truth"
         )
     return DawidSkeneConsensus(
         labels=len(rows),
@@ -80,7 +80,7 @@ def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSk
 
 
 def likely_cells(*, criterion: Criterion, chat_set: ChatSet, user: User) -> QuerySet[Consensus]:
-    """The consensus of the set's chats that the user may see."""
+    """Return the consensus of the set's chats that the user may see."""
     members = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
     rows = Consensus.objects.filter(criterion=criterion, chat__in=members)
     seen = rows.filter(chat__in=chats_shown(user=user).values("pk"))
@@ -88,7 +88,7 @@ def likely_cells(*, criterion: Criterion, chat_set: ChatSet, user: User) -> Quer
 
 
 def likely_rows(*, model: DawidSkeneConsensus, cells: Iterable[Consensus]) -> list[dict[str, Any]]:
-    """The estimates of these chats by external id, each beside the consensus that counts."""
+    """Return the estimates of these chats by external id, each beside the stored consensus."""
     return [
         {
             "chat_id": row.chat.external_id,

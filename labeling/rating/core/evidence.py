@@ -1,4 +1,4 @@
-"""Evidence of an answer: whole messages, or parts of them by code points."""
+"""Evidence for an answer: whole messages, or passages by code points."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,23 +7,23 @@ LIMIT = 200  # parts of one answer
 
 
 class EvidenceError(ValueError):
-    """Evidence that points to nothing in the chat."""
+    """Evidence that does not exist in the chat."""
 
 
 def evidence_of(
     *, turns: Iterable[int], parts: Iterable[Mapping[str, Any]], contents: Mapping[int, str]
 ) -> list[dict[str, Any]]:
     """
-    Evidence as it is stored: each message or part once, in the chat's order.
+    Return evidence as stored: each message or passage once, in the chat's order.
 
     Parameters
     ----------
     turns : numbers of whole messages.
-    parts : {"message", "start", "end"}; start and end count code points, end is not included; a "quote" given
-        with it must be the text there. Without start and end the whole message.
+    parts : {"message", "start", "end"}; start and end count code points, end is exclusive; a "quote" must
+        equal the text there. Without start and end the whole message.
     contents : message number → text.
 
-    Raises EvidenceError for a message or a place that the chat doesn't have.
+    Raises EvidenceError for a message or a passage that the chat doesn't have.
 
     Examples
     --------
