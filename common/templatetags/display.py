@@ -379,8 +379,8 @@ def turn(message: Any, cited: Iterable[int] = (), picked: Iterable[int] = ()) ->
 def flashes(context: Context) -> dict[str, Any]:
     """What the last action left to say; a tag, because a chat's pages call their transcript `messages`."""
     request = context.get("request")
-    told = [one.message for one in get_messages(request)] if request else []
-    return {"flashes": [text if isinstance(text, SafeData) else visible(text) for text in told]}
+    shown = [one.message for one in get_messages(request)] if request else []
+    return {"flashes": [text if isinstance(text, SafeData) else visible(text) for text in shown]}
 
 
 @register.simple_tag

@@ -22,11 +22,11 @@ class ChatRef:
 
 def chats_by_external_id(external_ids: Collection[str]) -> dict[str, ChatRef]:
     """Return the known chats by external id; one query per thousand ids."""
-    found: dict[str, ChatRef] = {}
+    known: dict[str, ChatRef] = {}
     for batch in in_batches(dict.fromkeys(external_ids), AT_ONCE):
         rows = Chat.objects.filter(external_id__in=batch).values_list("external_id", "pk", "message_count")
-        found.update({external_id: ChatRef(pk, count) for external_id, pk, count in rows})
-    return found
+        known.update({external_id: ChatRef(pk, count) for external_id, pk, count in rows})
+    return known
 
 
 def chat_set_named(name: str) -> ChatSet | None:

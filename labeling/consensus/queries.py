@@ -62,20 +62,20 @@ def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSk
     raters, who = numbered([rater for _, rater, _ in rows])
     answers = [CATEGORIES.index(state_of(value)) for _, _, value in rows]
     try:
-        found = dawid_skene(items, who, answers, categories=len(CATEGORIES))
+        result = dawid_skene(items, who, answers, categories=len(CATEGORIES))
     except TooFewError as error:
         return DawidSkeneConsensus(labels=len(rows), reason=str(error))
-    if found.switched:
+    if result.switched:
         return DawidSkeneConsensus(
             labels=len(rows), reason="raters’ errors cannot be separated from the truth"
         )
     return DawidSkeneConsensus(
         labels=len(rows),
-        likely=dict(zip(chats, _likely(found), strict=True)),
-        raters=_rates(found, raters),
-        shares={name: float(share) for name, share in zip(CATEGORIES, found.shares, strict=True)},
-        iterations=found.iterations,
-        converged=found.converged,
+        likely=dict(zip(chats, _likely(result), strict=True)),
+        raters=_rates(result, raters),
+        shares={name: float(share) for name, share in zip(CATEGORIES, result.shares, strict=True)},
+        iterations=result.iterations,
+        converged=result.converged,
     )
 
 
@@ -83,8 +83,8 @@ def likely_cells(*, criterion: Criterion, chat_set: ChatSet, user: User) -> Quer
     """Return the consensus of the set's chats that the user may see."""
     members = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
     rows = Consensus.objects.filter(criterion=criterion, chat__in=members)
-    seen = rows.filter(chat__in=chats_shown(user=user).values("pk"))
-    return seen.select_related("chat").defer("chat__messages")
+    shown = rows.filter(chat__in=chats_shown(user=user).values("pk"))
+    return shown.select_related("chat").defer("chat__messages")
 
 
 def likely_rows(*, model: DawidSkeneConsensus, cells: Iterable[Consensus]) -> list[dict[str, Any]]:
@@ -102,19 +102,19 @@ def likely_rows(*, model: DawidSkeneConsensus, cells: Iterable[Consensus]) -> li
     ]
 
 
-def _likely(found: DawidSkene) -> list[Likely]:
-    best = np.argmax(found.posteriors, axis=1)
+def _likely(result: DawidSkene) -> list[Likely]:
+    best = np.argmax(result.posteriors, axis=1)
     return [
         Likely(CATEGORIES[category], float(row[category]))
-        for category, row in zip(best, found.posteriors, strict=True)
+        for category, row in zip(best, result.posteriors, strict=True)
     ]
 
 
-def _rates(found: DawidSkene, raters: list[int]) -> tuple[RaterRates, ...]:
+def _rates(result: DawidSkene, raters: list[int]) -> tuple[RaterRates, ...]:
     names = dict(Rater.objects.filter(pk__in=raters).values_list("pk", "name"))
     true, false = CATEGORIES.index("true"), CATEGORIES.index("false")
     rates = (
-        RaterRates(names[pk], int(found.answered[n]), found.right(n, true), found.right(n, false))
+        RaterRates(names[pk], int(result.answered[n]), result.right(n, true), result.right(n, false))
         for n, pk in enumerate(raters)
     )
     return tuple(sorted(rates, key=lambda row: row.rater))

@@ -146,9 +146,9 @@ def _decisions(criteria: list[int], chats: list[int]) -> dict[Cell, Decision]:
 
 
 def _stored(criteria: list[int], chats: list[int]) -> dict[Cell, int]:
-    found = Consensus.objects.filter(criterion_id__in=criteria, chat_id__in=chats)
+    rows = Consensus.objects.filter(criterion_id__in=criteria, chat_id__in=chats)
     return {
-        (chat, criterion): pk for chat, criterion, pk in found.values_list("chat_id", "criterion_id", "pk")
+        (chat, criterion): pk for chat, criterion, pk in rows.values_list("chat_id", "criterion_id", "pk")
     }
 
 

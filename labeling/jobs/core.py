@@ -34,11 +34,11 @@ def by_topic(chats: Sequence[tuple[int, int]], *, seed: int) -> list[int]:
     >>> by_topic([(1, 8), (2, 8), (3, 8), (4, 9)], seed=2)
     [1, 4, 2, 3]
     """
-    seen: defaultdict[int, int] = defaultdict(int)
+    counts: defaultdict[int, int] = defaultdict(int)
     turns: list[tuple[int, float, int]] = []
     for chat, topic in chats:
-        turns.append((seen[topic], draw(seed, "topic", topic), chat))
-        seen[topic] += 1
+        turns.append((counts[topic], draw(seed, "topic", topic), chat))
+        counts[topic] += 1
     return [chat for *_, chat in sorted(turns, key=lambda turn: turn[:2])]
 
 

@@ -50,7 +50,7 @@ class GroupChoice(SingleChoice):
 
 
 class JobForm(forms.Form):
-    """Open a labelling job for a chat set; `asked` are the service's arguments."""
+    """Open a labelling job for a chat set; `arguments` are the service's arguments."""
 
     name = forms.CharField(max_length=120, label="Name", help_text="Raters see it in their queue.")
     due_on = forms.DateField(
@@ -147,7 +147,7 @@ class JobForm(forms.Form):
         return self.narrowed or any(name in self.errors for name in ("order", "seed", "criteria"))
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Return the service's arguments; `raters` are still accounts."""
         data = self.cleaned_data
         share, gold = data.get("overlap_percent"), data.get("gold_percent")

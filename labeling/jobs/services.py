@@ -174,10 +174,10 @@ def _gold(
 ) -> list[Assignment]:
     if job.gold_set is None:
         return []
-    asked = [job.chat_set] if calibration_set is None else [job.chat_set, calibration_set]
-    chats = gold_chats(gold_set=job.gold_set, asked=asked, criteria=criteria)
+    own_sets = [job.chat_set] if calibration_set is None else [job.chat_set, calibration_set]
+    chats = gold_chats(gold_set=job.gold_set, asked=own_sets, criteria=criteria)
     if not chats:
-        outside = " and ".join(chat_set.name for chat_set in asked)
+        outside = " and ".join(chat_set.name for chat_set in own_sets)
         raise ValidationError(
             {
                 "gold_set": f"No chat of {job.gold_set.name} outside {outside} has a known answer: "

@@ -113,12 +113,12 @@ def _job(job_id: int) -> LabelingJob:
 
 def _open(request: HttpRequest, form: JobForm, chat_set: ChatSet) -> LabelingJob | None:
     """Open the job; an error of the service becomes an error of the form."""
-    asked = form.asked
-    asked["criteria"] = list(asked["criteria"])
+    arguments = form.arguments
+    arguments["criteria"] = list(arguments["criteria"])
     try:
         with transaction.atomic():  # a refused job creates no rater
-            asked["raters"] = [rater_for(user=user) for user in asked["raters"]]
-            job = job_open(chat_set=chat_set, by=cast(User, request.user), **asked)
+            arguments["raters"] = [rater_for(user=user) for user in arguments["raters"]]
+            job = job_open(chat_set=chat_set, by=cast(User, request.user), **arguments)
     except ValidationError as error:
         form.refuse(error)
         return None
@@ -139,8 +139,8 @@ def _size(form: JobForm, chat_set: ChatSet) -> Any:
         return None
     gold: list[int] = []
     if data.get("gold_set") and data.get("criteria"):
-        asked = [chat_set, data["calibration_set"]] if data.get("calibration_set") else [chat_set]
-        gold = gold_chats(gold_set=data["gold_set"], asked=asked, criteria=data["criteria"])
+        own_sets = [chat_set, data["calibration_set"]] if data.get("calibration_set") else [chat_set]
+        gold = gold_chats(gold_set=data["gold_set"], asked=own_sets, criteria=data["criteria"])
     raters = team_size(accounts=data["raters"], group=data["group"])
     whole = chat_set.kind == ChatSet.Kind.CALIBRATION
     share = data.get("overlap_percent")

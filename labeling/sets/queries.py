@@ -100,8 +100,8 @@ def topic_rows(*, chat_set: ChatSet, user: User | AnonymousUser) -> list[TopicRo
     members = ChatSetMember.objects.filter(chat_set=chat_set).order_by()
     if reads_holdout(user=user):
         return _by_topic(chat_set, members)
-    held = members.filter(chat__in=held_out())
-    sizes = held.aggregate(**_sizes())
+    holdout = members.filter(chat__in=held_out())
+    sizes = holdout.aggregate(**_sizes())
     rows = _by_topic(chat_set, members.exclude(chat__in=held_out()))
     outside = TopicRow(topic="", labelled=0, answered=0, unresolved=0, held=True, **sizes)
     return [*rows, outside] if outside.chats else rows

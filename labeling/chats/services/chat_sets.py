@@ -106,6 +106,6 @@ class MembersImport:
         by_split: dict[str, list[int]] = {}
         for external_id, split in splits_of(candidates, self.proportions).items():
             by_split.setdefault(split, []).append(pks[external_id])
-        for split, found in by_split.items():
-            for batch in in_batches(found, AT_ONCE):
+        for split, splits in by_split.items():
+            for batch in in_batches(splits, AT_ONCE):
                 ChatSetMember.objects.filter(pk__in=batch).update(split=split)

@@ -146,7 +146,7 @@ class _ChatsImport:
 
     def _apply(self, chat: Chat, transcript: Transcript) -> bool:
         """Update a known chat from the line; return whether that changed anything."""
-        said = {
+        fields = {
             "topic_id": None
             if transcript.topic is None
             else self.topics[transcript.topic or Topic.UNKNOWN].pk,
@@ -156,7 +156,9 @@ class _ChatsImport:
             "metadata": transcript.metadata,
         }
         changed = {
-            name: value for name, value in said.items() if value is not None and getattr(chat, name) != value
+            name: value
+            for name, value in fields.items()
+            if value is not None and getattr(chat, name) != value
         }
         for name, value in changed.items():
             setattr(chat, name, value)

@@ -138,12 +138,14 @@ def team_size(*, accounts: Iterable[User], group: Group | None) -> int:
     return len({account.pk for account in accounts} | set(members))
 
 
-def gold_chats(*, gold_set: ChatSet, asked: Collection[ChatSet], criteria: Sequence[Criterion]) -> list[int]:
+def gold_chats(
+    *, gold_set: ChatSet, own_sets: Collection[ChatSet], criteria: Sequence[Criterion]
+) -> list[int]:
     """Return the chats of a gold set with a known answer, without chats of the job's own sets."""
     known = Adjudication.objects.filter(
         chat=OuterRef("chat"), criterion__in=criteria, replaced_at__isnull=True
     )
-    others = ChatSetMember.objects.filter(chat_set__in=asked).values("chat")
+    others = ChatSetMember.objects.filter(chat_set__in=own_sets).values("chat")
     members = ChatSetMember.objects.filter(Exists(known), chat_set=gold_set).exclude(chat__in=others)
     return list(members.order_by("position").values_list("chat_id", flat=True))
 

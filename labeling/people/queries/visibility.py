@@ -57,7 +57,7 @@ def to_label(*, user: User | AnonymousUser) -> QuerySet[Any]:
     through = Assignment.objects.filter(
         through_with(), job=OuterRef("job"), chat=OuterRef("chat"), rater__user=user.pk
     )
-    wanted = Assignment.objects.filter(
+    open_slots = Assignment.objects.filter(
         Q(job__in=own) | Q(rater__user=user.pk), ~Exists(through), state__in=(_State.OPEN, _State.LEASED)
     )
-    return wanted.exclude(job__state=LabelingJob.State.CLOSED).values("chat")
+    return open_slots.exclude(job__state=LabelingJob.State.CLOSED).values("chat")

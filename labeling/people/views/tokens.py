@@ -27,13 +27,13 @@ def token_list(request: HttpRequest) -> HttpResponse:
     """
     user = cast(User, request.user)
     form = TokenForm(request.POST or None, scopes=own_scopes(user=user))
-    made = _create(form, user) if request.method == "POST" and form.is_valid() else None
-    if made is not None:
+    new_token = _create(form, user) if request.method == "POST" and form.is_valid() else None
+    if new_token is not None:
         form = TokenForm(scopes=own_scopes(user=user))
     return render(
         request,
         "labeling/people/token_list.html",
-        {"tokens": token_rows(user=user), "form": form, "made": made},
+        {"tokens": token_rows(user=user), "form": form, "made": new_token},
     )
 
 

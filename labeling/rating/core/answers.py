@@ -113,9 +113,9 @@ def adjudication_line_of(fields: Fields, ignored: Ignored | None = None) -> Adju
 
 
 def _active_ms(fields: Fields) -> int:
-    if (found := fields.whole("active_ms")) > MOST_MS:
+    if (milliseconds := fields.whole("active_ms")) > MOST_MS:
         raise fields.refuse("active_ms", f"must be at most {MOST_MS:,}")
-    return found
+    return milliseconds
 
 
 def _turns(fields: Fields) -> tuple[int, ...]:

@@ -30,16 +30,16 @@ def evidence_of(
     >>> evidence_of(turns=[2], parts=[{"message": 1, "start": 0, "end": 2}], contents={1: "Hi!", 2: "Bye"})
     [{'n': 1, 'start': 0, 'end': 2, 'quote': 'Hi'}, {'n': 2}]
     """
-    found: dict[tuple[int, int, int], dict[str, Any]] = {}
+    places: dict[tuple[int, int, int], dict[str, Any]] = {}
     for n in turns:
         _message(n, contents)
-        found[n, -1, -1] = {"n": n}
+        places[n, -1, -1] = {"n": n}
     for part in parts:
         row = _part(part, contents)
-        found[row["n"], row.get("start", -1), row.get("end", -1)] = row
-    if len(found) > LIMIT:
+        places[row["n"], row.get("start", -1), row.get("end", -1)] = row
+    if len(places) > LIMIT:
         raise EvidenceError(f"More than {LIMIT} pieces of evidence.")
-    return [found[place] for place in sorted(found)]
+    return [places[place] for place in sorted(places)]
 
 
 def _message(n: int, contents: Mapping[int, str]) -> str:

@@ -88,8 +88,8 @@ def version_read(*, criterion: Criterion, number: int | None) -> CriterionVersio
     """Return the version that an answer or note is about, by default the newest. Raises FieldProblem."""
     if number is None:
         return criterion.versions.latest("number")
-    if found := criterion.versions.filter(number=number).first():
-        return found
+    if version := criterion.versions.filter(number=number).first():
+        return version
     raise FieldProblem("version", f"{criterion.key} has no version {number}.")
 
 
@@ -143,8 +143,8 @@ def answers_of(*, assignment: Assignment, criteria: Sequence[Criterion]) -> dict
             criterion__in=keys,
             state=Label.State.SUBMITTED,
         ).select_related("version")
-        found = {keys[row.criterion_id]: answer_in(row, keys[row.criterion_id]) for row in labels}
-        return found | _post_reveal(labels=labels, keys=keys)
+        answers = {keys[row.criterion_id]: answer_in(row, keys[row.criterion_id]) for row in labels}
+        return answers | _post_reveal(labels=labels, keys=keys)
     revisions = draft_revisions(assignment=assignment, criterion_ids=keys).select_related("version", "label")
     return {keys[row.label.criterion_id]: answer_in(row, keys[row.label.criterion_id]) for row in revisions}
 
@@ -212,8 +212,8 @@ def may_reveal(*, assignment: Assignment) -> bool:
 
 def asked_criterion(*, job_id: int, key: str) -> Criterion | None:
     """Return an active criterion of the job."""
-    asked = LabelingJob.criteria.through.objects.filter(labelingjob=job_id).values("criterion")
-    return Criterion.objects.filter(key=key, state=Criterion.State.ACTIVE, pk__in=asked).first()
+    criteria = LabelingJob.criteria.through.objects.filter(labelingjob=job_id).values("criterion")
+    return Criterion.objects.filter(key=key, state=Criterion.State.ACTIVE, pk__in=criteria).first()
 
 
 def own_work(*, assignment_id: int, user: User) -> Assignment | None:

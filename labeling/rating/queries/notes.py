@@ -40,8 +40,8 @@ class NoteFilter:
 
     def of(self, notes: QuerySet[RaterNote]) -> QuerySet[RaterNote]:
         """Return the matching notes, newest first; notes on unclear criteria grouped by criterion."""
-        given = {"kind": self.kind, "criterion__key": self.criterion}
-        rows = notes.filter(**{name: value for name, value in given.items() if value})
+        matching = {"kind": self.kind, "criterion__key": self.criterion}
+        rows = notes.filter(**{name: value for name, value in matching.items() if value})
         if self.kind == RaterNote.Kind.UNCLEAR:
             rows = rows.order_by("criterion__position", "criterion", "-pk")
         return rows.filter(settled_at__isnull=self.state == "open") if self.state else rows

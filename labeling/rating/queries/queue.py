@@ -173,10 +173,10 @@ def free_gold(*, rater_id: int) -> QuerySet[Assignment]:
     own = {"chat": OuterRef("chat"), "rater": rater_id}
     submitted = Assignment.objects.filter(**own, state=Assignment.State.SUBMITTED)
     labelled = Label.objects.filter(**own, state=Label.State.SUBMITTED)
-    asked = LabelingJob.criteria.through.objects.filter(labelingjob=OuterRef(OuterRef("job")))
+    criteria = LabelingJob.criteria.through.objects.filter(labelingjob=OuterRef(OuterRef("job")))
     known = Adjudication.objects.filter(
         chat=OuterRef("chat"),
-        criterion__in=asked.values("criterion"),
+        criterion__in=criteria.values("criterion"),
         criterion__state=Criterion.State.ACTIVE,
         replaced_at__isnull=True,
     )
@@ -199,8 +199,8 @@ def queue_for(*, rater: Rater) -> Queue:
     jobs = _shown(rater)
     own = Assignment.objects.filter(rater=rater)
     submitted = own.filter(state=Assignment.State.SUBMITTED)
-    held = _held(own.filter(job__in=jobs))
-    left = _left(rater, open_jobs(rater_id=rater.pk), held)
+    work = _work(own.filter(job__in=jobs))
+    left = _left(rater, open_jobs(rater_id=rater.pk), work)
     first = held_up(jobs=jobs, rater=rater)
     pace = submitted.filter(active_ms__gt=0).aggregate(ms=Avg("active_ms"))["ms"]
     in_work = {row.job_id: row for row in _in_work(own).order_by("-pk")}  # the earliest lease wins
@@ -208,7 +208,7 @@ def queue_for(*, rater: Rater) -> Queue:
     rows = [
         _job(
             job,
-            progress=_progress(job, rater, held.get(job.pk, NOTHING), left.get(job.pk, (0, 0))),
+            progress=_progress(job, rater, work.get(job.pk, NOTHING), left.get(job.pk, (0, 0))),
             held_up=job.pk in first,
             leased=in_work.get(job.pk),
             drafts=drafts,
@@ -222,9 +222,9 @@ def queue_for(*, rater: Rater) -> Queue:
 
 def job_progress(*, job: LabelingJob, rater: Rater) -> Progress:
     """Return the rater's progress in one job, for the rating screen."""
-    held = _held(Assignment.objects.filter(rater=rater, job=job))
-    left = _left(rater, open_jobs(rater_id=rater.pk).filter(pk=job.pk), held)
-    return _progress(job, rater, held.get(job.pk, NOTHING), left.get(job.pk, (0, 0)))
+    work = _work(Assignment.objects.filter(rater=rater, job=job))
+    left = _left(rater, open_jobs(rater_id=rater.pk).filter(pk=job.pk), work)
+    return _progress(job, rater, work.get(job.pk, NOTHING), left.get(job.pk, (0, 0)))
 
 
 def _shown(rater: Rater) -> list[LabelingJob]:
@@ -235,7 +235,7 @@ def _shown(rater: Rater) -> list[LabelingJob]:
     return [*newest.filter(state=LabelingJob.State.OPEN), *closed]
 
 
-def _held(own: QuerySet[Assignment]) -> dict[int, _Work]:
+def _work(own: QuerySet[Assignment]) -> dict[int, _Work]:
     counts = (
         own.exclude(LOST)
         .values_list("job")
@@ -250,13 +250,13 @@ def _held(own: QuerySet[Assignment]) -> dict[int, _Work]:
     return {job: _Work(*numbers) for job, *numbers in counts}
 
 
-def _left(rater: Rater, jobs: QuerySet[LabelingJob], held: Mapping[int, _Work]) -> dict[int, tuple[int, int]]:
+def _left(rater: Rater, jobs: QuerySet[LabelingJob], work: Mapping[int, _Work]) -> dict[int, tuple[int, int]]:
     """Count chats that the rater may still get, by job: gold ones apart from the others."""
     rows = Assignment.objects.filter(job=OuterRef("pk"), state=Assignment.State.OPEN)
     places = rows.exclude(kind=Assignment.Kind.GOLD).values("position")
     first, last = (Subquery(places.order_by(order)[:1]) for order in ("position", "-position"))
     spans = {job: rest for job, *rest in jobs.values_list("pk", "gold_rate", first, last)}
-    other = {job: _ahead(held.get(job, NOTHING), *span) for job, (_, *span) in spans.items()}
+    other = {job: _ahead(work.get(job, NOTHING), *span) for job, (_, *span) in spans.items()}
     near = [job for job, ahead in other.items() if ahead <= COUNTED]
     free = free_slots(rater_id=rater.pk, now=timezone.now()).filter(job__in=near).values_list("job")
     other |= dict.fromkeys(near, 0) | dict(free.annotate(Count("chat", distinct=True)))
@@ -264,11 +264,11 @@ def _left(rater: Rater, jobs: QuerySet[LabelingJob], held: Mapping[int, _Work]) 
     return {job: (gold.get(job, 0), other[job]) for job in spans}
 
 
-def _ahead(held: _Work, first: int | None, last: int | None) -> int:
+def _ahead(work: _Work, first: int | None, last: int | None) -> int:
     """Estimate the chats from the rater's or everyone's position to the last open slot."""
     if first is None or last is None:
         return 0
-    return last - max(first - 1, held.reached or 0)
+    return last - max(first - 1, work.reached or 0)
 
 
 def _gold_left(rater: Rater, jobs: Sequence[int]) -> dict[int, int]:
@@ -277,21 +277,21 @@ def _gold_left(rater: Rater, jobs: Sequence[int]) -> dict[int, int]:
     return dict(free_gold(rater_id=rater.pk).filter(job__in=jobs).values_list("job").annotate(Count("chat")))
 
 
-def _progress(job: LabelingJob, rater: Rater, held: _Work, left: tuple[int, int]) -> Progress:
+def _progress(job: LabelingJob, rater: Rater, work: _Work, left: tuple[int, int]) -> Progress:
     """NB: count future gold chats from the start: a growing total would reveal them."""
     gold, other = left
     if job.gold_rate and job.state == LabelingJob.State.OPEN:
         gold = gold_ahead(
-            taken=held.taken,
-            gold=held.gold,
+            taken=work.taken,
+            gold=work.gold,
             left=other,
             available=gold,
             rate=job.gold_rate,
             seed=job.seed,
             rater=rater.pk,
         )
-    leased = held.leased if job.state == LabelingJob.State.OPEN else 0
-    return Progress(done=held.done, total=held.done + leased + gold + other)
+    leased = work.leased if job.state == LabelingJob.State.OPEN else 0
+    return Progress(done=work.done, total=work.done + leased + gold + other)
 
 
 def _in_work(own: QuerySet[Assignment]) -> QuerySet[Assignment]:
@@ -318,14 +318,14 @@ def _job(
     drafts: set[tuple[int, int]],
     pace: float | None,
 ) -> QueueJob:
-    asked = [row.pk for row in job.criteria.all() if row.state == Criterion.State.ACTIVE]
+    criteria = [row.pk for row in job.criteria.all() if row.state == Criterion.State.ACTIVE]
     return QueueJob(
         id=job.pk,
         name=job.name,
         chat_set=job.chat_set.name,
         rubric=job.chat_set.rubric.name,
         rubric_id=job.chat_set.rubric_id,
-        criteria_count=len(asked),
+        criteria_count=len(criteria),
         due_at=job.due_at,
         calibration=job.chat_set.kind == ChatSet.Kind.CALIBRATION,
         closed=job.state == LabelingJob.State.CLOSED,
@@ -334,7 +334,7 @@ def _job(
         total=progress.total,
         assignment=leased.pk if leased else None,
         topic=leased.chat.topic.name if leased else "",
-        answered=sum((leased.chat_id, criterion) in drafts for criterion in asked) if leased else 0,
+        answered=sum((leased.chat_id, criterion) in drafts for criterion in criteria) if leased else 0,
         minutes_left=None
         if pace is None
         else math.ceil((progress.total - progress.done) * pace / MS_A_MINUTE),

@@ -85,18 +85,18 @@ def _drafts_to_submit(row: Assignment, revisions: Mapping[str, int]) -> list[Lab
     keys = {criterion.pk: criterion.key for criterion in criteria}
     if unknown := revisions.keys() - keys.values():
         raise FieldProblem("revisions", f"Not a criterion of this job: {', '.join(sorted(unknown))}.")
-    asked = [criterion.pk for criterion in criteria if criterion.state == Criterion.State.ACTIVE]
-    if not asked:
+    active = [criterion.pk for criterion in criteria if criterion.state == Criterion.State.ACTIVE]
+    if not active:
         raise Conflict("nothing_asked")
-    rows = draft_revisions(assignment=row, criterion_ids=asked).select_related("label")
+    rows = draft_revisions(assignment=row, criterion_ids=active).select_related("label")
     locked = rows.select_for_update(of=("label",)).order_by("label_id")
     drafts = {draft.label.criterion_id: draft for draft in locked}
-    numbers = {keys[pk]: drafts[pk].number if pk in drafts else 0 for pk in asked}
+    numbers = {keys[pk]: drafts[pk].number if pk in drafts else 0 for pk in active}
     if changed := [key for key, number in numbers.items() if revisions.get(key, number) != number]:
         raise Outdated(changed)
-    if missing := [keys[pk] for pk in asked if pk not in drafts]:
+    if missing := [keys[pk] for pk in active if pk not in drafts]:
         raise Unanswered(missing)
-    rules_check({keys[pk]: drafts[pk] for pk in asked})
+    rules_check({keys[pk]: drafts[pk] for pk in active})
     return list(drafts.values())
 
 

@@ -25,14 +25,14 @@ STATES = {"open": "Open", "settled": "Settled", "": "All"}
 def note_list(request: HttpRequest) -> HttpResponse:
     """Rater notes, filtered by kind, criterion and state."""
     notes = notes_for(user=request.user)
-    wanted = _wanted(request)
-    found = wanted.of(notes).select_related(*SHOWN_WITH).defer("chat__messages", "chat__metadata")
-    page = Paginator(found, NOTES_A_PAGE).get_page(request.GET.get("page"))
+    note_filter = _note_filter(request)
+    matching = note_filter.of(notes).select_related(*SHOWN_WITH).defer("chat__messages", "chat__metadata")
+    page = Paginator(matching, NOTES_A_PAGE).get_page(request.GET.get("page"))
     counts = note_counts(notes)
     context = {
         "page_obj": page,
         "rows": note_rows(list(page)),
-        "wanted": wanted,
+        "note_filter": note_filter,
         "kinds": [(kind, label, counts.get(kind, 0)) for kind, label in _kinds(request)],
         "criteria": criteria_with_notes(notes),
         "states": STATES.items(),
@@ -41,7 +41,7 @@ def note_list(request: HttpRequest) -> HttpResponse:
     return render(request, "labeling/rating/note_list.html", context)
 
 
-def _wanted(request: HttpRequest) -> NoteFilter:
+def _note_filter(request: HttpRequest) -> NoteFilter:
     """Return the filter of the address; ignore unknown words."""
     kind, state = request.GET.get("kind", ""), request.GET.get("state", "open")
     if not _kinds(request):
