@@ -206,7 +206,7 @@ class _AdjudicationsImport:
                 check_answer(line.value, criterion, criterion.newest)
                 cell = (chat.id, criterion.id)
                 if cell in self.lines:
-                    message = f"same chat and criterion as line {self.lines[cell]} already"
+                    message = f"same chat and criterion as line {self.lines[cell]}"
                     raise FieldProblem("criterion", message)
             except FieldProblem as problem:
                 raise ImportProblem(str(self.path), number, problem.field, problem.message) from None

@@ -175,7 +175,7 @@ def _gold(
     if job.gold_set is None:
         return []
     own_sets = [job.chat_set] if calibration_set is None else [job.chat_set, calibration_set]
-    chats = gold_chats(gold_set=job.gold_set, asked=own_sets, criteria=criteria)
+    chats = gold_chats(gold_set=job.gold_set, own_sets=own_sets, criteria=criteria)
     if not chats:
         outside = " and ".join(chat_set.name for chat_set in own_sets)
         raise ValidationError(

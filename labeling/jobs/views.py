@@ -140,7 +140,7 @@ def _size(form: JobForm, chat_set: ChatSet) -> Any:
     gold: list[int] = []
     if data.get("gold_set") and data.get("criteria"):
         own_sets = [chat_set, data["calibration_set"]] if data.get("calibration_set") else [chat_set]
-        gold = gold_chats(gold_set=data["gold_set"], asked=own_sets, criteria=data["criteria"])
+        gold = gold_chats(gold_set=data["gold_set"], own_sets=own_sets, criteria=data["criteria"])
     raters = team_size(accounts=data["raters"], group=data["group"])
     whole = chat_set.kind == ChatSet.Kind.CALIBRATION
     share = data.get("overlap_percent")

@@ -290,7 +290,7 @@ class _LabelsImport:
     def _twice(self, answer: _Answer) -> ImportProblem:
         """Return the error with the number of the first of the two."""
         first = next(number for number, line in self.file.lines() if line.cell == answer.names)
-        message = f"same chat, criterion and rater as {self.file.unit} {first} already"
+        message = f"same chat, criterion and rater as {self.file.unit} {first}"
         return self.file.problem(answer.line, "rater", message)
 
     def _label(self, answer: _Answer, *, revision: int, active_ms: int) -> Label:
