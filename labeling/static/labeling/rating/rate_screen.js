@@ -287,7 +287,8 @@ export class Screen {
   #status() {
     const name = (key) => this.name(key);
     if (!this.submitted) return this.leaving ? "Submitting" : this.answers.status(name);
-    const counts = this.#page.revealed ? "Changes are saved but not counted" : "Changes are saved immediately";
+    const { revealed } = this.#page;
+    const counts = revealed ? "Changes are saved but not counted" : "Changes are saved immediately";
     return this.answers.missing(this.unfinished, name) || counts;
   }
 
