@@ -160,7 +160,7 @@ def test_the_token_is_in_no_log_no_table_and_no_error_page(
     client = Client()
     client.force_login(lead_user)
     page = client.post(PAGE, {"name": "a", "scopes": ["see_judge"], "expires": 30})
-    secret = str(page.context["made"].secret)
+    secret = str(page.context["new_token"].secret)
     assert secret in page.content.decode()
     assert called(secret).status_code == 200
 
@@ -178,7 +178,7 @@ def test_the_token_is_in_no_log_no_table_and_no_error_page(
     for text in (failed.content.decode(), refused.content.decode() if not debug else "", caplog.text):
         assert secret not in text
     assert secret not in everything_stored()
-    assert secret not in repr(page.context["made"])
+    assert secret not in repr(page.context["new_token"])
 
 
 def test_the_database_holds_a_sha256_digest(lead_user: User) -> None:
@@ -226,7 +226,7 @@ def test_the_page_makes_a_token_and_shows_it_once(lead_user: User) -> None:
     client.force_login(lead_user)
     form = {"name": "nightly export", "scopes": ["see_judge", "manage_labeling"], "expires": 90}
     made = client.post(PAGE, form)
-    secret = made.context["made"].secret
+    secret = made.context["new_token"].secret
     assert "no-store" in made.headers["Cache-Control"]
     assert called(secret).status_code == 200
     again = client.get(PAGE).content.decode()
@@ -252,7 +252,7 @@ def test_the_page_offers_own_rights_only(rater_user: User) -> None:
     page = client.get(PAGE)
     assert [code for code, _ in page.context["form"].fields["scopes"].choices] == ["label_chats"]
     refused = client.post(PAGE, {"name": "a", "scopes": ["see_judge"], "expires": 30})
-    assert refused.context["made"] is None
+    assert refused.context["new_token"] is None
     assert not ApiToken.objects.exists()
 
 
