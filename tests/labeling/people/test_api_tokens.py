@@ -199,7 +199,7 @@ def test_only_own_rights_can_be_scopes(rater_user: User) -> None:
 
 def test_a_name_is_free_again_when_its_token_ended(lead_user: User) -> None:
     made = token_create(user=lead_user, name="a", scopes=["see_judge"], days=None)
-    with pytest.raises(FieldProblem, match="name: you have a token of this name"):
+    with pytest.raises(FieldProblem, match="name: you have a token with this name"):
         secret_of(lead_user, "see_judge", name="a")
     token_revoke(token=made.token, by=lead_user)
     secret_of(lead_user, "see_judge", name="a")
@@ -242,7 +242,7 @@ def test_the_form_sent_twice_makes_one_token(lead_user: User) -> None:
     client.force_login(lead_user)
     form = {"name": "a", "scopes": ["see_judge"], "expires": 0}
     client.post(PAGE, form)
-    assert "You have a token of this name" in client.post(PAGE, form).content.decode()
+    assert "You have a token with this name" in client.post(PAGE, form).content.decode()
     assert ApiToken.objects.get().expires_at is None
 
 
@@ -280,7 +280,7 @@ def test_a_hostile_name_is_shown_as_text(lead_user: User) -> None:
 def test_an_account_without_rights_is_told_so(db: None) -> None:
     client = Client()
     client.force_login(make_user("nobody"))
-    assert "no rights" in client.get(PAGE).content.decode()
+    assert "no permissions" in client.get(PAGE).content.decode()
 
 
 def test_the_openapi_document_names_the_scheme(lead_user: User) -> None:

@@ -43,7 +43,7 @@ def events(count: int) -> None:
 
 def test_a_lead_changes_the_rules_and_the_log_keeps_old_and_new(lead: Client, lead_user: User) -> None:
     answer = lead.post(SETTINGS, {"evidence_on_false": "on"}, follow=True).content.decode()
-    assert "The settings are saved" in answer
+    assert "Settings saved" in answer
     rules = Workspace.current()
     assert (rules.evidence_on_false, rules.comment_required, rules.reveal_after_submit) == (
         True,
@@ -65,7 +65,7 @@ def test_saving_the_same_again_leaves_no_event(lead: Client) -> None:
 
 
 def test_the_log_is_newest_first_and_goes_on_with_older_events(lead: Client) -> None:
-    assert "No event" in lead.get(LOG).content.decode()
+    assert "No entries yet" in lead.get(LOG).content.decode()
     events(60)
     first = lead.get(LOG)
     rows = first.context["page"].rows

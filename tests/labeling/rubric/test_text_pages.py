@@ -107,7 +107,7 @@ def test_a_criterions_texts_become_a_version_of_the_same_question(desk: Desk, au
     edit = reverse("labeling:criterion_text_edit", args=["polite"])
     given = texts(guideline="Look.", true_example="“Thanks!”", false_example="“No.”")
     answer = author.post(edit, given, follow=True).content.decode()
-    assert "It asks the same" in answer
+    assert "The question is the same" in answer
     assert "“Thanks!”" in answer
     answer = author.post(edit, given | {"base": "2", "definition": "Another."}, follow=True).content.decode()
     assert "asks anew" in answer
@@ -150,7 +150,7 @@ def test_what_changed_between_two_versions_is_shown_word_by_word(desk: Desk, aut
     assert "<del>" not in shown
     reword(desk.criteria[0], definition="True when never rude.")
     shown = page(author, "criterion_text", "polite", old="1", new="2")
-    assert "labels given to the two are not counted together" in shown
+    assert "labels of the two versions do not count together" in shown
     assert "Changes from version" not in page(author, "criterion_text", "polite", old="1", new="9")
 
 

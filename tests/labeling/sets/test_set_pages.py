@@ -92,7 +92,7 @@ def test_an_author_sees_numbers_of_the_holdout_but_none_of_its_chats(
     assert [chat.external_id for chat in page.context["chats"]] == ["chat-1", "chat-3"]
     assert "chat-2" not in page.content.decode()
     assert page.context["totals"]["holdout"] == 1
-    assert "Holdout chats are not shown" in page.content.decode()
+    assert "Prompt authors cannot see holdout chats" in page.content.decode()
     assert not signed_in(author_user).get(f"{set_url(desk)}?split=holdout").context["chats"]
     assert "chat-2" in signed_in(lead_user).get(set_url(desk)).content.decode()
 
