@@ -19,6 +19,7 @@ from labeling.models.labels import Adjudication, Assignment, Consensus, Label, L
 from labeling.models.people import AuditEvent, Rater, Role, User
 from labeling.models.rubric import CriterionVersion
 from tests.factories.many_labels import NAMES, Item, label, labelled_item
+from tests.factories.pages import page_text
 from tests.factories.rows import make_user
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +48,7 @@ def post(client: Client, item: Item, value: str = "false", *, seen: Any = "", **
 
 
 def text(response: Any) -> str:
-    return str(response.content.decode())
+    return str(page_text(response))
 
 
 def letters(item: Item) -> dict[str, str]:
