@@ -120,7 +120,7 @@ def test_a_lead_opens_a_job_and_the_raters_find_it_in_their_queue(
         seed="5",
     )
     answer = lead.post(new_url(desk), given, follow=True)
-    assert "November is open" in page_text(answer)
+    assert "November opened" in page_text(answer)
     job = LabelingJob.objects.get(name="November")
     assert (job.overlap, job.created_by, job.assignments.count(), job.seed) == (2, lead_user, 6, 5)
     assert job.due_at is not None
@@ -308,7 +308,7 @@ def test_a_job_is_closed_by_its_button_and_a_round_that_is_waited_for_is_not(
     refused = page_text(lead.post(job_url(job.calibration, "close"), follow=True))
     assert "Not closed. November waits for this round" in refused
     page = page_text(lead.post(job_url(job, "close"), follow=True))
-    assert "November is closed" in page
+    assert "November closed" in page
     assert "Close the job" not in page
     assert set(LabelingJob.objects.exclude(pk=desk.job.pk).values_list("state", flat=True)) == {"closed"}
 

@@ -55,7 +55,7 @@ def test_an_author_writes_a_guideline_and_raters_read_it(desk: Desk, author: Cli
     edit = reverse("labeling:guideline_edit", args=[desk.rubric.pk])
     given = {"text": "Read the **whole** chat.\r\n\r\n- Twice.", "reason": "Pilot", "base": "0"}
     answer = page_text(author.post(edit, given, follow=True))
-    assert "Version 1 is in force" in answer
+    assert "Version 1 saved" in answer
     assert "<strong>whole</strong>" in answer
     row = RubricGuideline.objects.get()
     assert (row.text, row.created_by and row.created_by.username) == (
@@ -95,7 +95,7 @@ def test_who_comes_second_is_shown_the_newer_text_and_may_save_on_top_of_it(
     edit = reverse("labeling:guideline_edit", args=[desk.rubric.pk])
     given = {"text": "Read the chat twice.", "reason": "Why", "base": "1"}
     refused = page_text(author.post(edit, given))
-    assert "Version 2 was written meanwhile" in refused
+    assert "saved version 2 first" in refused
     assert "whole" in refused
     assert 'name="base" value="2"' in refused
     assert "Read the chat twice." in refused
@@ -111,7 +111,7 @@ def test_a_criterions_texts_become_a_version_of_the_same_question(desk: Desk, au
     assert "The question is the same" in answer
     assert "“Thanks!”" in answer
     answer = page_text(author.post(edit, given | {"base": "2", "definition": "Another."}, follow=True))
-    assert "asks anew" in answer
+    assert "New runs use a new judge" in answer
     newest = desk.criteria[0].versions.latest("number")
     assert (newest.number, newest.definition, newest.guideline) == (3, "Another.", "Look.")
 
@@ -120,7 +120,7 @@ def test_two_who_write_the_same_criterion_do_not_overwrite_each_other(desk: Desk
     reword(desk.criteria[0], guideline="Theirs.")
     edit = reverse("labeling:criterion_text_edit", args=["polite"])
     refused = page_text(author.post(edit, texts(guideline="Mine.")))
-    assert "Version 2 was written meanwhile" in refused
+    assert "saved version 2 first" in refused
     assert "Theirs" in refused
     assert 'name="base" value="2"' in refused
     assert desk.criteria[0].versions.count() == 2
