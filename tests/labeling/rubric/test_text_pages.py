@@ -95,7 +95,7 @@ def test_who_comes_second_is_shown_the_newer_text_and_may_save_on_top_of_it(
     edit = reverse("labeling:guideline_edit", args=[desk.rubric.pk])
     given = {"text": "Read the chat twice.", "reason": "Why", "base": "1"}
     refused = page_text(author.post(edit, given))
-    assert "saved version 2 first" in refused
+    assert "Version 2 was saved first" in refused
     assert "whole" in refused
     assert 'name="base" value="2"' in refused
     assert "Read the chat twice." in refused
@@ -120,7 +120,7 @@ def test_two_who_write_the_same_criterion_do_not_overwrite_each_other(desk: Desk
     reword(desk.criteria[0], guideline="Theirs.")
     edit = reverse("labeling:criterion_text_edit", args=["polite"])
     refused = page_text(author.post(edit, texts(guideline="Mine.")))
-    assert "saved version 2 first" in refused
+    assert "Version 2 was saved first" in refused
     assert "Theirs" in refused
     assert 'name="base" value="2"' in refused
     assert desk.criteria[0].versions.count() == 2
