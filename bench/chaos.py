@@ -26,13 +26,13 @@ from bench._chaos import die_on, finished, kill_repeatedly, late_finishers, stat
 from bench._endpoint import MODEL, Server, endpoint
 from bench._files import chat_lines, rubric, write_lines
 from bench._workers import BROKERS, Workers, broker, free_port
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Attempt, Run, Verdict
 from evaluation.runs.services.control import run_launch
 from evaluation.runs.services.runs import RunChoice
 from evaluation.runs.worker.execute import run_execute
 from evaluation.runs.worker.leases import LEASE
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from lace_site import celery_app

@@ -21,6 +21,7 @@ from alignment.tasks import suggestion_ring
 from common.problems import InputProblem
 from evaluation.core.grouping import default_sampling
 from evaluation.core.types import Request
+from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import model_kind, model_of
@@ -31,7 +32,6 @@ from evaluation.prompts.queries.drafts import draft_of, examples_as_lines, worki
 from evaluation.prompts.queries.versions import champions, newest_versions
 from evaluation.prompts.services.drafts import draft_discard, draft_save
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.runs.worker.plan import current_endpoint
 from evaluation.runs.worker.single_calls import QuestionEstimate, question_estimate, question_key
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion

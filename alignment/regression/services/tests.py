@@ -9,6 +9,7 @@ from django.db import transaction
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
 from alignment.regression.worker import OPEN, own_runs
 from common.problems import InputProblem
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
@@ -25,7 +26,6 @@ from evaluation.runs.services.runs import (
     run_start,
 )
 from evaluation.runs.worker.execute import ON_WORKER
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.consensus.services import criteria_lock
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
