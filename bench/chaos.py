@@ -140,7 +140,7 @@ def broker_down() -> Iterator[Figure]:
     more = {"CELERY_BROKER_URL": f"redis://127.0.0.1:{port}/0"}
     with place(chats=2, latency=0.1) as here:
         celery_app.conf.broker_url = more["CELERY_BROKER_URL"]
-        settings.CELERY_RING_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
+        settings.CELERY_ENQUEUE_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
         valkey = ValkeyServer(port=port)
         valkey.start()
         with here.workers(more):

@@ -17,7 +17,7 @@ from alignment.prompts.suggestions.queries.training_examples import (
     open_notes,
     train_disagreements,
 )
-from alignment.tasks import suggestion_ring
+from alignment.prompts.suggestions.worker import suggestion_enqueue
 from common.problems import InputProblem
 from evaluation.core.grouping import default_sampling
 from evaluation.core.types import Request
@@ -139,7 +139,7 @@ def suggestion_start(*, criterion: Criterion, choice: SuggestionChoice, by: User
         question=question,
         sample=sample,
     )
-    transaction.on_commit(partial(suggestion_ring, row.pk))
+    transaction.on_commit(partial(suggestion_enqueue, row.pk))
     return row
 
 

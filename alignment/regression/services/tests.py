@@ -16,7 +16,7 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_launch, run_ring
+from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_enqueue_on_commit, run_launch
 from evaluation.runs.services.runs import (
     RunChoice,
     asked_together,
@@ -241,7 +241,7 @@ def _noise_run(choice: RegressionChoice, baseline: Run, by: User | None) -> Run:
         by=by,
     )
     if choice.on_worker:
-        run_ring(noise)
+        run_enqueue_on_commit(noise)
     return noise
 
 
