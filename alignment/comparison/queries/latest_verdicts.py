@@ -12,7 +12,7 @@ from labeling.models.rubric import Criterion
 
 # NB: by name. A try is nobody's verdict; a repeat only tells how much the judge flips.
 COUNTED = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION, Run.Purpose.IMPORT)
-ANSWERED_OTHERWISE = Q(value=True, human=Consensus.State.FALSE) | Q(value=False, human=Consensus.State.TRUE)
+DISAGREES = Q(value=True, human=Consensus.State.FALSE) | Q(value=False, human=Consensus.State.TRUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Judged:
     @property
     def parted(self) -> QuerySet[Verdict]:
         """Those that people's consensus contradicts, newest first."""
-        return self.verdicts.filter(ANSWERED_OTHERWISE, state=Verdict.State.READ)
+        return self.verdicts.filter(DISAGREES, state=Verdict.State.READ)
 
 
 def judged(*, criterion: Criterion, champion: PromptVersion | None) -> Judged:
