@@ -24,7 +24,7 @@ _State = Misalignment.State
 
 @dataclass(frozen=True, slots=True)
 class Triage:
-    """Values to store; None keeps the stored one. `owner` is a username, '' for nobody; `cause` '' for none."""
+    """Values to store; None keeps the stored one. `owner` is a username, '' for none; `cause` '' for none."""
 
     cause: str | None = None
     note: str | None = None
@@ -48,11 +48,10 @@ def misalignment_triage(*, misalignment_id: int, change: Triage, seen: int, by: 
     """
     item = _locked(misalignment_id)
     if item.revision != seen:
+        who, where = (item.changed_by.username if item.changed_by else "somebody"), ""
         if item.changed_by == by:
-            changed = "you changed this disagreement in another window"
-        else:
-            changed = f"{item.changed_by.username if item.changed_by else 'somebody'} changed this disagreement"
-        raise ChangedMeanwhile(f"{changed}; your change was not saved")
+            who, where = "you", " in another window"
+        raise ChangedMeanwhile(f"{who} changed this disagreement{where}; your change was not saved")
     return _store(item, change, by=by)
 
 

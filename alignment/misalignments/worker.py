@@ -1,5 +1,6 @@
 """Scan finished runs for disagreements in batches; SQL inserts, closes and reopens the items."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,15 +15,28 @@ from alignment.misalignments.queries.runs import (
     labels_seq,
     not_overtaken,
     runs_after,
+    runs_waiting,
     verdicts_with_consensus,
 )
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
 
+log = logging.getLogger(__name__)
+
 # Verdicts scanned, and items changed, in one transaction.
 SCAN_BATCH, UPDATE_BATCH = 20_000, 1_000
 _State, _ClosedBy = Misalignment.State, Misalignment.ClosedBy
+
+
+def disagreements_sweep() -> None:
+    """Scan finished runs that wait: new ones, and those on whose chats labels have changed."""
+    for run in runs_waiting():
+        try:
+            misalignments_refresh(run)
+        except Exception:
+            # One run that cannot be scanned must not hold up the others.
+            log.exception("run %s could not be scanned for disagreements", run.pk)
 
 
 def misalignments_refresh(run: Run) -> None:
@@ -149,4 +163,3 @@ def _close_by_run(run: Run) -> None:
 
 def _close(rows: QuerySet[Misalignment], **values: Any) -> None:
     _update(rows, state=_State.CLOSED, closed_at=timezone.now(), **values)
-
