@@ -141,7 +141,7 @@ class TriageChange(models.Model):
     def told(self) -> list[tuple[str, str, str]]:
         """What changed, from what to what, in words."""
         causes = {**dict(Misalignment.Cause.choices), "": "none yet"}
-        words = {"cause": causes, "owner": {"": "nobody"}, "note": {"": "none"}}
+        words = {"cause": causes, "owner": {"": "unassigned"}, "note": {"": "none"}}
         names = [name for name in words if name in self.now]
         return [
             (name, *(words[name].get(one[name], one[name]) for one in (self.was, self.now))) for name in names

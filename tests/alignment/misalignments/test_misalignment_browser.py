@@ -1,4 +1,4 @@
-"""Misalignments triaged in a real browser: by keyboard alone, nothing lost, with axe, narrow and dark."""
+"""Disagreements triaged in a real browser: by keyboard alone, nothing lost, with axe, narrow and dark."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from alignment.misalignments.worker import misalignments_refresh
-from alignment.models.misalignments import Misalignment
+from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
 from labeling.models.people import Role
 from tests.browsing import watch
 from tests.factories.compared_runs import Compared, make_compared
@@ -86,6 +86,15 @@ def test_items_are_triaged_by_keyboard_and_the_focus_stays(triage: Page) -> None
     assert rows[second].owner is not None and rows[third].state == "open"
 
 
+def test_a_small_run_is_scanned_when_the_page_is_opened(triage: Page, live_server: LiveServer) -> None:
+    for model in (Sighting, MisalignmentCount, Misalignment):
+        model._default_manager.all().delete()
+    triage.goto(live_server.url + LIST)
+    expect(triage.get_by_role("heading", level=1)).to_have_text("8 disagreements in this filter")
+    expect(triage.locator("#scan")).to_have_count(0)
+    opened(triage, order(triage)[0])
+
+
 def test_undo_takes_the_last_changes_back_one_by_one(triage: Page) -> None:
     first, second = order(triage)[:2]
     opened(triage, first)
@@ -95,7 +104,7 @@ def test_undo_takes_the_last_changes_back_one_by_one(triage: Page) -> None:
     triage.keyboard.press("6")
     triage.keyboard.press("o")
     saved(triage)
-    for what in ("owner ines → nobody", "cause Other → none yet", "cause Label wrong → none yet"):
+    for what in ("owner ines → unassigned", "cause Other → none yet", "cause Label wrong → none yet"):
         triage.keyboard.press("u")
         expect(triage.locator("#saving")).to_contain_text(what)
     expect(triage.locator(f"#m-{first} a")).to_be_focused()
@@ -119,9 +128,11 @@ def test_the_last_change_is_undone_after_a_reload_too_and_its_history_grows_on_t
     opened(triage, first)
     expect(triage.locator(f"#m-{first} a")).to_be_focused()
     expect(triage.locator(".causes [aria-pressed=true]")).to_have_count(0)
-    expect(triage.locator("#history")).to_contain_text("took back")
+    expect(triage.locator("#history")).to_contain_text("undo")
     triage.keyboard.press("u")
-    expect(triage.locator("#saving")).to_have_text("Nothing undone: nothing of yours is left to take back")
+    expect(triage.locator("#saving")).to_have_text(
+        "Nothing undone: no change of yours in the last 12 hours can be undone"
+    )
     assert Misalignment.objects.get(pk=first).state == "open"
     console.clear()  # the browser tells of the 409
 
@@ -132,18 +143,18 @@ def test_what_lies_outside_the_filter_is_undone_and_named(triage: Page, live_ser
     saved(triage)
     triage.goto(f"{live_server.url}/misalignments/?criterion=wrong_fact")
     triage.get_by_role("button", name="Undo your last change").click()
-    told = re.compile("^Undone on chat-[0-9]+, polite: cause Label wrong → none yet$")
-    expect(triage.locator("#saving")).to_have_text(told)
+    words = re.compile("^Undone on chat-[0-9]+, Polite: cause Label wrong → none yet$")
+    expect(triage.locator("#saving")).to_have_text(words)
 
 
 def test_g_says_what_is_missing_where_no_cause_leads_on(triage: Page) -> None:
     opened(triage, order(triage)[0])
     triage.keyboard.press("g")
-    expect(triage.locator("#saving")).to_have_text("Give it a cause first: the cause says where to go")
+    expect(triage.locator("#saving")).to_have_text("Set a cause first")
     triage.keyboard.press("6")
     saved(triage)
     triage.keyboard.press("g")
-    expect(triage.locator("#saving")).to_have_text("This cause leads nowhere: say in the note what it is")
+    expect(triage.locator("#saving")).to_have_text("No next step for this cause. Describe it in the note.")
 
 
 def test_all_keys_are_told_and_g_goes_where_the_cause_leads(triage: Page) -> None:
@@ -164,12 +175,12 @@ def test_the_ends_of_the_list_are_told(triage: Page) -> None:
     ids = order(triage)
     opened(triage, ids[0])
     triage.keyboard.press("k")
-    expect(triage.locator("#saving")).to_have_text("This is the first one")
+    expect(triage.locator("#saving")).to_have_text("First disagreement")
     for one in ids[1:]:
         triage.keyboard.press("j")
         opened(triage, one)
     triage.keyboard.press("j")
-    expect(triage.locator("#saving")).to_have_text("This is the last one")
+    expect(triage.locator("#saving")).to_have_text("Last disagreement")
 
 
 def test_what_could_not_be_stored_is_kept_told_and_sent_again(triage: Page, console: list[str]) -> None:
@@ -197,7 +208,7 @@ def test_what_somebody_else_did_meanwhile_is_told_and_stands(triage: Page, conso
     triage.keyboard.press("n")
     triage.keyboard.type("Mine")
     triage.keyboard.press("Escape")
-    expect(triage.locator("#trouble")).to_contain_text("otto changed this one meanwhile")
+    expect(triage.locator("#trouble")).to_contain_text("otto changed this disagreement")
     expect(triage.locator("#trouble")).to_contain_text("Your note was: Mine")
     expect(triage.locator(".causes [aria-pressed=true]")).to_have_text("Label wrong 2")
     triage.keyboard.press("1")

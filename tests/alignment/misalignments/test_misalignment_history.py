@@ -1,4 +1,4 @@
-"""Who did what on a misalignment, what the workbench did, and the way back."""
+"""History of a disagreement: changes by users and by the system, and undo."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_every_change_is_kept_with_who_made_it_and_what_was_before(
         ("otto", {"cause": "", "owner": ""}, {"cause": "judge", "owner": "otto"}, False),
     ]
     page = links_of(lead, item)
-    assert "Who did what" in page and "Cause: <del>Judge wrong</del> → Label wrong" in page
+    assert "<h3>History</h3>" in page and "Cause: <del>Judge wrong</del> → Label wrong" in page
     assert "&lt;b&gt;turn 2" in page and "<b>turn 2" not in page
 
 
@@ -109,11 +109,11 @@ def test_an_owner_who_left_is_given_back_one_renamed_is_not(compared: Compared, 
 def test_what_closed_an_item_is_told_as_the_workbenchs_own_doing(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
     item = item_on(5)
-    assert "The workbench" not in links_of(lead, item)
+    assert "<b>System</b>" not in links_of(lead, item)
     assert lead.get(f"{API}{item.pk}/").json()["closed_by"] == ""
     Misalignment.objects.update(state="closed", closed_by="label", closed_at=timezone.now())
     page = links_of(lead, item)
-    assert "closed by a changed label" in page and "The workbench" in page
+    assert "closed by a changed label" in page and "<b>System</b>" in page
     body = lead.get(f"{API}{item.pk}/").json()
     assert (body["closed_by"], body["cause"], body["history"]) == ("label", "", [])
     assert body["closed_at"] is not None

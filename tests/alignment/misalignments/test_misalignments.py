@@ -1,4 +1,4 @@
-"""What people and judge differ on becomes an item: found, closed by what settles it, reopened on return."""
+"""Disagreements of finished runs: inserted by a scan, closed when settled, reopened when they return."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from alignment.misalignments import worker as runner
+from alignment.misalignments import worker
 from alignment.misalignments.queries.runs import runs_waiting
 from alignment.misalignments.worker import disagreements_sweep, misalignments_refresh
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
@@ -128,8 +128,8 @@ def forget() -> None:
 
 @pytest.fixture
 def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "PIECE", 15)
-    monkeypatch.setattr(runner, "AT_A_TIME", 3)
+    monkeypatch.setattr(worker, "SCAN_BATCH", 15)
+    monkeypatch.setattr(worker, "UPDATE_BATCH", 3)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -306,7 +306,7 @@ def test_tries_and_tests_are_not_counted(compared: Compared, purpose: str) -> No
     Run.objects.update(purpose=purpose)
     disagreements_sweep()
     assert not Misalignment.objects.exists()
-    with pytest.raises(ValueError, match="does not count"):
+    with pytest.raises(ValueError, match="is not scanned"):
         misalignments_refresh(compared.run)
 
 
@@ -318,11 +318,11 @@ def test_a_run_that_goes_on_is_not_counted(compared: Compared) -> None:
 
 def test_a_page_without_items_says_why_and_where_to_go(lead: Client, compared: Compared) -> None:
     misalignments_refresh(compared.run)
-    assert "Nothing fits this" in text_of(lead.get("/misalignments/", {"cause": "other"}))
+    assert "No disagreements in this filter" in text_of(lead.get("/misalignments/", {"cause": "other"}))
     Misalignment.objects.update(state="closed", closed_by="label")
-    assert "Every misalignment is closed" in text_of(lead.get("/misalignments/"))
+    assert "All disagreements are closed" in text_of(lead.get("/misalignments/"))
     Sighting.objects.all().delete()
     Misalignment.objects.all().delete()
-    assert "No misalignments" in text_of(lead.get("/misalignments/"))
+    assert "<h2>No disagreements</h2>" in text_of(lead.get("/misalignments/"))
     Run.objects.update(state="cancelled")
     assert "No finished run yet" in text_of(lead.get("/misalignments/"))
