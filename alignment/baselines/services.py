@@ -56,7 +56,7 @@ def _asked(scope: Scope, pin: str) -> BaselineTraining:
     """The training of this pin; made where there is none and opened where its worker died, and rung for."""
     assert scope.run is not None  # noqa: S101  asked of runs only
     if not knows_rater(scope):
-        raise UnknownRater(f"no labels by the rater {scope.rater!r} on these chats")
+        raise UnknownRater(f"rater {scope.rater!r} has no labels on these chats")
     asked = {"run": scope.run, "part": part_of(scope)}
     with transaction.atomic():
         old = BaselineTraining.objects.filter(state=BaselineTraining.State.FAILED)

@@ -130,8 +130,8 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
     Returns
     -------
     Estimate : in [0, 1]. Undefined, with a reason, without verdicts, without True or False labels, or if the
-        judge is no better than chance. Flagged if clipped. Without an interval if it would be wider than 0.5. The
-        interval is stretched to include the value if shrinkage has moved it.
+        judge is no better than chance. Flagged if clipped. Without an interval if it would be wider than 0.5.
+        The interval is stretched to include the value if shrinkage has moved it.
 
     Notes
     -----

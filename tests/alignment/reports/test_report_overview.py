@@ -146,7 +146,7 @@ def test_the_report_leads_to_the_same_chats_under_another_engine_and_the_version
     assert [(one["words"], one["url"]) for one in others] == [
         ("direct", f"{report_of(same)}?split=dev"),
         ("outside", f"{urls(compared)['report']}?split=dev"),
-        ("the version before", f"{report_of(before)}?split=dev"),
+        ("previous version", f"{report_of(before)}?split=dev"),
     ]
 
 

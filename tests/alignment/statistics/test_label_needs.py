@@ -54,7 +54,7 @@ def test_a_subjective_criterion_needs_nothing_for_decisions_it_cannot_block() ->
     found = {need.decision: need for need in needs(LabelCounts(true=5, false=5, tier="subjective"))}
     for decision in (Decision.TNR_LOSS, Decision.GATE, Decision.GATE_FINE, Decision.SINGLE):
         assert (found[decision].applies, found[decision].met) == (False, False)
-        assert found[decision].sentence == "never blocks: a subjective criterion"
+        assert found[decision].sentence == "not applicable: a subjective criterion never blocks"
     assert found[Decision.BADGE].applies
 
 
