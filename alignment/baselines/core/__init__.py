@@ -1,4 +1,4 @@
-"""What a judge has to beat: the answer that people give most, and a classifier that only counts words."""
+"""Baselines for a judge: the majority class, and a bag-of-words classifier."""
 
 from alignment.baselines.core.bag_of_words import (
     MOST_CHARACTERS,

@@ -103,13 +103,13 @@ def test_fewer_of_a_class_are_fewer_folds(false: int, folds: int) -> None:
 @pytest.mark.parametrize(
     ("people", "alike", "reason"),
     [
-        ([1] * 20, None, "learning needs 2 chats that people answered False; there are 0"),
-        ([1] * 20 + [0], None, "learning needs 2 chats that people answered False; there is 1"),
-        ([0] * 20, None, "learning needs 2 chats that people answered True; there are 0"),
+        ([1] * 20, None, "needs 2 chats with answer False, has 0"),
+        ([1] * 20 + [0], None, "needs 2 chats with answer False, has 1"),
+        ([0] * 20, None, "needs 2 chats with answer True, has 0"),
         (
             [0] * 20 + [1, 1],
             [*range(20), 99, 99],
-            "learning needs 2 chats that people answered True that are not near-duplicates; there are 2",
+            "needs 2 chats with answer True that are not near-duplicates, has 2",
         ),
     ],
 )
@@ -125,7 +125,7 @@ def test_without_a_chat_there_is_no_baseline_and_it_says_why() -> None:
     nobody = np.empty(0, dtype=np.int8)
     found = out_of_fold(Labelled([], [], {"polite": nobody}), seed=1)["polite"]
     assert (found.folds, found.answers.size) == (0, 0)
-    assert found.reason == "learning needs 2 chats that people answered True; there are 0"
+    assert found.reason == "needs 2 chats with answer True, has 0"
 
 
 def test_chats_without_a_word_are_answered_too() -> None:
@@ -227,7 +227,7 @@ def test_people_who_gave_one_answer_leave_nothing_to_compare_and_it_says_why() -
     assert (found["majority"]["finding"], found["bag_of_words"]["finding"]) == (None, None)
     assert found["majority"]["accuracy"]["value"] == 1
     assert found["undefined"]["majority.difference"] == "no chat that people answered False"
-    assert "learning needs 2 chats" in found["undefined"]["bag_of_words.difference"]
+    assert "needs 2 chats" in found["undefined"]["bag_of_words.difference"]
 
 
 def test_nine_chats_show_nothing_of_the_words() -> None:
@@ -240,7 +240,7 @@ def test_nine_chats_show_nothing_of_the_words() -> None:
 
 def test_without_a_chat_every_figure_is_undefined_with_its_reason() -> None:
     none = np.full(5, -1, dtype=np.int8)
-    found = against(none, none, OutOfFold(none, 0, "learning needs 2 chats")).as_json()
+    found = against(none, none, OutOfFold(none, 0, "needs 2 chats")).as_json()
     assert (found["n"], found["majority"]["answer"]) == (0, None)
     assert set(found["undefined"]) == {
         "judge.accuracy",

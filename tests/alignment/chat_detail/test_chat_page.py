@@ -79,7 +79,7 @@ def test_what_was_sent_is_not_shown_with_an_example_on_a_chat_that_the_reader_ma
     ChatSetMember.objects.create(chat_set=row, chat=secret, split="holdout", position=9)
     shown = text_of(author.get(address))
     assert sent not in shown
-    assert "What was sent is not shown: a prompt of this judge has an example on a chat" in shown
+    assert "Prompts are hidden: one contains an example from a chat that you cannot see" in shown
     assert sent in text_of(lead.get(address))
 
 
@@ -89,7 +89,7 @@ def test_what_was_sent_is_not_shown_with_an_example_on_a_chat_that_the_reader_ma
     [
         ("direct", "One pass over the chat.", "First pass", 1),
         ("reflection", "Two passes of the same model", "Reflection", 2),
-        ("debate", "Critic and defender argue at the same time", "Judge", 3),
+        ("debate", "Critic and defender argue independently", "Judge", 3),
     ],
 )
 def test_the_engine_says_how_the_judge_decided(
@@ -102,7 +102,7 @@ def test_the_engine_says_how_the_judge_decided(
     assert sentence in text_of(page)
     articles = re.findall(r'<article class="arg( judge)?">', text_of(page))
     assert articles.count(" judge") == 1
-    assert "ended before" not in text_of(page)
+    assert "stopped before" not in text_of(page)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -113,8 +113,8 @@ def test_a_debate_that_ended_before_the_judge_has_no_deciding_step(
     page = judged_chat(lead, settings, "debate", too_long_for(*marks))
     shown, focus = text_of(page), page.context["focus"]
     assert (focus["verdict"].state, focus["deciding"]) == ("too_long", [])
-    assert "Critic and defender argue at the same time" in shown
-    assert "Here it ended before the step that decides." in shown
+    assert "Critic and defender argue independently" in shown
+    assert "The judge stopped before its deciding step." in shown
     assert "Two passes" not in shown
     assert "No verdict: too long" in shown
     decided = shown[shown.index('id="verdict"') : shown.index('id="calls"')]
@@ -137,7 +137,7 @@ def test_an_imported_verdict_is_one_step_that_decides(compared: Compared, lead: 
     page = lead.get(chat_url(compared, 5))
     assert page.context["focus"]["engine"] == ""
     assert [step.title for step in page.context["focus"]["deciding"]] == ["outside judge"]
-    assert "Reached outside the workbench" in text_of(page)
+    assert "Imported verdict" in text_of(page)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -206,7 +206,7 @@ def test_against_one_rater_that_raters_label_stands_beside_the_verdict(
     assert not line_of(lead.get(chat_url(compared, 3)))["differ"]
     shown = text_of(page)
     assert '<th scope="col"><span class="p">cleo</span></th>' in shown
-    assert "cleo and the judge agree on 0 of 3 compared criteria" in shown
+    assert "cleo and judge agree on 0 of 3 compared criteria" in shown
     assert "of 3</span>" not in shown_line(page)
     # On chat 15 all but cleo differ from the judge.
     assert not line_of(lead.get(chat_url(compared, 15, CLEO)))["differ"]
@@ -240,6 +240,6 @@ def test_against_each_rater_one_who_differs_is_enough(compared: Compared, lead: 
     query = "?criterion=polite&against=each-rater"
     page = lead.get(chat_url(compared, 3, query))
     assert line_of(page)["differ"]
-    assert "All raters and the judge agree on 0 of 3 compared criteria" in text_of(page)
+    assert "All raters and judge agree on 0 of 3 compared criteria" in text_of(page)
     assert page.context["next_url"].startswith(chat_url(compared, 5))
     assert not line_of(lead.get(chat_url(compared, 1, query)))["differ"]
