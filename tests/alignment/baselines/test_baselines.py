@@ -121,8 +121,8 @@ def test_a_rater_may_be_the_ground_truth_but_not_each_of_them(compared: Compared
     assert cleo["criteria"] != document(lead, compared)["criteria"]
     assert lead.get(url(compared, query="?against=rater:nobody")).status_code == 404
     refused = lead.get(url(compared, query="?against=each-rater"))
-    assert (refused.status_code, "no one answer" in refused.json()["against"]) == (400, True)
-    assert "no one answer" in text_of(lead.get(urls(compared)["report"] + "?against=each-rater"))
+    assert (refused.status_code, "Baselines need one answer per chat" in refused.json()["against"]) == (400, True)
+    assert "Baselines need one answer per chat" in text_of(lead.get(urls(compared)["report"] + "?against=each-rater"))
 
 
 # ---------- kept ----------
@@ -285,7 +285,7 @@ def test_a_criterion_is_called_as_the_report_calls_it(compared: Compared, lead: 
     document(lead, compared, run=constant)
     assert "call warn" in part_of_page(lead, criterion_page(compared, "polite", run=constant))
     against = part_of_page(lead, criterion_page(compared, "polite", query="?against=each-rater"))
-    assert "no one answer" in against
+    assert "Baselines need one answer per chat" in against
 
 
 def test_without_scripts_the_link_leads_back_to_the_criterion(compared: Compared, lead: Client) -> None:
