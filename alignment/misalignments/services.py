@@ -32,7 +32,7 @@ class Triage:
 
 
 class ChangedMeanwhile(InputProblem):
-    """The item changed after the user read it; nothing was stored."""
+    """The item changed after the user read it, so the change was rejected."""
 
 
 class NothingToUndo(InputProblem):

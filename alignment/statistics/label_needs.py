@@ -136,7 +136,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one decision needs of a criterion's labels. Without parts the decision does not apply."""
+    """Labels that one decision needs on a criterion. Without parts the decision does not apply."""
 
     decision: Decision
     parts: tuple[Part, ...]
@@ -153,7 +153,7 @@ class Need:
 
     @property
     def buys(self) -> str:
-        """What this number of labels gives."""
+        """Accuracy that this number of labels gives."""
         return LABELS[self.decision][2]
 
     @property

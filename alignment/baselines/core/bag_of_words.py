@@ -33,12 +33,12 @@ class Labelled:
     ----------
     texts : each chat as one text.
     alike : number of each chat's group of near-duplicates.
-    people : human answers by criterion key, shape (chats,): 1 True, 0 False, -1 neither.
+    human : human answers by criterion key, shape (chats,): 1 True, 0 False, -1 neither.
     """
 
     texts: Sequence[str]
     alike: Sequence[int]
-    people: dict[str, Codes]
+    human: dict[str, Codes]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class OutOfFold:
     reason: str = ""
 
 
-def drawn_chats(people: Sequence[Codes], *, seed: int, most: int = MOST_CHATS) -> Places:
+def sampled_chats(human: Sequence[Codes], *, seed: int, most: int = MOST_CHATS) -> Places:
     """Select the chats to learn from: all labelled ones, or a sample of `most`.
 
     Systematic sample of the chats sorted by their answers, rarest first, so that answers keep their shares
@@ -64,7 +64,7 @@ def drawn_chats(people: Sequence[Codes], *, seed: int, most: int = MOST_CHATS) -
 
     Parameters
     ----------
-    people : one array of shape (chats,) per criterion: 1 True, 0 False, -1 neither.
+    human : one array of shape (chats,) per criterion: 1 True, 0 False, -1 neither.
     seed : of the sample.
     most : size of the sample.
 
@@ -79,12 +79,12 @@ def drawn_chats(people: Sequence[Codes], *, seed: int, most: int = MOST_CHATS) -
     Examples
     --------
     >>> answers = np.array([1, 0, -1, 1, 0, 1, 0, 1], dtype=np.int8)
-    >>> drawn_chats([answers], seed=1).tolist()
+    >>> sampled_chats([answers], seed=1).tolist()
     [0, 1, 3, 4, 5, 6, 7]
-    >>> answers[drawn_chats([answers], seed=1, most=3)].tolist().count(1)
+    >>> answers[sampled_chats([answers], seed=1, most=3)].tolist().count(1)
     2
     """
-    table = np.stack(people)
+    table = np.stack(human)
     places = np.flatnonzero((table >= 0).any(axis=0))
     if len(places) <= most:
         return places
@@ -136,9 +136,9 @@ def out_of_fold(
     counts = _counts(labelled.texts) if labelled.texts else None
     alike = np.asarray(labelled.alike)
     results = {}
-    for key, people in labelled.people.items():
+    for key, human in labelled.human.items():
         beat()
-        results[key] = _criterion(counts, alike, people, seed=seed)
+        results[key] = _criterion(counts, alike, human, seed=seed)
     return results
 
 
@@ -152,32 +152,32 @@ def _counts(texts: Sequence[str]) -> Any:
     return counts[:, np.flatnonzero(used)]
 
 
-def _criterion(counts: Any, alike: NDArray[Any], people: Codes, *, seed: int) -> OutOfFold:
-    answers = np.full(len(people), NONE, dtype=np.int8)
-    places = np.flatnonzero(people >= 0)
+def _criterion(counts: Any, alike: NDArray[Any], human: Codes, *, seed: int) -> OutOfFold:
+    answers = np.full(len(human), NONE, dtype=np.int8)
+    places = np.flatnonzero(human >= 0)
     units, unit_of = np.unique(alike[places], return_inverse=True)
-    sides = _sides(people[places], unit_of, len(units))
+    sides = _sides(human[places], unit_of, len(units))
     few = min(int(sides.sum()), int((~sides).sum()))
     if few < FEWEST:
-        return OutOfFold(answers, reason=_too_few(people[places]))
+        return OutOfFold(answers, reason=_too_few(human[places]))
     folds = min(FOLDS, few)
     for test_units in _folds(sides, folds, seed=seed):
         in_test = np.isin(unit_of, test_units)
         train, test = places[~in_test], places[in_test]
-        answers[test] = _answers(counts[train], people[train], counts[test], seed=seed)
+        answers[test] = _answers(counts[train], human[train], counts[test], seed=seed)
     return OutOfFold(answers, folds)
 
 
-def _sides(people: Codes, unit_of: Places, units: int) -> NDArray[np.bool_]:
+def _sides(human: Codes, unit_of: Places, units: int) -> NDArray[np.bool_]:
     """The answer of each group of near-duplicates: the rarer one if its chats differ."""
-    rarer = int((people == 1).sum() <= (people == 0).sum())
+    rarer = int((human == 1).sum() <= (human == 0).sum())
     has_rarer = np.zeros(units, dtype=bool)
-    has_rarer[unit_of[people == rarer]] = True
+    has_rarer[unit_of[human == rarer]] = True
     return has_rarer if rarer else ~has_rarer
 
 
-def _too_few(people: Codes) -> str:
-    true, false = int((people == 1).sum()), int((people == 0).sum())
+def _too_few(human: Codes) -> str:
+    true, false = int((human == 1).sum()), int((human == 0).sum())
     word, n = ("True", true) if true <= false else ("False", false)
     alike = " that are not near-duplicates" if n >= FEWEST else ""
     return f"needs {FEWEST} chats with answer {word}{alike}, has {n}"
@@ -191,7 +191,7 @@ def _folds(sides: NDArray[np.bool_], folds: int, *, seed: int) -> list[Places]:
     return [test_units for _, test_units in split]
 
 
-def _answers(train: Any, people: Codes, test: Any, *, seed: int) -> Codes:
+def _answers(train: Any, human: Codes, test: Any, *, seed: int) -> Codes:
     """Predictions for test chats of a model fitted on train chats; counts of shape (chats, columns)."""
     from sklearn.feature_extraction.text import TfidfTransformer
     from sklearn.linear_model import LogisticRegression
@@ -199,7 +199,7 @@ def _answers(train: Any, people: Codes, test: Any, *, seed: int) -> Codes:
     used = np.bincount(train.indices, minlength=train.shape[1]) >= MIN_CHATS_WITH_WORD
     columns = np.flatnonzero(used)
     if not columns.size:  # no common word: predict the majority
-        return np.full(test.shape[0], 2 * people.sum() >= len(people), dtype=np.int8)
+        return np.full(test.shape[0], 2 * human.sum() >= len(human), dtype=np.int8)
     weights = TfidfTransformer(sublinear_tf=True).fit(train[:, columns])
     model = LogisticRegression(
         class_weight="balanced",
@@ -208,6 +208,6 @@ def _answers(train: Any, people: Codes, test: Any, *, seed: int) -> Codes:
         max_iter=1_000,
         random_state=seed,
     )
-    model.fit(weights.transform(train[:, columns]), people)
+    model.fit(weights.transform(train[:, columns]), human)
     answers: Codes = model.predict(weights.transform(test[:, columns])).astype(np.int8)
     return answers

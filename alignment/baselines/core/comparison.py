@@ -20,7 +20,7 @@ _KINDS = 8
 
 
 class Finding(StrEnum):
-    """What the difference of two balanced accuracies shows about the judge."""
+    """Result of comparing two balanced accuracies."""
 
     BEATS = "beats"
     NOT_SHOWN = "not_shown"
@@ -94,7 +94,7 @@ class Comparison:
 
 
 def finding(difference: Estimate) -> Finding | None:
-    """What the 95% interval of a difference shows; None if the difference is undefined.
+    """Judge the 95% interval of a difference; None if the difference is undefined.
 
     Examples
     --------
@@ -108,12 +108,12 @@ def finding(difference: Estimate) -> Finding | None:
     return Finding.BEATS if difference.value > 0 else Finding.WORSE
 
 
-def compare(key: str, *, people: Codes, judge: Codes, words: OutOfFold, seed: int) -> Comparison:
+def compare(key: str, *, human: Codes, judge: Codes, words: OutOfFold, seed: int) -> Comparison:
     """Compare judge, majority class and bag of words on the chats that all of them answered.
 
     Parameters
     ----------
-    people, judge : human answers and verdicts, shape (chats,): 1 True, 0 False, -1 neither.
+    human, judge : human answers and verdicts, shape (chats,): 1 True, 0 False, -1 neither.
     words : predictions of the bag of words, of the same length.
     seed : of the bootstrap.
 
@@ -134,15 +134,15 @@ def compare(key: str, *, people: Codes, judge: Codes, words: OutOfFold, seed: in
     --------
     >>> human = np.array([1, 0] * 20, dtype=np.int8)
     >>> always_true = OutOfFold(np.ones(40, dtype=np.int8), 5)
-    >>> body = compare("polite", people=human, judge=human, words=always_true, seed=1).as_json()
+    >>> body = compare("polite", human=human, judge=human, words=always_true, seed=1).as_json()
     >>> body["bag_of_words"]["balanced_accuracy"]["value"], body["bag_of_words"]["finding"]
     (0.5, <Finding.BEATS: 'beats'>)
     """
-    same = (people >= 0) & (judge >= 0) & ((words.answers >= 0) | (not words.folds))
-    people, judge, answers = people[same], judge[same], words.answers[same]
-    n, true = len(people), int((people == 1).sum())
-    by_judge = _rates(people, judge)
-    by_words = _rates(people, answers) if words.folds else _unlearned(words.reason)
+    same = (human >= 0) & (judge >= 0) & ((words.answers >= 0) | (not words.folds))
+    human, judge, answers = human[same], judge[same], words.answers[same]
+    n, true = len(human), int((human == 1).sum())
+    by_judge = _rates(human, judge)
+    by_words = _rates(human, answers) if words.folds else _unlearned(words.reason)
     return Comparison(
         key=key,
         n=n,
@@ -153,18 +153,18 @@ def compare(key: str, *, people: Codes, judge: Codes, words: OutOfFold, seed: in
         majority=2 * true >= n if n else None,
         always=proportion(max(true, n - true), n, reason=NOTHING),
         over_majority=_over_chance(by_judge.balanced),
-        over_words=_over_words(people, judge, answers, by_judge, by_words, seed=seed),
+        over_words=_over_words(human, judge, answers, by_judge, by_words, seed=seed),
     )
 
 
-def _rates(people: Codes, answers: Codes) -> Rates:
-    pairs = np.bincount(3 - 2 * people.astype(np.int64) - answers, minlength=4)  # True True first
+def _rates(human: Codes, answers: Codes) -> Rates:
+    pairs = np.bincount(3 - 2 * human.astype(np.int64) - answers, minlength=4)  # True True first
     table = Confusion(*(int(count) for count in pairs))
     balanced = mover_mean(
         proportion(table.tp, table.human_true, reason=NO_HUMAN_TRUE),
         proportion(table.tn, table.human_false, reason=NO_HUMAN_FALSE),
     )
-    return Rates(proportion(table.tp + table.tn, len(people), reason=NOTHING), balanced)
+    return Rates(proportion(table.tp + table.tn, len(human), reason=NOTHING), balanced)
 
 
 def _unlearned(reason: str) -> Rates:
@@ -180,12 +180,12 @@ def _over_chance(balanced: Estimate) -> Estimate:
 
 
 def _over_words(
-    people: Codes, judge: Codes, answers: Codes, by_judge: Rates, by_words: Rates, *, seed: int
+    human: Codes, judge: Codes, answers: Codes, by_judge: Rates, by_words: Rates, *, seed: int
 ) -> Estimate:
     for rates in (by_words, by_judge):
         if rates.balanced.value is None:
             return Estimate(None, reason=rates.balanced.reason)
-    kind = 4 * (people == 0) + 2 * (judge != people) + (answers != people)
+    kind = 4 * (human == 0) + 2 * (judge != human) + (answers != human)
     chats = np.bincount(kind, minlength=_KINDS)
     each, half = np.eye(_KINDS), np.full(_KINDS, 0.5)
     return bootstrap_estimate(

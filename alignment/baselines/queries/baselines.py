@@ -18,9 +18,9 @@ from alignment.baselines.core import (
     Labelled,
     OutOfFold,
     compare,
-    drawn_chats,
     finding,
     out_of_fold,
+    sampled_chats,
 )
 from alignment.comparison.queries.answers import covered_chats, report_data, run_codes
 from alignment.comparison.queries.cached_documents import digest, kept, pin_of
@@ -79,7 +79,7 @@ class Part(Scope):
         return self.of
 
 
-def people_alone(scope: Scope) -> Part:
+def without_run(scope: Scope) -> Part:
     """The same chats and criteria without the run: human answers do not depend on the judge."""
     return Part(scope.chat_set, None, scope.split, scope.against, of=scope)
 
@@ -100,7 +100,7 @@ def scope_of(run: Run, part: dict[str, Any]) -> Scope:
 
 def answers_pin(scope: Scope) -> str:
     """Pin of the predictions for a run's scope; depends on labels and chats, not on the run."""
-    return pin_of(people_alone(scope), "words", ANSWERS_VERSION, SEED)
+    return pin_of(without_run(scope), "words", ANSWERS_VERSION, SEED)
 
 
 def stored_answers(pin: str) -> Report | None:
@@ -115,15 +115,15 @@ def answers_document(scope: Scope, *, beat: Callable[[int, int], None] = lambda 
     of `beat`.
     NB: the body contains labels. Show comparisons, never this document.
     """
-    people = people_alone(scope)
+    part = without_run(scope)
     return kept(
-        people,
+        part,
         kind=Report.Kind.BASELINES,
         pin=answers_pin(scope),
         policy=POLICY.version,
-        body=lambda: _answers_body(people, beat),
+        body=lambda: _answers_body(part, beat),
         # Runs over the set may have different chats.
-        options=["words", digest(people.members.values_list("chat_id", flat=True))],
+        options=["words", digest(part.members.values_list("chat_id", flat=True))],
     )
 
 
@@ -162,13 +162,13 @@ def _comparison_pin(scope: Scope) -> str:
 # ---------- the bag of words ----------
 
 
-def _answers_body(people: Part, beat: Callable[[int, int], None]) -> dict[str, Any]:
-    data = report_data(people)
+def _answers_body(part: Part, beat: Callable[[int, int], None]) -> dict[str, Any]:
+    data = report_data(part)
     human = {one.spec.key: _plain(one.human) for one in data.criteria}
-    ids = list(people.members.values_list("chat_id", flat=True))
+    ids = list(part.members.values_list("chat_id", flat=True))
     places = np.empty(0, dtype=np.int64)
     if human:
-        places = drawn_chats(list(human.values()), seed=SEED, most=MOST_CHATS)
+        places = sampled_chats(list(human.values()), seed=SEED, most=MOST_CHATS)
     chosen = [ids[place] for place in places]
     labelled = _labelled(chosen, {key: codes[places] for key, codes in human.items()})
     done = iter(range(len(human)))
@@ -178,7 +178,7 @@ def _answers_body(people: Part, beat: Callable[[int, int], None]) -> dict[str, A
         "answered": int(np.any([codes >= 0 for codes in human.values()], axis=0).sum()) if human else 0,
         "criteria": {
             key: {
-                "people": labelled.people[key].tolist(),
+                "people": labelled.human[key].tolist(),
                 "words": one.answers.tolist(),
                 "folds": one.folds,
                 "reason": one.reason,
@@ -193,7 +193,7 @@ def _plain(codes: Codes) -> Codes:
     return np.select([codes == _TRUE, codes == _FALSE], [1, 0], -1).astype(np.int8)
 
 
-def _labelled(chosen: list[int], people: dict[str, Codes]) -> Labelled:
+def _labelled(chosen: list[int], human: dict[str, Codes]) -> Labelled:
     """Texts and near-duplicate groups of these chats, in this order; one query."""
     texts: dict[int, str] = {}
     candidates: dict[int, Candidate] = {}
@@ -203,7 +203,7 @@ def _labelled(chosen: list[int], people: dict[str, Codes]) -> Labelled:
         candidates[pk] = Candidate(str(pk), content_hash, near_hash)
     groups = near_duplicates([candidates[pk] for pk in chosen])
     group_of = {int(one.external_id): number for number, group in enumerate(groups) for one in group}
-    return Labelled([texts[pk] for pk in chosen], [group_of[pk] for pk in chosen], people)
+    return Labelled([texts[pk] for pk in chosen], [group_of[pk] for pk in chosen], human)
 
 
 def _text(messages: list[dict[str, Any]]) -> str:
@@ -244,9 +244,9 @@ def _comparison_body(scope: Scope, answers: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compared(key: str, judge: Codes, answers: dict[str, Any]) -> Comparison:
-    people, words = (np.array(answers[name], dtype=np.int8) for name in ("people", "words"))
+    human, words = (np.array(answers[name], dtype=np.int8) for name in ("people", "words"))
     predictions = OutOfFold(words, answers["folds"], answers["reason"])
-    return compare(key, people=people, judge=_plain(judge), words=predictions, seed=SEED)
+    return compare(key, human=human, judge=_plain(judge), words=predictions, seed=SEED)
 
 
 def _keys_by_result(criteria: list[Comparison]) -> dict[str, list[str]]:
