@@ -22,9 +22,9 @@ def baselines(request: HttpRequest, run_id: int) -> HttpResponse:
     key = request.GET.get("criterion", "")
     if key and key not in {row.key for row in scope.criteria}:
         raise Http404
-    found = baselines_get(scope)
+    result = baselines_get(scope)
     if request.headers.get("HX-Request") == "true":
-        return render(request, "alignment/baselines/_part.html", baselines_page(scope, found, only=key))
+        return render(request, "alignment/baselines/_part.html", baselines_page(scope, result, only=key))
     page = (
         reverse("alignment:criterion_report", args=[run.pk, key])
         if key

@@ -39,9 +39,9 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
         return _scan(request, only)
     closed = closed_runs(user=user)
     shown = misalignments_listed(user=user, without=closed)
-    found = Found(shown, only, user=user)
-    page: Page[Any] = Paginator(cast(Any, found), PAGE).get_page(request.GET.get("page"))
-    causes = cause_rows(found)
+    selection = Found(shown, only, user=user)
+    page: Page[Any] = Paginator(cast(Any, selection), PAGE).get_page(request.GET.get("page"))
+    causes = cause_rows(selection)
     groups = grouped(misalignment_rows(list(page)))
     ids = {str(row.item.pk): row.item.pk for group in groups for row in group.rows}
     opened = ids.get(request.GET.get("item", "")) or next(iter(ids.values()), None)

@@ -99,14 +99,14 @@ def _computed(
     options: Sequence[Any],
 ) -> Report:
     about = {"run": scope.run, "chat_set": scope.chat_set, "against": scope.against, "split": scope.split}
-    made = {"kind": kind, "policy": policy}
+    settings = {"kind": kind, "policy": policy}
     subject = subject_of(scope, kind, options)
-    row = Report(pin=pin, subject=subject, **about, **made)
+    row = Report(pin=pin, subject=subject, **about, **settings)
     if scope.is_part and not scope.members.exists():
         row.body = body()  # not stored: the number of parts without chats is unlimited
         return row
     if kind == Report.Kind.REPORT:
-        new = {**about, **made, "subject": subject, "body": body()}
+        new = {**about, **settings, "subject": subject, "body": body()}
         return Report.objects.get_or_create(pin=pin, defaults=new)[0]
     older = older_than([row])
     row.body = body()

@@ -37,12 +37,12 @@ def held_counts(
     return counts
 
 
-def concealed(found: Mapping[str, Any], *, held: Mapping[str, int]) -> bool:
+def concealed(counts: Mapping[str, Any], *, held: Mapping[str, int]) -> bool:
     """Whether a criterion's stored counts are over fewer than 10 chats of a split with holdout chats.
 
     `held` : number of holdout chats by split.
     """
-    return bool(held) and min(*held.values(), found["n"] + found["left_out"]) < FEWEST
+    return bool(held) and min(*held.values(), counts["n"] + counts["left_out"]) < FEWEST
 
 
 def tell(tests: Sequence[RegressionTest], *, user: User | AnonymousUser) -> None:
@@ -66,7 +66,7 @@ def _conceal(test: RegressionTest, held: Mapping[str, Mapping[str, int]]) -> Non
     if not hidden and (test.body or not few or not test.reasons):
         return
     reasons = [reason for reason in test.reasons if test.body and not _is_about(reason, hidden)]
-    shown = [found for found in body["criteria"] if found["key"] not in hidden]
+    shown = [row for row in body["criteria"] if row["key"] not in hidden]
     test.reasons = [*reasons, CONCEALED]
     if test.body:
         less = {"reasons": test.reasons, "criteria": shown, "pooled": None, "more_labels": None}

@@ -58,8 +58,8 @@ def requested_scope(
         return None
     if (since is None) != (not days[0]) or (until is None) != (not days[1]):
         return None
-    asked = Scope(chat_set, run, split, against, topic=topic, since=since, until=until)
-    return narrowed(replace(asked, choice=RunChoice.read(query)), user=user)
+    scope = Scope(chat_set, run, split, against, topic=topic, since=since, until=until)
+    return narrowed(replace(scope, choice=RunChoice.read(query)), user=user)
 
 
 def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:
@@ -99,22 +99,22 @@ def _few_held_out(whole: Scope) -> frozenset[str]:
 
     Cached by labels and holdout chats: every page reads the holdout chats, but not their labels.
     """
-    held = whole.members.filter(chat__in=held_out())
-    marks = list(held.order_by("chat_id").values_list("chat_id", "split"))
-    if not marks:
+    holdout = whole.members.filter(chat__in=held_out())
+    members = list(holdout.order_by("chat_id").values_list("chat_id", "split"))
+    if not members:
         return frozenset()
     if whole.run is not None and whole.run.finished_at is None:
-        return frozenset(_few_of(whole, held))
-    pin = pin_of(whole, Report.Kind.HELD_OUT.value, FEWEST, marks)
+        return frozenset(_few_of(whole, holdout))
+    pin = pin_of(whole, Report.Kind.HELD_OUT.value, FEWEST, members)
     document = kept(
-        whole, kind=Report.Kind.HELD_OUT, pin=pin, body=lambda: {"few": sorted(_few_of(whole, held))}
+        whole, kind=Report.Kind.HELD_OUT, pin=pin, body=lambda: {"few": sorted(_few_of(whole, holdout))}
     )
     return frozenset(document.body["few"])
 
 
-def _few_of(whole: Scope, held: QuerySet[Any]) -> set[str]:
-    counts = _answered(whole, held.order_by())
-    splits = set(held.order_by().values_list("split", flat=True).distinct())
+def _few_of(whole: Scope, holdout: QuerySet[Any]) -> set[str]:
+    counts = _answered(whole, holdout.order_by())
+    splits = set(holdout.order_by().values_list("split", flat=True).distinct())
     return _few(counts) | (splits - {row["split"] for row in counts})
 
 

@@ -95,22 +95,22 @@ class Scope:
     @property
     def members(self) -> QuerySet[RunChat] | QuerySet[ChatSetMember]:
         """Member rows of the chats, in the set's order."""
-        asked = self._asked
+        limits = self._limits
         if self.without_holdout:
-            asked &= ~Q(split__in=self.without_holdout, chat__in=held_out())
+            limits &= ~Q(split__in=self.without_holdout, chat__in=held_out())
         if self.run is not None:
-            return RunChat.objects.filter(asked, run=self.run).order_by("id")
-        return ChatSetMember.objects.filter(asked, chat_set=self.chat_set).order_by("position")
+            return RunChat.objects.filter(limits, run=self.run).order_by("id")
+        return ChatSetMember.objects.filter(limits, chat_set=self.chat_set).order_by("position")
 
     @property
-    def _asked(self) -> Q:
-        asked = {
+    def _limits(self) -> Q:
+        limits = {
             "split": self.split,
             "chat__topic__key": self.topic,
             "chat__started_at__gte": self.since and _moment(self.since, time.min),
             "chat__started_at__lte": self.until and _moment(self.until, time.max),
         }
-        return Q(**{name: value for name, value in asked.items() if value})
+        return Q(**{name: value for name, value in limits.items() if value})
 
     @property
     def chat_ids(self) -> QuerySet[RunChat, int] | QuerySet[ChatSetMember, int]:

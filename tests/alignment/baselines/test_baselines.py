@@ -1,4 +1,4 @@
-"""The baselines of a run: what they are computed from, what is kept, pages and API."""
+"""Baselines of a run: input, cached documents, pages and API."""
 
 import json
 from dataclasses import replace
@@ -107,7 +107,7 @@ def test_near_duplicates_are_kept_together(compared: Compared, lead: Client) -> 
     assert "not near-duplicates" in reason
 
 
-def test_of_too_many_chats_a_draw_is_taken_and_told(
+def test_too_many_chats_are_sampled_and_the_page_says_so(
     compared: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selectors, "MOST_CHATS", 20)

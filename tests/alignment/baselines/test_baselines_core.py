@@ -1,4 +1,4 @@
-"""A bag of words that learns from labels, and what a judge is worth beside it."""
+"""The bag-of-words baseline, and the comparison of a judge with it."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A report says when labels and judge answer different texts: on its page, in its JSON, below its table."""
+"""A report warns if labels and verdicts answer different texts: page, JSON and table."""
 
 from io import StringIO
 from typing import Any

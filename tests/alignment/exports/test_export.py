@@ -1,4 +1,4 @@
-"""export: what comes out goes in again and is the same."""
+"""Exports can be imported again and give the same data."""
 
 import io
 import json
@@ -179,7 +179,7 @@ def test_a_set_exports_its_own_chats_and_criteria(filled: Path) -> None:
     assert "kind" not in {row["criterion"] for row in exported("labels")}
 
 
-def test_verdicts_are_of_each_judges_newest_run_unless_one_is_named(filled: Path) -> None:
+def test_verdicts_are_from_the_newest_run_of_each_judge_by_default(filled: Path) -> None:
     older = Run.objects.get(judge__name="judge-a")
     run(
         "import_verdicts",

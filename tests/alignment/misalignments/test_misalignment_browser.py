@@ -95,7 +95,7 @@ def test_a_small_run_is_scanned_when_the_page_is_opened(triage: Page, live_serve
     opened(triage, order(triage)[0])
 
 
-def test_undo_takes_the_last_changes_back_one_by_one(triage: Page) -> None:
+def test_undo_reverts_the_last_changes_one_by_one(triage: Page) -> None:
     first, second = order(triage)[:2]
     opened(triage, first)
     triage.keyboard.press("2")
@@ -113,7 +113,7 @@ def test_undo_takes_the_last_changes_back_one_by_one(triage: Page) -> None:
     assert {(row.cause, row.owner, row.state) for row in Misalignment.objects.all()} == {("", None, "open")}
 
 
-def test_the_last_change_is_undone_after_a_reload_too_and_its_history_grows_on_the_page(
+def test_the_last_change_can_be_undone_after_a_reload_and_the_history_is_updated(
     triage: Page, console: list[str]
 ) -> None:
     first, second = order(triage)[:2]
@@ -137,7 +137,7 @@ def test_the_last_change_is_undone_after_a_reload_too_and_its_history_grows_on_t
     console.clear()  # the browser tells of the 409
 
 
-def test_what_lies_outside_the_filter_is_undone_and_named(triage: Page, live_server: LiveServer) -> None:
+def test_undo_names_a_chat_outside_the_filter(triage: Page, live_server: LiveServer) -> None:
     opened(triage, order(triage)[0])
     triage.keyboard.press("2")
     saved(triage)
@@ -147,7 +147,7 @@ def test_what_lies_outside_the_filter_is_undone_and_named(triage: Page, live_ser
     expect(triage.locator("#saving")).to_have_text(words)
 
 
-def test_g_says_what_is_missing_where_no_cause_leads_on(triage: Page) -> None:
+def test_g_says_why_there_is_no_next_step(triage: Page) -> None:
     opened(triage, order(triage)[0])
     triage.keyboard.press("g")
     expect(triage.locator("#saving")).to_have_text("Set a cause first")
@@ -157,7 +157,7 @@ def test_g_says_what_is_missing_where_no_cause_leads_on(triage: Page) -> None:
     expect(triage.locator("#saving")).to_have_text("No next step for this cause. Describe it in the note.")
 
 
-def test_all_keys_are_told_and_g_goes_where_the_cause_leads(triage: Page) -> None:
+def test_all_keys_are_listed_and_g_opens_the_next_step(triage: Page) -> None:
     opened(triage, order(triage)[0])
     triage.keyboard.press("?")
     expect(triage.get_by_role("dialog", name="Keys")).to_be_visible()
@@ -171,7 +171,7 @@ def test_all_keys_are_told_and_g_goes_where_the_cause_leads(triage: Page) -> Non
     expect(triage).to_have_url(re.compile("/guidelines/criteria/polite/$"))
 
 
-def test_the_ends_of_the_list_are_told(triage: Page) -> None:
+def test_the_ends_of_the_list_are_announced(triage: Page) -> None:
     ids = order(triage)
     opened(triage, ids[0])
     triage.keyboard.press("k")
@@ -183,7 +183,7 @@ def test_the_ends_of_the_list_are_told(triage: Page) -> None:
     expect(triage.locator("#saving")).to_have_text("Last disagreement")
 
 
-def test_what_could_not_be_stored_is_kept_told_and_sent_again(triage: Page, console: list[str]) -> None:
+def test_a_failed_change_is_kept_announced_and_sent_again(triage: Page, console: list[str]) -> None:
     first, second = order(triage)[:2]
     opened(triage, first)
     triage.route("**/api/misalignments/**", lambda route: route.abort())
@@ -200,7 +200,7 @@ def test_what_could_not_be_stored_is_kept_told_and_sent_again(triage: Page, cons
     console.clear()  # the browser tells of the request that was cut
 
 
-def test_what_somebody_else_did_meanwhile_is_told_and_stands(triage: Page, console: list[str]) -> None:
+def test_a_conflicting_change_is_announced_and_kept(triage: Page, console: list[str]) -> None:
     first = order(triage)[0]
     opened(triage, first)
     otto = make_user("otto", Role.AUTHOR)
@@ -218,7 +218,7 @@ def test_what_somebody_else_did_meanwhile_is_told_and_stands(triage: Page, conso
     console.clear()  # the browser tells of the 409
 
 
-def test_what_is_typed_while_a_cause_is_stored_is_not_lost(triage: Page) -> None:
+def test_text_typed_while_a_cause_is_saved_is_not_lost(triage: Page) -> None:
     held: list[Route] = []
     first = order(triage)[0]
     opened(triage, first)

@@ -81,7 +81,7 @@ def test_an_item_is_shown_beside_its_chat_with_labels_and_rationale(compared: Co
         assert words in page
 
 
-def test_an_author_meets_no_item_of_a_held_out_chat(compared: Compared, author: Client, lead: Client) -> None:
+def test_an_author_sees_no_item_of_a_holdout_chat(compared: Compared, author: Client, lead: Client) -> None:
     misalignments_refresh(compared.run)
     make_set(compared.rubric, compared.chat(5), name="gold", split="holdout")  # dev in the run
     held = [item_on(5), item_on(20)]
@@ -107,7 +107,7 @@ def asked_of(user: User, compared: Compared, *places: int) -> None:
         Assignment.objects.create(job=job, chat=compared.chat(n), slot=1, position=n)
 
 
-def test_who_labels_too_meets_no_item_of_a_chat_still_theirs(compared: Compared) -> None:
+def test_an_author_who_labels_sees_no_item_of_a_chat_still_to_label(compared: Compared) -> None:
     misalignments_refresh(compared.run)
     both = make_user("both", Role.RATER, Role.AUTHOR)
     client = Client()
@@ -120,7 +120,7 @@ def test_who_labels_too_meets_no_item_of_a_chat_still_theirs(compared: Compared)
     assert client.get(f"{API}{item.pk}/").status_code == triage(client, item, note="x").status_code == 404
 
 
-def test_who_labels_too_gets_no_list_from_which_a_few_chats_could_be_told(compared: Compared) -> None:
+def test_an_author_who_labels_sees_no_list_that_would_disclose_a_few_chats(compared: Compared) -> None:
     misalignments_refresh(compared.run)
     both = make_user("both", Role.RATER, Role.AUTHOR)
     client = Client()
@@ -145,7 +145,9 @@ def test_who_labels_too_gets_no_list_from_which_a_few_chats_could_be_told(compar
         ("cause=nonsense&state=nonsense&run=x&set=٣", lambda row: True),
     ],
 )
-def test_the_address_filters(compared: Compared, lead: Client, lead_user: User, query: str, found) -> None:
+def test_the_query_string_filters_the_list(
+    compared: Compared, lead: Client, lead_user: User, query: str, found
+) -> None:
     misalignments_refresh(compared.run)
     Misalignment.objects.filter(pk=item_on(5).pk).update(cause="judge", state="triaged", owner=lead_user)
     wanted = {row.pk for row in Misalignment.objects.all() if found(row)}
@@ -154,13 +156,13 @@ def test_the_address_filters(compared: Compared, lead: Client, lead_user: User, 
     assert lead.get(f"{LIST}?{query}").context["page_obj"].paginator.count == len(wanted)
 
 
-def test_run_and_set_filter_by_what_was_seen(compared: Compared, lead: Client) -> None:
+def test_run_and_set_filter_by_sightings(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
     for query in (f"run={compared.run.pk}", f"set={compared.chat_set.pk}"):
         assert lead.get(f"{LIST}?{query}").context["page_obj"].paginator.count == differing()
 
 
-def test_triage_keeps_cause_note_and_owner(compared: Compared, author: Client) -> None:
+def test_triage_stores_cause_note_and_owner(compared: Compared, author: Client) -> None:
     misalignments_refresh(compared.run)
     item = item_on(5)
     body = triage(author, item, cause="criterion", note="Is *thanks* enough?", owner="otto").json()
@@ -174,7 +176,9 @@ def test_triage_keeps_cause_note_and_owner(compared: Compared, author: Client) -
     assert triage(author, item, cause="").json()["state"] == "open"
 
 
-def test_nobody_overwrites_another_unseen(compared: Compared, author: Client, lead: Client) -> None:
+def test_a_change_to_an_outdated_revision_is_refused(
+    compared: Compared, author: Client, lead: Client
+) -> None:
     misalignments_refresh(compared.run)
     item = item_on(5)
     assert triage(lead, item, cause="label").status_code == 200
@@ -190,7 +194,7 @@ def test_nobody_overwrites_another_unseen(compared: Compared, author: Client, le
     assert told.startswith("you changed this disagreement in another window")
 
 
-def test_nonsense_is_refused_and_changes_nothing(compared: Compared, author: Client) -> None:
+def test_invalid_values_are_refused_and_change_nothing(compared: Compared, author: Client) -> None:
     misalignments_refresh(compared.run)
     make_user("mara", Role.RATER)
     item = item_on(5)
@@ -206,7 +210,7 @@ def test_nonsense_is_refused_and_changes_nothing(compared: Compared, author: Cli
     assert item.revision == 0
 
 
-def test_what_is_closed_stays_closed_when_it_is_triaged(compared: Compared, lead: Client) -> None:
+def test_a_closed_item_stays_closed_when_it_is_triaged(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
     Misalignment.objects.update(state="closed", closed_by="version")
     assert triage(lead, item_on(5), cause="other").json()["state"] == "closed"
@@ -220,7 +224,7 @@ def test_similar_rationales_are_grouped(compared: Compared, lead: Client) -> Non
     assert groups_of(["", "", "One text here", "one TEXT, here!"]) == [0, 1, 2, 2]
 
 
-def test_causes_by_criterion_say_what_to_refine(compared: Compared, lead: Client) -> None:
+def test_causes_by_criterion_suggest_a_next_step(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
     Misalignment.objects.filter(criterion__key="polite").update(cause="criterion", state="triaged")
     rows = {row.criterion.key: row for row in lead.get(LIST).context["cause_rows"]}
@@ -231,7 +235,7 @@ def test_causes_by_criterion_say_what_to_refine(compared: Compared, lead: Client
     assert rows["welcome"].advice == "" and rows["welcome"].bars[-1].n == rows["welcome"].total
 
 
-def test_what_a_changed_label_closed_is_counted_apart_from_the_causes_that_people_gave(
+def test_items_closed_by_a_changed_label_are_counted_apart_from_causes(
     compared: Compared, lead: Client
 ) -> None:
     misalignments_refresh(compared.run)
@@ -258,13 +262,13 @@ def test_the_queries_do_not_grow_with_the_items(compared: Compared, lead: Client
     assert len(many) == len(few) <= 44
 
 
-def test_report_criterion_and_disagreements_lead_to_the_items(compared: Compared, lead: Client) -> None:
+def test_report_and_disagreements_page_link_to_the_items(compared: Compared, lead: Client) -> None:
     run = compared.run.pk
     assert f"{LIST}?run={run}" in text_of(lead.get(f"/reports/runs/{run}/"))
     assert f"{LIST}?run={run}" in text_of(lead.get(f"/reports/runs/{run}/disagreements/"))
 
 
-def test_the_criterion_page_leads_to_its_misalignments_with_their_number(
+def test_the_criterion_page_links_to_its_open_items_with_their_number(
     compared: Compared, lead: Client, author: Client
 ) -> None:
     misalignments_refresh(compared.run)
@@ -294,7 +298,7 @@ def test_a_chat_is_shown_by_its_title_and_id(compared: Compared, lead: Client) -
 
 
 @pytest.mark.parametrize("run", [False, True])
-def test_each_page_of_a_long_list_goes_on_where_the_last_one_ended(
+def test_each_page_of_a_long_list_continues_the_previous_one(
     compared: Compared, lead: Client, run: bool
 ) -> None:
     add_chats(compared, to=200)
@@ -310,7 +314,9 @@ def test_each_page_of_a_long_list_goes_on_where_the_last_one_ended(
     assert {row["id"] for row in listed} == set(met[: len(listed)])
 
 
-def test_each_cause_leads_to_a_page_that_opens(compared: Compared, lead: Client, author: Client) -> None:
+def test_the_next_step_of_each_cause_links_to_a_page_that_opens(
+    compared: Compared, lead: Client, author: Client
+) -> None:
     misalignments_refresh(compared.run)
     promote(a_version(polite()))
     item = item_on(5)
@@ -332,7 +338,7 @@ def test_each_cause_leads_to_a_page_that_opens(compared: Compared, lead: Client,
     assert author.get(decide).status_code == 404
 
 
-def test_missing_knowledge_leads_to_the_gaps_of_its_criterion_where_the_judge_reads_any(
+def test_missing_knowledge_links_to_the_knowledge_gaps_if_the_judge_has_knowledge(
     compared: Compared, lead: Client
 ) -> None:
     misalignments_refresh(compared.run)
@@ -346,9 +352,7 @@ def test_missing_knowledge_leads_to_the_gaps_of_its_criterion_where_the_judge_re
     assert lead.get(gaps + "x").status_code == 404
 
 
-def test_a_chat_that_may_be_hostile_suggests_injection_and_sets_nothing(
-    compared: Compared, lead: Client
-) -> None:
+def test_signs_of_an_injection_suggest_a_cause_and_set_none(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
     calm, flagged, worded = item_on(5), item_on(10), item_on(15)
     Verdict.objects.filter(chat=flagged.chat, criterion__key="polite").update(flags=["suspect_verdict"])

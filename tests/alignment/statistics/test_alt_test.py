@@ -1,4 +1,4 @@
-"""The alternative-annotator test and the balanced gap: what only the second of them stops."""
+"""The alternative annotator test and the balanced gap."""
 
 import numpy as np
 import pytest

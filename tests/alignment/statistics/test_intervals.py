@@ -1,4 +1,4 @@
-"""Intervals against SciPy, statsmodels, and a resampling that draws chat by chat."""
+"""Intervals against SciPy, statsmodels, and a resampling of single chats."""
 
 from typing import Any
 

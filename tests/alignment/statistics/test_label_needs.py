@@ -1,4 +1,4 @@
-"""How many more labels a decision needs, and what a draw of chats may bring."""
+"""Label needs of decisions, and expected labels of a sample."""
 
 import numpy as np
 import pytest

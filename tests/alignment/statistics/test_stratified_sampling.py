@@ -1,4 +1,4 @@
-"""Chats are drawn at random within strata, with the probability that is written down."""
+"""Stratified samples and their inclusion probabilities."""
 
 from collections import Counter
 
