@@ -1,4 +1,4 @@
-"""Trains the bags of words that somebody waits for: under a lease, so that whoever takes over can tell."""
+"""Training of the bag of words for a report, under a lease, so that another worker can take over."""
 
 import logging
 from datetime import timedelta
@@ -15,16 +15,16 @@ from evaluation.runs.worker.leases import MOST_TRIES, LeaseLost, is_dead, lease_
 
 log = logging.getLogger(__name__)
 
-# A ring that nobody has answered for so long may be lost.
-RING_AGAIN = timedelta(seconds=30)
+# A task that no worker has started after this time may be lost: enqueue it again.
+ENQUEUE_AGAIN = timedelta(seconds=30)
 TRAIN = "alignment.tasks.train"
 _State = BaselineTraining.State
 
 
 def training_work(training_id: int) -> None:
-    """Train one and store its answers; nothing where it is not waiting (any more).
+    """Train one and store its predictions; do nothing if it is not open.
 
-    What is raised is logged by the worker; the training is tried again, three times in all.
+    The worker logs exceptions. A training is tried three times.
     """
     lease = lease_begin(None)
     try:
@@ -37,40 +37,40 @@ def training_work(training_id: int) -> None:
 
 
 def training_enqueue(training_id: int) -> bool:
-    """Enqueue one; False when the broker is down: the next sweep does it."""
+    """Enqueue one training. False if the broker is down; the next sweep enqueues it."""
     return enqueue_row(TRAIN, BaselineTraining.objects.filter(pk=training_id))
 
 
 def trainings_sweep() -> None:
-    """Free what dead workers held, and enqueue what nobody works on."""
+    """Reopen trainings of dead workers, and enqueue open ones."""
     for training_id in trainings_waiting():
         if not training_enqueue(training_id):
             break  # the others would wait for the same broker
 
 
 def trainings_waiting() -> list[int]:
-    """Take back those whose worker died, and return the open ones that nobody was rung for lately."""
+    """Reopen trainings whose worker died; return ids of open ones that were not enqueued lately."""
     trainings_take_back()
-    quiet = Q(rung_at=None) | Q(rung_at__lt=timezone.now() - RING_AGAIN)
+    quiet = Q(rung_at=None) | Q(rung_at__lt=timezone.now() - ENQUEUE_AGAIN)
     waiting = BaselineTraining.objects.filter(quiet, state=_State.OPEN).order_by("pk")
     return list(waiting.values_list("pk", flat=True))
 
 
 def is_forsaken(row: BaselineTraining) -> bool:
-    """Whether it is said to be worked on, by a worker that died."""
-    # The reaper may have removed the lease already.
+    """Whether its worker died."""
+    # The sweep may have removed the lease already.
     return row.state == _State.WORKING and (row.lease is None or is_dead(row.lease))
 
 
 @transaction.atomic
 def trainings_take_back() -> None:
-    """Open again what dead workers held: their ring was heard, it takes another one."""
+    """Reopen trainings whose worker died, so that they are enqueued again."""
     working = BaselineTraining.objects.filter(state=_State.WORKING).select_for_update(of=("self",))
     for row in working.select_related("lease"):
         if is_forsaken(row):
             row.state, row.lease, row.rung_at = _State.OPEN, None, None
             row.save(update_fields=["state", "lease", "rung_at"])
-            log.warning("the baselines of run %s are trained again: their worker died", row.run_id)
+            log.warning("baselines of run %s: the worker died, training again", row.run_id)
 
 
 @transaction.atomic
@@ -82,7 +82,7 @@ def _take(training_id: int, lease: WorkerLease) -> BaselineTraining | None:
     row.tries += 1
     if row.tries > MOST_TRIES:
         row.state = _State.FAILED
-        log.error("the baselines of run %s could not be trained %s times", row.run_id, MOST_TRIES)
+        log.error("baselines of run %s: training failed %s times", row.run_id, MOST_TRIES)
     else:
         row.state, row.lease, row.done = _State.WORKING, lease, 0
     row.save(update_fields=["state", "lease", "tries", "done"])
@@ -97,6 +97,6 @@ def _train(row: BaselineTraining, lease: WorkerLease) -> None:
     try:
         answers_document(scope_of(row.run, row.part), beat=beat)
     except LeaseLost:
-        log.warning("the baselines of run %s were taken over", row.run_id)
+        log.warning("baselines of run %s: another worker took over", row.run_id)
     else:
         BaselineTraining.objects.filter(pk=row.pk).delete()

@@ -1,4 +1,4 @@
-"""How a corrected pass rate came about, in words."""
+"""Correction method of pass rates, in words."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,28 +8,28 @@ from django import template
 register = template.Library()
 
 METHODS = {
-    "ppi": "PPI++, labels drawn at random",
+    "ppi": "PPI++, randomly sampled labels",
     "rogan_gladen": "Rogan–Gladen",
-    "weighting": "labels drawn by verdict, weighted",
+    "weighting": "weighted, labels sampled by verdict",
 }
-SIDES = {"human": "people", "judge_corrected": "corrected"}
+SIDES = {"human": "raters", "judge_corrected": "corrected"}
 
 
 @register.filter
 def any_corrected(criteria: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a rate of these criteria is corrected, by a method that is told."""
+    """Whether any rate of these criteria has a correction method."""
     return any(row.get("corrected_by") for row in criteria)
 
 
 @register.filter
 def correction(method: str | None) -> str:
-    """The method by its name; '' without one, and in reports stored before it was told."""
+    """Name of the method; '' without one, and in older stored reports."""
     return METHODS.get(method or "", "")
 
 
 @register.filter
 def narrower(rates: Mapping[str, Any]) -> str:
-    """Whose interval is the narrower, people's own or the corrected one; '' where one is missing or odd."""
+    """The rate with the narrower interval, human or corrected; '' if one is missing or flagged."""
     widths = {
         words: rate["high"] - rate["low"]
         for side, words in SIDES.items()

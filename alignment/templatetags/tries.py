@@ -1,4 +1,4 @@
-"""Template tags of what was tried from the editor."""
+"""Template tags of tries in the editor."""
 
 from django import template
 from django.utils.html import escape
@@ -9,5 +9,5 @@ register = template.Library()
 
 @register.filter
 def on_page(html: SafeString, url: str) -> SafeString:
-    """The turn links of a sanitised text, leading to the chat's own page."""
+    """A sanitised text whose turn links lead to the chat's page."""
     return mark_safe(html.replace('href="#m', f'href="{escape(url)}#m'))  # noqa: S308 - sanitised before

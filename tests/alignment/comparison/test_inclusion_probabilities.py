@@ -1,4 +1,4 @@
-"""What draws make of a report where they were repeated, of another judge's verdicts, or met silence."""
+"""Reports on labels from repeated samples, from samples by another judge, and with abstentions."""
 
 from dataclasses import replace
 from typing import Any

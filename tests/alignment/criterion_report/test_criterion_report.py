@@ -97,7 +97,7 @@ def test_what_is_missing_before_it_replaces_a_rater_is_what_the_label_plan_says(
     plans = criterion_plans(Scope(compared.chat_set, compared.run))
     plan = next(one for one in plans if one.criterion == polite())
     told = next(need.sentence for need in plan.needs if need.decision == Decision.REPLACE)
-    assert told == "label 78 more chats with three raters, at least 12 that people would call False"
+    assert told == "label 78 more chats with three raters, at least 12 False"
     assert document(lead, compared, query=query)["people"]["stand_in"]["missing"] == told
 
 

@@ -120,7 +120,7 @@ def test_the_page_says_how_a_rate_was_corrected_and_whose_interval_is_narrower(
 ) -> None:
     draw(bare, lead_user)
     shown = text_of(lead.get(urls(bare)["report"]))
-    assert "<td>PPI++, labels drawn at random</td><td>corrected</td>" in shown
+    assert "<td>PPI++, randomly sampled labels</td><td>corrected</td>" in shown
 
 
 @pytest.mark.django_db
