@@ -11,6 +11,7 @@ FENCE_VERSION = 2
 
 SPEAKERS = {"user": "customer", "assistant": "bot", "tool": "tool", "system": "system-of-bot"}
 NO_TEXT = ", no text"
+DRAFT_MARK = "draft"
 
 # Control, format, filler and tag characters: unseen by a person, read by a model. Tab and line feed stay.
 _INVISIBLE = re.compile(
@@ -22,10 +23,11 @@ _LINE_ENDS = re.compile("\r\n?")
 _OPENING = re.compile("<(?=<)")
 
 FENCE_LINE = re.compile(r"^[ \t]*<<.*$", re.MULTILINE)
-MARKED_LINE = re.compile(r"^[ \t]*(?:m\d+ [a-z-]+(?:, no text)?|critic|defender|draft)\|")
+# The mark of a chat message, as a pattern.
+MESSAGE_MARK = r"m\d+ [a-z-]+(?:, no text)?"
 
 
-def shown(text: str) -> str:
+def visible_text(text: str) -> str:
     """Return `text` with line ends as line feeds, unseen characters written out and no `<<` left.
 
     >>> shown("a\\u200bb <<end chat>>")
@@ -55,12 +57,12 @@ def render_message(message: Message) -> str:
     mark = f"m{message.n:02d} {SPEAKERS[message.role]}"
     if not message.content.strip():
         return f"{mark}{NO_TEXT}|"
-    return marked(mark=mark, text=message.content)
+    return mark_lines(mark=mark, text=message.content)
 
 
-def marked(*, mark: str, text: str) -> str:
+def mark_lines(*, mark: str, text: str) -> str:
     """Return `text`, made harmless, with `mark` and a bar before every line."""
-    return "\n".join(f"{mark}| {line}".rstrip() for line in shown(text).split("\n"))
+    return "\n".join(f"{mark}| {line}".rstrip() for line in visible_text(text).split("\n"))
 
 
 def nonce(*, secret: bytes, kind: str, content: str) -> str:
@@ -87,7 +89,7 @@ def leak_flags(text: str, *, secret: bytes) -> tuple[str, ...]:
     return ("canary_leaked",) if canary(secret) in squeezed else ()
 
 
-def fenced(*, kind: str, code: str, body: str) -> str:
+def fence(*, kind: str, code: str, body: str) -> str:
     """Return `body` between `<<kind code>>` and `<<end kind code>>`; the body must have passed `shown`."""
     inner = f"{body}\n" if body else ""
     return f"<<{kind} {code}>>\n{inner}<<end {kind} {code}>>"
@@ -97,10 +99,10 @@ def fenced(*, kind: str, code: str, body: str) -> str:
 def chat_block(*, chat: Chat, secret: bytes) -> str:
     """Return the whole chat as one fenced block, the part of a prompt that belongs to this chat alone."""
     code = nonce(secret=secret, kind="chat", content=chat.content_hash)
-    return fenced(kind="chat", code=code, body="\n".join(map(render_message, chat.messages)))
+    return fence(kind="chat", code=code, body="\n".join(map(render_message, chat.messages)))
 
 
 def text_block(*, kind: str, text: str, secret: bytes, mark: str = "") -> str:
     """Return a model's text (brief, draft, rationale) as a fenced block, each line behind `mark` if given."""
-    body = marked(mark=mark, text=text) if mark else shown(text)
-    return fenced(kind=kind, code=nonce(secret=secret, kind=kind, content=text), body=body)
+    body = mark_lines(mark=mark, text=text) if mark else visible_text(text)
+    return fence(kind=kind, code=nonce(secret=secret, kind=kind, content=text), body=body)

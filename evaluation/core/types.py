@@ -7,16 +7,17 @@ from typing import Any, Literal, Protocol
 MessageRole = Literal["user", "assistant", "system", "tool"]
 Tier = Literal["simple", "context", "subjective"]
 Engine = Literal["direct", "reflection", "debate"]
-Role = Literal["direct", "reflector", "customer", "support", "judge", "formatter"]
-# Who a call asks: a role of a judge, or whoever drafts a revision of a prompt.
-Asked = Role | Literal["reviser"]
+# A key of evaluation.engines.core.roles; `reviser` in requests that draft a revision of a prompt.
+Role = str
 Layout = Literal["criteria_first", "chat_first"]
 Size = Literal["full", "compact"]
 RoleIn = Literal["user", "system"]
 ReplyState = Literal["answered", "refused", "cut_off", "too_long", "failed"]
 VerdictState = Literal["read", "unparsed", "refused", "cut_off", "too_long", "failed"]
 ReadBy = Literal["rules", "formatter"]
-Side = Literal["customer", "support", "neither", ""]
+# The role of the advocate whose answer a Judge reached, "neither" for not applicable, "" without a verdict.
+Side = str
+Stance = Literal["failing", "passing"]
 Ablation = Literal["", "no_briefs", "placebo_briefs", "swapped_order"]
 KnowledgeMode = Literal["none", "static", "retrieved"]
 WindowRule = Literal["any_fails", "last_decides"]
@@ -156,7 +157,7 @@ class Request:
     `sample` counts the answers asked to the same question from 0; `window` counts a long chat's parts from 0.
     """
 
-    role: Asked
+    role: Role
     step: int
     messages: tuple[PromptMessage, ...]
     model: str

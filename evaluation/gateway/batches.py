@@ -55,7 +55,7 @@ class BatchStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerLine:
     """One line of a batch's files: the request's key, and what it came to (None: it was never asked)."""
 
     key: str
@@ -128,7 +128,7 @@ class BatchClient:
         with contextlib.suppress(BatchGone, BatchRefused):
             self._json("POST", f"/batches/{batch_id}/cancel")
 
-    def answers(self, file_id: str) -> Iterator[Answered]:
+    def answers(self, file_id: str) -> Iterator[AnswerLine]:
         """Every line of a batch's output or error file that names its request, as it arrives."""
         try:
             with self._http.stream("GET", f"/files/{file_id}/content") as response:
@@ -136,17 +136,17 @@ class BatchClient:
                     raise self._refused(response, _capped(response))
                 self._check_plain(response)
                 for line, whole in _lines(response):
-                    if (found := self._answered(line, whole)) is not None:
-                        yield found
+                    if (answer := self._answered(line, whole)) is not None:
+                        yield answer
         except httpx2.HTTPError:
             raise self._down("the endpoint cannot be reached or broke off") from None
 
-    def _answered(self, line: bytes, whole: bool) -> Answered | None:
+    def _answered(self, line: bytes, whole: bool) -> AnswerLine | None:
         if not whole:
             key = _KEY.search(line[:2000])
             error = f"the answer is over {MAX_REPLY_BYTES:,} bytes"
             too_big = Outcome(kind="too_big", status=None, error=error)
-            return Answered(key[1].decode(errors="replace"), too_big) if key else None
+            return AnswerLine(key[1].decode(errors="replace"), too_big) if key else None
         data = _json_or_none(line)
         key = data.get("custom_id")
         if not isinstance(key, str):
@@ -154,10 +154,10 @@ class BatchClient:
         response, failure = _dict(data.get("response")), _dict(data.get("error"))
         status = response.get("status_code")
         if type(status) is int:
-            return Answered(key, self._outcome(status, response))
+            return AnswerLine(key, self._outcome(status, response))
         if failure.get("code") in ("batch_expired", "batch_cancelled"):
-            return Answered(key, None)
-        return Answered(key, self._outcome(500, {"body": {"error": failure}}))
+            return AnswerLine(key, None)
+        return AnswerLine(key, self._outcome(500, {"body": {"error": failure}}))
 
     def _outcome(self, status: int, response: Mapping[str, Any]) -> Outcome:
         request_id = response.get("request_id")
@@ -172,9 +172,9 @@ class BatchClient:
         """The endpoint's list, newest first, as far back as `since`; nothing where it keeps no list."""
         after = ""
         for _ in range(_MOST_PAGES):
-            asked = params | {"limit": str(_PAGE)} | ({"after": after} if after else {})
+            query = params | {"limit": str(_PAGE)} | ({"after": after} if after else {})
             try:
-                page = self._json("GET", path, params=asked)
+                page = self._json("GET", path, params=query)
             except BatchGone:
                 return
             rows = [row for row in page.get("data") or [] if isinstance(row, dict)]
@@ -238,10 +238,10 @@ class BatchClient:
 
     def _id(self, data: Mapping[str, Any]) -> str:
         """An id that is fit to stand in an address."""
-        found = data.get("id")
-        if not isinstance(found, str) or not _ID.fullmatch(found):
+        identifier = data.get("id")
+        if not isinstance(identifier, str) or not _ID.fullmatch(identifier):
             raise self._down("the endpoint sent a file or batch without an id")
-        return found
+        return identifier
 
 
 def request_line(key: str, body: Mapping[str, Any]) -> bytes:

@@ -58,10 +58,10 @@ def worst_cost(request: Request, prices: Mapping[str, Price]) -> Decimal | None:
 def budget_recount(run_id: int) -> None:
     """Bring what counts against the budget in line with the record of every request."""
     Run.objects.select_for_update().get(pk=run_id)
-    kept = Q(cost_usd__isnull=True) & ~Q(outcome__in=FREE)
+    unpriced = Q(cost_usd__isnull=True) & ~Q(outcome__in=FREE)
     sums = Attempt.objects.filter(run_id=run_id).aggregate(
         paid=Coalesce(Sum("cost_usd"), Decimal(0)),
-        reserved=Coalesce(Sum("reserved_usd", filter=kept), Decimal(0)),
+        reserved=Coalesce(Sum("reserved_usd", filter=unpriced), Decimal(0)),
     )
     Run.objects.filter(pk=run_id).update(committed_usd=sums["paid"] + sums["reserved"])
 
@@ -97,14 +97,14 @@ def settle(ended: Iterable[tuple[int | None, Decimal | None, Decimal | None]]) -
         Run.objects.filter(pk=run_id).update(committed_usd=max(run.committed_usd + difference, Decimal(0)))
 
 
-def held_elsewhere(run_id: int, unit_id: int) -> bool:
+def reserved_elsewhere(run_id: int, unit_id: int) -> bool:
     """Whether live workers, but not this unit's, have requests on their way that may free some budget."""
-    held = Attempt.objects.filter(run_id=run_id, ended_at=None, reserved_usd__isnull=False)
-    alive = held.filter(unit__lease__expires_at__gt=timezone.now())
+    reservations = Attempt.objects.filter(run_id=run_id, ended_at=None, reserved_usd__isnull=False)
+    alive = reservations.filter(unit__lease__expires_at__gt=timezone.now())
     return alive.exclude(unit__lease__in=WorkerLease.objects.filter(units=unit_id)).exists()
 
 
-class Outstanding:
+class OutstandingRequests:
     """The requests of this process whose end may free money, and those that wait for it."""
 
     def __init__(self, budget: Decimal | None) -> None:

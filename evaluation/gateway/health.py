@@ -1,14 +1,22 @@
 """Whether the model endpoint answers, without asking a model anything."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import httpx2
 
 from evaluation.gateway.embedded import EMBEDDED_NOTICE, EmbeddedModelError
-from evaluation.gateway.endpoint_health import Check
 from evaluation.gateway.endpoints import Endpoint
 
 SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of a health check; `detail` is one line."""
+
+    ok: bool
+    detail: str
 
 
 def check_endpoint(endpoint: Endpoint, *, locate: Callable[[], str] | None) -> Check:

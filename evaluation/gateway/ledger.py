@@ -140,13 +140,13 @@ class Ledger:
         calls = _locked(list(first))
         replies = {} if all_new else _replies(calls.values())
         earlier = _Earlier([] if all_new else [call.pk for call in calls.values() if call.pk not in replies])
-        found = []
+        opened = []
         for ask in asks:
             pk = calls[ask.key].pk
             # The same question twice at once: one of them waits.
             waiting = ask is not first[ask.key] or earlier.asked_elsewhere(pk, unit_id=ask.unit_id)
-            found.append(OpenedCall(pk, reply=replies.get(pk), waiting=waiting and pk not in replies))
-        return _attempts_add(asks, found, earlier)
+            opened.append(OpenedCall(pk, reply=replies.get(pk), waiting=waiting and pk not in replies))
+        return _attempts_add(asks, opened, earlier)
 
     def again(self, asks: Sequence[Ask]) -> list[OpenedCall]:
         """Record one more request of each call, before it leaves."""
@@ -271,23 +271,23 @@ def _new_call(ask: Ask, blocks: dict[str, str]) -> Row:
         blocks.update(zip(digests, message.parts, strict=True))
         parts.append([message.role, digests])
     settings = request_settings(request)
-    asked = (ask.key, request.endpoint, request.model, request.role, settings, parts, ask.sample)
-    return (*asked, ModelCall.State.CLAIMED.value, "", "", "")
+    question = (ask.key, request.endpoint, request.model, request.role, settings, parts, ask.sample)
+    return (*question, ModelCall.State.CLAIMED.value, "", "", "")
 
 
-def _attempts_add(asks: Sequence[Ask], found: Sequence[OpenedCall], earlier: _Earlier) -> list[OpenedCall]:
+def _attempts_add(asks: Sequence[Ask], calls: Sequence[OpenedCall], earlier: _Earlier) -> list[OpenedCall]:
     """The next attempt of each call that is to be sent, as far as the budget has room, in the same order."""
     now, numbers = timezone.now(), {}
-    worst = [ask.worst_usd if opened.to_send else None for ask, opened in zip(asks, found, strict=True)]
+    worst = [ask.worst_usd if opened.to_send else None for ask, opened in zip(asks, calls, strict=True)]
     fitting = reserve(asks[0].run_id, worst)
     rows = []
-    for ask, opened, fits in zip(asks, found, fitting, strict=True):
+    for ask, opened, fits in zip(asks, calls, fitting, strict=True):
         if opened.to_send and fits:
             number = numbers[opened.call_id] = earlier.next_number(opened.call_id)
             sent = (opened.call_id, ask.run_id, ask.unit_id, number, now, ask.worst_usd)
             rows.append((*sent, Attempt.Outcome.SENT.value, "", ""))
     if not rows:
-        return list(found)
+        return list(calls)
     rows_insert(Attempt, _ATTEMPT_NEW, rows)
     columns = ("call_id", "number", "pk")
     stored = Attempt.objects.filter(call__in=numbers, ended_at=None).values_list(*columns)
@@ -296,23 +296,23 @@ def _attempts_add(asks: Sequence[Ask], found: Sequence[OpenedCall], earlier: _Ea
         replace(opened, attempt_id=ids.get((opened.call_id, numbers.get(opened.call_id, 0)), 0))
         if opened.to_send
         else opened
-        for opened in found
+        for opened in calls
     ]
 
 
 def _attempt_row(one: Ended, now: datetime) -> Row:
     outcome = one.outcome
-    said = (outcome.kind, outcome.status, (outcome.request_id or "")[:200], (outcome.error or "")[:300])
-    return (now, *said, outcome.prompt_tokens, outcome.completion_tokens, one.cost, one.opened.attempt_id)
+    result = (outcome.kind, outcome.status, (outcome.request_id or "")[:200], (outcome.error or "")[:300])
+    return (now, *result, outcome.prompt_tokens, outcome.completion_tokens, one.cost, one.opened.attempt_id)
 
 
 def _call_row(one: Ended, now: datetime) -> Row:
     outcome = one.outcome
     error = (outcome.error or "")[:300] if one.state == "failed" else ""
     logprobs = [asdict(token) for token in outcome.logprobs] if outcome.logprobs else None
-    said = (one.state, error, outcome.text, (outcome.finish_reason or "")[:40], logprobs)
+    result = (one.state, error, outcome.text, (outcome.finish_reason or "")[:40], logprobs)
     tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
-    return (*said, *tokens, one.cost, outcome.latency_ms, now, one.opened.call_id)
+    return (*result, *tokens, one.cost, outcome.latency_ms, now, one.opened.call_id)
 
 
 def _paid(one: Ended) -> Decimal | None:

@@ -13,8 +13,8 @@ from evaluation.core.types import Reply, ReplyState, Request
 from evaluation.gateway.budget import (
     CHARS_A_TOKEN,
     BudgetReached,
-    Outstanding,
-    held_elsewhere,
+    OutstandingRequests,
+    reserved_elsewhere,
     worst_cost,
 )
 from evaluation.gateway.client import EndpointClient, Outcome
@@ -60,10 +60,10 @@ class Gateway:
     ledger: Ledger = field(default_factory=Ledger)
     asking: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
     prefixes: dict[str, Prefixes] = field(default_factory=dict)
-    outstanding: Outstanding = field(init=False)
+    outstanding: OutstandingRequests = field(init=False)
 
     def __post_init__(self) -> None:
-        self.outstanding = Outstanding(self.budget_usd)
+        self.outstanding = OutstandingRequests(self.budget_usd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class GatewayModel:
         spent; a bad reply is a Reply.
         """
         key = call_key(request, sample=self.first_sample + request.sample)
-        if (asked := self.gateway.asking.get(key)) is not None:
-            reply = await asyncio.shield(asked)
+        if (pending := self.gateway.asking.get(key)) is not None:
+            reply = await asyncio.shield(pending)
             return Reply(reply.state, reply.text, reply.error, _reused(reply.call), reply.logprobs)
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_retrieve)
@@ -132,15 +132,15 @@ class GatewayModel:
             try:
                 await outstanding.room()
             except BudgetReached:
-                if not await self._held_elsewhere():
+                if not await self._reserved_elsewhere():
                     raise
                 await asyncio.sleep(ASKED_ELSEWHERE_SECONDS)
 
-    async def _held_elsewhere(self) -> bool:
+    async def _reserved_elsewhere(self) -> bool:
         """Another worker's requests may free money."""
         if self.run_id is None or self.unit_id is None:
             return False
-        return await self.gateway.database.do(partial(held_elsewhere, self.run_id, self.unit_id))
+        return await self.gateway.database.do(partial(reserved_elsewhere, self.run_id, self.unit_id))
 
     async def _send(self, ask: Ask, opened: OpenedCall) -> Reply:
         """Attempts until one is final; each is committed before it leaves and again when it ends."""
@@ -220,11 +220,11 @@ def request_body(request: Request, endpoint: Endpoint, *, cache_key: str = "") -
     if request.logprobs:
         body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
     if openai and cache_key:
-        body["prompt_cache_key"] = shortened(cache_key)
+        body["prompt_cache_key"] = short_cache_key(cache_key)
     return body
 
 
-def shortened(cache_key: str) -> str:
+def short_cache_key(cache_key: str) -> str:
     """A cache key of at most 64 characters.
 
     >>> shortened("judge:0")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 from evaluation.core.types import TokenLogprob
-from evaluation.gateway.allowance import Allowance, read_allowance, retry_after_seconds
+from evaluation.gateway.rate_limit_headers import Allowance, read_allowance, retry_after_seconds
 
 Kind = Literal[
     "answered",
@@ -94,10 +94,14 @@ def _json_or_none(content: bytes) -> Any:
 
 def _request_id(headers: Mapping[str, str], data: Any, secret: str) -> str | None:
     named = next((value for name, value in headers.items() if name.lower() == "x-request-id"), None)
-    found = named or (data.get("id") if isinstance(data, dict) else None)
-    if not isinstance(found, str) or not _REQUEST_ID.fullmatch(found) or (secret and secret in found):
+    identifier = named or (data.get("id") if isinstance(data, dict) else None)
+    if (
+        not isinstance(identifier, str)
+        or not _REQUEST_ID.fullmatch(identifier)
+        or (secret and secret in identifier)
+    ):
         return None
-    return found
+    return identifier
 
 
 def _failed(kind: Kind, status: int | None, error: str, request_id: str | None) -> Outcome:
@@ -235,7 +239,7 @@ def _token_logprob(entry: Any) -> TokenLogprob | None:
     if pair is None:
         return None
     top = entry.get("top_logprobs")
-    pairs = [found for item in top if (found := _pair(item))] if isinstance(top, list) else []
+    pairs = [parsed for item in top if (parsed := _pair(item))] if isinstance(top, list) else []
     return TokenLogprob(token=pair[0], logprob=pair[1], top=tuple(pairs))
 
 

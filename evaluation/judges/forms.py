@@ -7,7 +7,8 @@ from typing import Any, get_args
 from django import forms
 
 from common.problems import FieldProblem
-from evaluation.core.types import Role
+from evaluation.core.types import Engine
+from evaluation.engines.core.roles import ROLES, JudgeRole
 from evaluation.judges.core.spec import LARGEST_NUMBER, MOST_SAMPLES, JudgeChoice, choice_json, choice_read
 from evaluation.judges.queries.recipes import (
     ABLATIONS,
@@ -15,7 +16,6 @@ from evaluation.judges.queries.recipes import (
     GROUPINGS,
     KNOWLEDGE,
     LAYOUTS,
-    ROLES,
     ROLES_IN,
     RULES,
 )
@@ -41,14 +41,9 @@ class RoleFields:
         return self.model, self.temperature, self.effort
 
 
-USED_BY: Mapping[Role, str] = {
-    "direct": "direct, reflection",
-    "reflector": "reflection",
-    "customer": "debate",
-    "support": "debate",
-    "judge": "debate",
-    "formatter": "every engine",
-}
+def engines_text(role: JudgeRole) -> str:
+    """Return the engines that ask a role, in words."""
+    return "every engine" if role.engines == get_args(Engine) else ", ".join(role.engines)
 
 
 class ProfileForm(forms.Form):
@@ -116,33 +111,31 @@ class ProfileForm(forms.Form):
         recipe = choice_json(choice) if choice else DEFAULTS
         super().__init__(*args, **kwargs)
         self.initial = {"name": name, **_initial(recipe)}
-        for role in get_args(Role):
-            self.fields[f"model_{role}"] = forms.CharField(
-                required=False, max_length=200, label=f"Model of {ROLES[role]}"
+        for role in ROLES:
+            self.fields[f"model_{role.key}"] = forms.CharField(
+                required=False, max_length=200, label=f"Model of {role.name}"
             )
-            self.fields[f"temperature_{role}"] = forms.FloatField(
-                required=False, min_value=0, max_value=2, label=f"Temperature of {ROLES[role]}"
+            self.fields[f"temperature_{role.key}"] = forms.FloatField(
+                required=False, min_value=0, max_value=2, label=f"Temperature of {role.name}"
             )
-            self.fields[f"effort_{role}"] = forms.ChoiceField(
-                required=False, choices=list(EFFORTS.items()), label=f"Effort of {ROLES[role]}"
+            self.fields[f"effort_{role.key}"] = forms.ChoiceField(
+                required=False, choices=list(EFFORTS.items()), label=f"Effort of {role.name}"
             )
 
     def clean(self) -> dict[str, Any]:
         """Read the recipe; a setting that cannot be becomes the error of its field."""
-        given = dict(super().clean() or {})
-        if given.get("rule") and not given.get("window_tokens") and "window_tokens" not in self.errors:
-            self.add_error("window_tokens", "say how many tokens a part may have")
-        if given.get("window_tokens") and not given.get("rule") and "rule" not in self.errors:
-            self.add_error(
-                "rule", "say how the parts come to one verdict, or leave the tokens of a part empty"
-            )
+        cleaned = dict(super().clean() or {})
+        if cleaned.get("rule") and not cleaned.get("window_tokens") and "window_tokens" not in self.errors:
+            self.add_error("window_tokens", "Enter the number of tokens per part.")
+        if cleaned.get("window_tokens") and not cleaned.get("rule") and "rule" not in self.errors:
+            self.add_error("rule", "Choose a rule, or leave the tokens per part empty.")
         if self.errors:
-            return given
+            return cleaned
         try:
-            self.choice = choice_read(_recipe(given))
+            self.choice = choice_read(_recipe(cleaned))
         except FieldProblem as problem:
             self.add_error(_field_of(problem.field), problem.message)
-        return given
+        return cleaned
 
     def refuse(self, problem: FieldProblem) -> None:
         """Show a service's refusal at its field."""
@@ -151,13 +144,13 @@ class ProfileForm(forms.Form):
     @property
     def roles(self) -> Iterator[RoleFields]:
         """The table of roles."""
-        for role in get_args(Role):
+        for role in ROLES:
             yield RoleFields(
-                ROLES[role],
-                USED_BY[role],
-                self[f"model_{role}"],
-                self[f"temperature_{role}"],
-                self[f"effort_{role}"],
+                role.name,
+                engines_text(role),
+                self[f"model_{role.key}"],
+                self[f"temperature_{role.key}"],
+                self[f"effort_{role.key}"],
             )
 
     @property
@@ -207,16 +200,16 @@ def _initial(recipe: Mapping[str, Any]) -> dict[str, Any]:
 BLANK = _initial(DEFAULTS)
 
 
-def _recipe(given: Mapping[str, Any]) -> dict[str, Any]:
+def _recipe(cleaned: Mapping[str, Any]) -> dict[str, Any]:
     """The form's values as a recipe."""
     names = ("engine", "samples", "knowledge", "model", "formatter", "grouping", "passage_tokens")
-    recipe = {name: given[name] for name in (*names, "layout", "role_in", "logprobs", "ablation")}
+    recipe = {name: cleaned[name] for name in (*names, "layout", "role_in", "logprobs", "ablation")}
     for name, field in (("models", "model"), ("temperatures", "temperature"), ("efforts", "effort")):
-        values = {role: given.get(f"{field}_{role}") for role in get_args(Role)}
+        values = {role.key: cleaned.get(f"{field}_{role.key}") for role in ROLES}
         recipe[name] = {role: value for role, value in values.items() if value not in (None, "")}
-    if given["rule"]:
-        overlap = 4 if given["overlap"] is None else given["overlap"]
-        recipe["windows"] = {"tokens": given["window_tokens"], "overlap": overlap, "rule": given["rule"]}
+    if cleaned["rule"]:
+        overlap = 4 if cleaned["overlap"] is None else cleaned["overlap"]
+        recipe["windows"] = {"tokens": cleaned["window_tokens"], "overlap": overlap, "rule": cleaned["rule"]}
     return recipe
 
 

@@ -23,10 +23,10 @@ class ShownPassage:
 def passages_of(unit_ids: Collection[int]) -> dict[tuple[int, int], tuple[ShownPassage, ...]]:
     """By unit and criterion id, best first; what found nothing is left out. One query."""
     rows = Passage.objects.filter(unit__in=unit_ids).select_related("article_version__article")
-    found: dict[tuple[int, int], list[ShownPassage]] = {}
+    by_place: dict[tuple[int, int], list[ShownPassage]] = {}
     for row in rows.order_by("unit", "criterion", "rank"):
-        found.setdefault((row.unit_id, row.criterion_id), []).append(_shown(row))
-    return {place: tuple(passages) for place, passages in found.items()}
+        by_place.setdefault((row.unit_id, row.criterion_id), []).append(_shown(row))
+    return {place: tuple(passages) for place, passages in by_place.items()}
 
 
 def _shown(row: Passage) -> ShownPassage:

@@ -77,18 +77,18 @@ def _files(folder: Path) -> tuple[list[Path], int]:
         raise ImportProblem(
             str(folder), None, "", "is a file, not a folder" if folder.exists() else "no such folder"
         )
-    found: list[Path] = []
+    files: list[Path] = []
     others = 0
     for place, _, names in os.walk(folder, onerror=_unreadable):
         for name in names:
             path = Path(place, name)
             if path.suffix == ENDING and path.resolve().is_relative_to(folder.resolve()):
-                found.append(path)
+                files.append(path)
             else:
                 others += 1
-    if not found:
+    if not files:
         raise ImportProblem(str(folder), None, "", f"holds no {ENDING} file")
-    return sorted(found), others
+    return sorted(files), others
 
 
 def _unreadable(error: OSError) -> None:

@@ -83,9 +83,9 @@ def chosen_judge(options: dict[str, Any]) -> JudgeChoice:
     """The recipe: the profile's, with what was given beside it. Raises InputProblem."""
     recipe = _profile(options["profile"]) if options["profile"] else {}
     recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
-    given = {name.removeprefix("window_"): options[name] for name in WINDOW_OPTIONS if options[name]}
-    if given:
-        recipe["windows"] = (recipe.get("windows") or {}) | given
+    windows = {name.removeprefix("window_"): options[name] for name in WINDOW_OPTIONS if options[name]}
+    if windows:
+        recipe["windows"] = (recipe.get("windows") or {}) | windows
     try:
         return choice_read(recipe)
     except FieldProblem as problem:

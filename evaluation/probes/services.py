@@ -17,7 +17,7 @@ from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge
 from evaluation.probes.core import KINDS, Direction, attacks, probe_report
 from evaluation.probes.worker.cases import Case, Suite, articles_read, probe_cases
-from evaluation.probes.worker.probes import calls_paid, probe_plan, probes_ask, probes_walk
+from evaluation.probes.worker.probes import calls_paid, probe_plan, probes_ask, probes_cost
 from evaluation.runs.services.runs import chosen_criteria
 from evaluation.runs.worker.process_units import Plan
 from evaluation.runs.worker.units import core_chat
@@ -59,7 +59,7 @@ def probe_estimate(
     """What a probe would ask and cost; nothing is sent and nothing is written. Raises InputProblem."""
     with transaction.atomic():
         probe = probe_prepare(chat_set=chat_set, judge=judge, choice=choice, endpoint=endpoint)
-        walker = probes_walk(probe.plan, probe.cases)
+        walker = probes_cost(probe.plan, probe.cases)
         transaction.set_rollback(True)
     return {"chats": len(probe.chats), "cases": len(probe.cases)} | walker.as_json()
 
@@ -88,7 +88,7 @@ def probe_prepare(
 
 def probe_judge(probe: Probe, *, chat_set: ChatSet, on_case: Callable[[], None]) -> dict[str, Any]:
     """Ask everything and say what it came to (docs/commands.md). Raises OutsideFailure."""
-    asked = probes_ask(probe.plan, probe.cases, on_case=on_case)
+    results = probes_ask(probe.plan, probe.cases, on_case=on_case)
     flagged = sum(bool(chat_flags(chat)) for chat in probe.chats.values())
     return {
         "set": chat_set.name,
@@ -100,17 +100,17 @@ def probe_judge(probe: Probe, *, chat_set: ChatSet, on_case: Callable[[], None])
         },
         "chats": len(probe.chats),
         "flagged_as_they_are": flagged,
-        **probe_report(asked.trials),
-        "failed": asked.failed,
-        "calls": len(asked.calls),
-        "reused": asked.reused,
-        **calls_paid(asked.calls),
+        **probe_report(results.trials),
+        "failed": results.failed,
+        "calls": len(results.calls),
+        "reused": results.reused,
+        **calls_paid(results.calls),
     }
 
 
 def _refuse_above(budget: Decimal, plan: Plan, cases: Sequence[Case]) -> None:
     budget_check(budget=budget, models=plan.models, prices=plan.prices)
-    worst = probes_walk(plan, cases).cost_usd
+    worst = probes_cost(plan, cases).cost_usd
     if worst is None or worst > budget:
         raise InputProblem(f"--budget: this probe may cost ${worst:.4f}; ask fewer chats or kinds")
 

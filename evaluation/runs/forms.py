@@ -124,21 +124,21 @@ class StartForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Put profile and changes together; what does not fit the set is an error of its field."""
-        given = dict(super().clean() or {})
+        cleaned = dict(super().clean() or {})
         if self.errors:
-            return given
-        self._check_criteria(given["set"], given["criteria"])
+            return cleaned
+        self._check_criteria(cleaned["set"], cleaned["criteria"])
         try:
             self.judge = profile_overridden(
-                given["profile"],
-                engine=given["engine"],
-                samples=given["samples"],
-                knowledge=given["knowledge"],
+                cleaned["profile"],
+                engine=cleaned["engine"],
+                samples=cleaned["samples"],
+                knowledge=cleaned["knowledge"],
             )
         except FieldProblem as problem:
             self.add_error("profile", f"its recipe cannot be read: {problem}")
-        self.run = replace(_run_choice(given), source_hash=self._source_hash())
-        return given
+        self.run = replace(_run_choice(cleaned), source_hash=self._source_hash())
+        return cleaned
 
     def _check_criteria(self, chat_set: ChatSet, keys: list[str]) -> None:
         known = set(chat_set.rubric.criteria.values_list("key", flat=True))
@@ -147,10 +147,10 @@ class StartForm(forms.Form):
 
     def _source_hash(self) -> str:
         """Of the token and all that was chosen: with another choice the form starts another run."""
-        given = {name: self[name].value() for name in self.fields}
-        if not given["form_token"]:
+        values = {name: self[name].value() for name in self.fields}
+        if not values["form_token"]:
             return ""
-        return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     @property
     def what_fields(self) -> list[forms.BoundField]:
@@ -190,17 +190,17 @@ def _criterion_choices() -> list[tuple[str, str]]:
     return [(row.key, f"{row.rubric.name}: {row.name}" if several else row.name) for row in ordered]
 
 
-def _run_choice(given: dict[str, Any]) -> RunChoice:
-    options: dict[str, Any] = {"profile": given["profile"].name}
-    if given["max_in_flight"]:
-        options["max_in_flight"] = given["max_in_flight"]
+def _run_choice(cleaned: dict[str, Any]) -> RunChoice:
+    options: dict[str, Any] = {"profile": cleaned["profile"].name}
+    if cleaned["max_in_flight"]:
+        options["max_in_flight"] = cleaned["max_in_flight"]
     return RunChoice(
-        criteria=given["criteria"],
-        split=given["split"],
-        limit=given["limit"],
-        replicate=given["replicate"] or 0,
-        mode=Run.Mode(given["mode"]),
-        budget_usd=given["budget_usd"],
-        audit=(given["audit"] or 0) / 100,
+        criteria=cleaned["criteria"],
+        split=cleaned["split"],
+        limit=cleaned["limit"],
+        replicate=cleaned["replicate"] or 0,
+        mode=Run.Mode(cleaned["mode"]),
+        budget_usd=cleaned["budget_usd"],
+        audit=(cleaned["audit"] or 0) / 100,
         options=options,
     )

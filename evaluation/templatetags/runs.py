@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from common.templatetags.display import number
-from evaluation.judges.queries.recipes import ROLES
+from evaluation.engines.core.roles import NAMES
 from evaluation.runs.queries import run_page
 
 register = template.Library()
@@ -57,4 +57,4 @@ def budget_bar(share: float) -> SafeString:
 @register.filter
 def role_name(role: str) -> str:
     """A role of a judge under the name that pages give it."""
-    return next((name for key, name in ROLES.items() if key == role), role)
+    return NAMES.get(role, role)

@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evaluation.core.types import Chat, Criterion, GroupResult, Model, Passage, Setup, VerdictResult
-from evaluation.engines.core.audit import audited
+from evaluation.engines.core.audit import audit_verdicts
 from evaluation.engines.core.debate import judge_by_debate
 from evaluation.engines.core.direct import judge_directly
 from evaluation.engines.core.injection_detection import chat_flags
 from evaluation.engines.core.reflection import judge_by_reflection
 from evaluation.engines.core.sampling import majority
 from evaluation.engines.core.session import Session
-from evaluation.engines.core.windows import WINDOWS_VERSION, combined, cut, part_note
+from evaluation.engines.core.windows import WINDOWS_VERSION, cut, join_windows, part_note
 from evaluation.knowledge.core.retrieval import retrieve
 
 Verdicts = tuple[VerdictResult, ...]
@@ -21,7 +21,7 @@ _ENGINES = {"direct": judge_directly, "reflection": judge_by_reflection, "debate
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Group:
     """What the passes share, which differ in sample and window only; `parts` is the chat, cut."""
 
     parts: tuple[Chat, ...]
@@ -52,7 +52,7 @@ async def judge_group(
     formatter, else KeyError. The same replies lead to the same requests, so a repeated group asks a storing
     model nothing twice.
     """
-    asked = _Asked(
+    group = _Group(
         parts=_parts(chat, setup),
         criteria=criteria,
         setup=setup,
@@ -61,13 +61,13 @@ async def judge_group(
         passages=_passages(chat, criteria, setup),
         other_chat=_parts(other_chat, setup)[0] if other_chat else None,
     )
-    sessions = [_session(asked, i, j) for i in range(setup.samples) for j in range(len(asked.parts))]
+    sessions = [_session(group, i, j) for i in range(setup.samples) for j in range(len(group.parts))]
     passes = await _together(_judged(session, audit) for session in sessions)
     flags = chat_flags(chat)
     return GroupResult(
-        verdicts=tuple(replace(v, flags=v.flags + flags) for v in _settled(asked, passes)),
+        verdicts=tuple(replace(v, flags=v.flags + flags) for v in _settled(group, passes)),
         calls=tuple(use for session in sessions for use in session.calls),
-        passages=asked.passages,
+        passages=group.passages,
     )
 
 
@@ -82,24 +82,24 @@ def _passages(chat: Chat, criteria: Sequence[Criterion], setup: Setup) -> dict[s
     return retrieve(chat=chat, criteria=criteria, tokens=setup.passage_tokens)
 
 
-def _session(asked: _Asked, sample: int, window: int) -> Session:
+def _session(group: _Group, sample: int, window: int) -> Session:
     return Session(
-        chat=asked.parts[window],
-        criteria=asked.criteria,
-        setup=asked.setup,
-        model=asked.model,
-        fence_secret=asked.fence_secret,
+        chat=group.parts[window],
+        criteria=group.criteria,
+        setup=group.setup,
+        model=group.model,
+        fence_secret=group.fence_secret,
         sample=sample,
         window=window,
-        note=part_note(asked.parts, window=window, size=asked.setup.size),
-        passages=asked.passages,
-        other_chat=asked.other_chat,
+        note=part_note(group.parts, window=window, size=group.setup.size),
+        passages=group.passages,
+        other_chat=group.other_chat,
     )
 
 
 async def _judged(session: Session, audit: float) -> Verdicts:
     verdicts = await _ENGINES[session.setup.engine](session)
-    return await audited(session, verdicts, share=audit)
+    return await audit_verdicts(session, verdicts, share=audit)
 
 
 async def _together(passes: Iterable[Awaitable[Verdicts]]) -> list[Verdicts]:
@@ -111,13 +111,13 @@ async def _together(passes: Iterable[Awaitable[Verdicts]]) -> list[Verdicts]:
     return [result for result in ended if not isinstance(result, BaseException)]
 
 
-def _settled(asked: _Asked, passes: list[Verdicts]) -> Verdicts:
+def _settled(group: _Group, passes: list[Verdicts]) -> Verdicts:
     """Join the windows of each sample, then the samples."""
-    setup, windows = asked.setup, len(asked.parts)
+    setup, windows = group.setup, len(group.parts)
     samples = [passes[first : first + windows] for first in range(0, len(passes), windows)]
     if setup.windows and windows > 1:
         rule = setup.windows.rule
-        joined = [combined(s, criteria=asked.criteria, parts=asked.parts, rule=rule) for s in samples]
+        joined = [join_windows(s, criteria=group.criteria, parts=group.parts, rule=rule) for s in samples]
     else:
         joined = [sample[0] for sample in samples]
     return majority(joined) if setup.samples > 1 else joined[0]

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from evaluation.engines.core.roles import ADVOCATES
+
 
 @dataclass(frozen=True, slots=True)
 class FlagWords:
@@ -57,8 +59,7 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "formatter_too_long": ("Too long to format", "The rationale does not fit the formatter model."),
     "formatter_failed": ("Formatter failed", "The formatter never answered; only it has to be asked again."),
 }
-_SIDES = {"customer": "Critic", "support": "Defender"}
-_OF_A_SIDE: Mapping[str, tuple[str, str]] = {
+_BRIEF_WORDS: Mapping[str, tuple[str, str]] = {
     "no_brief": ("brought no brief", "It refused or said nothing, twice."),
     "no_message": ("found no message", "It says that the chat holds nothing for its side."),
     "unverified_quote": ("misquotes", "It quotes words that are not in the message it names."),
@@ -79,11 +80,11 @@ def flag_words(flag: str) -> FlagWords:
     """
     if flag in _WORDS:
         return FlagWords(flag, *_WORDS[flag])
-    for side, name in _SIDES.items():
-        kind = "no_brief" if flag == f"no_{side}_brief" else flag.removeprefix(f"{side}_")
-        if kind != flag and kind in _OF_A_SIDE:
-            does, meaning = _OF_A_SIDE[kind]
-            return FlagWords(flag, f"{name} {does}", meaning)
+    for role in ADVOCATES:
+        kind = "no_brief" if flag == f"no_{role.key}_brief" else flag.removeprefix(f"{role.key}_")
+        if kind != flag and kind in _BRIEF_WORDS:
+            predicate, meaning = _BRIEF_WORDS[kind]
+            return FlagWords(flag, f"{role.short_name} {predicate}", meaning)
     return FlagWords(flag, flag.replace("_", " ").capitalize(), "")
 
 

@@ -6,8 +6,9 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from evaluation.core.transcript_fencing import without_invisible
+from evaluation.core.transcript_fencing import DRAFT_MARK, without_invisible
 from evaluation.core.types import Chat
+from evaluation.engines.core.roles import ADVOCATES
 
 INSTRUCTION = "suspect_instruction"
 VERDICT = "suspect_verdict"
@@ -149,7 +150,7 @@ _VERDICT_WORDS = re.compile(
 _FENCE = re.compile(
     r"<<\s*(?:end\s+)?(?:chat|draft|brief|text|transcript)\b[^>\n]{0,60}>>"
     r"|^[ \t]*m\d{1,5} (?:customer|bot|tool|system-of-bot)(?:, no text)?\|"
-    r"|^[ \t]*(?:critic|defender|draft)\|"
+    rf"|^[ \t]*(?:{'|'.join((DRAFT_MARK, *(role.mark for role in ADVOCATES)))})\|"
     r"|</?(?:chat|transcript|conversation|evidence|data)(?:_\w+)?>"
     r"|[-=#*_~]{3,}[ \t]*(?:end|begin|start)(?:ing)? of (?:the )?"
     r"(?:chat|conversation|transcript|data|evidence)\b"
@@ -188,14 +189,14 @@ def chat_flags(chat: Chat) -> tuple[str, ...]:
     """
     raw = "\n".join(message.content for message in chat.messages if message.content.strip())
     plain = without_invisible(raw)
-    found = {
+    flags = {
         INSTRUCTION: _has_instruction(plain),
         VERDICT: _has_verdict(plain),
         INVISIBLE: plain != raw and _has_invisible(raw),
         ENCODED: _has_encoded(plain),
         FENCE: bool(_FENCE.search(plain)),
     }
-    return tuple(flag for flag in CHAT_FLAGS if found[flag])
+    return tuple(flag for flag in CHAT_FLAGS if flags[flag])
 
 
 def _has_instruction(plain: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from evaluation.core.transcript_fencing import without_invisible
 from evaluation.core.types import TokenLogprob
-from evaluation.engines.core.verdicts import ANSWER_DECORATION, given_answers
+from evaluation.engines.core.verdicts import ANSWER_DECORATION, block_answers
 
 _Says = Literal["true", "false", "open", "other"]
 
@@ -30,12 +30,12 @@ def p_true(tokens: Sequence[TokenLogprob], *, key: str, value: bool) -> float | 
     """
     words = [without_invisible(token.token) for token in tokens]
     text = "".join(words)
-    given = next((given for given in given_answers(text) if given.key == key.casefold()), None)
-    if given is None or given.value is not value:
+    answer = next((answer for answer in block_answers(text) if answer.key == key.casefold()), None)
+    if answer is None or answer.value is not value:
         return None
     starts = list(accumulate(map(len, words), initial=0))
-    first = bisect_right(starts, given.place - 1) - 1
-    begun = text[starts[first] : given.place]
+    first = bisect_right(starts, answer.place - 1) - 1
+    begun = text[starts[first] : answer.place]
     return _weighed(tokens[first:], words[first:], begun=begun)
 
 

@@ -19,7 +19,7 @@ def by_criterion(text: str, *, keys: Sequence[str]) -> dict[str, str]:
     {'': 'intro', 'polite': 'yes'}
     """
     names = {key.casefold(): key for key in keys}
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     current: str | None = BEFORE
     for line in text.split("\n"):
         word = line.strip(_DECORATION).casefold() if len(line) <= _LONGEST_HEADING else ""
@@ -28,8 +28,8 @@ def by_criterion(text: str, *, keys: Sequence[str]) -> dict[str, str]:
         elif _IDENTIFIER.fullmatch(word):
             current = None
         elif current is not None:
-            found.setdefault(current, []).append(line)
-    texts = {key: "\n".join(lines).strip() for key, lines in found.items()}
+            sections.setdefault(current, []).append(line)
+    texts = {key: "\n".join(lines).strip() for key, lines in sections.items()}
     return {key: body for key, body in texts.items() if body}
 
 
@@ -44,6 +44,6 @@ def about(key: str, *, text: str, keys: Sequence[str]) -> str:
     return parts.get(key, "")
 
 
-def joined(parts: dict[str, str]) -> str:
+def join_sections(parts: dict[str, str]) -> str:
     """Return sections as one text again, each under its key."""
     return "\n\n".join(f"{key}\n{body}" if key else body for key, body in parts.items())

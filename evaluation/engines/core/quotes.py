@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from evaluation.core.transcript_fencing import shown, without_invisible
+from evaluation.core.transcript_fencing import visible_text, without_invisible
 from evaluation.core.types import Chat
 
 _OPEN, _CLOSE = "[\"“„«']", "[\"”“»']"
@@ -70,7 +70,9 @@ def fold(text: str) -> str:
 def _looked_up(match: re.Match[str], *, chat: Chat) -> Quote:
     n, words = int(match[1]), fold(match[2])
     contents = [message.content for message in chat.messages if message.n == n]
-    versions = [fold(version(content)) for content in contents for version in (without_invisible, shown)]
+    versions = [
+        fold(version(content)) for content in contents for version in (without_invisible, visible_text)
+    ]
     return Quote(n=n, words=match[2], found=bool(words) and any(words in text for text in versions))
 
 

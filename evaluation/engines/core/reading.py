@@ -35,7 +35,7 @@ def is_empty(reply: Reply) -> bool:
     return blank or (reply.state == "failed" and "empty" in reply.error)
 
 
-def fallen(reply: Reply) -> Reading:
+def from_failed_reply(reply: Reply) -> Reading:
     """Return the reading of a reply that holds no whole answer. What was cut off is never read."""
     if reply.state == "answered":
         return Reading(state="failed", explanation="empty")
@@ -50,18 +50,18 @@ def readings_by_rule(*, answer: Answer, keys: Sequence[str]) -> dict[str, Readin
     }
 
 
-def settled(
+def formatter_readings(
     *, reply: Reply, answer: Answer, unread: Sequence[Criterion], keys: Sequence[str]
 ) -> dict[str, Reading]:
     """Return what the formatter made of the unread keys: a value, unparsed, or failed if it never answered.
 
     Failed with the flag `formatter_failed` says that only the formatter has to be asked again.
     """
-    found = read_formatter(reply.text, criteria=unread) if reply.state == "answered" else {}
+    copied = read_formatter(reply.text, criteria=unread) if reply.state == "answered" else {}
     flags = () if reply.state == "answered" else (f"formatter_{reply.state}",)
     readings = {}
     for criterion in unread:
-        formatted = found.get(criterion.key)
+        formatted = copied.get(criterion.key)
         state: VerdictState = "failed" if reply.state == "failed" else "unparsed"
         explanation = (
             formatted.explanation if formatted else about(criterion.key, text=answer.prose, keys=keys)

@@ -49,13 +49,13 @@ def _change_flags(
     if first.state != "read" or final.state != "read":
         return ()
     changed = first.value is not final.value
-    said = {match[1] for match in _DECISION.finditer(text)}
+    decisions = {match[1] for match in _DECISION.finditer(text)}
     flags = []
     if changed and not _has_reason(criterion, text=text, chat=chat):
         flags.append("change_without_reason")
-    if changed and said == {"KEEP"}:
+    if changed and decisions == {"KEEP"}:
         flags.append("keep_but_changed")
-    if not changed and said == {"CHANGE"}:
+    if not changed and decisions == {"CHANGE"}:
         flags.append("change_but_kept")
     return tuple(flags)
 

@@ -33,9 +33,9 @@ def _settled(verdicts: Sequence[VerdictResult]) -> VerdictResult:
     failed = sum(verdict.state == "failed" for verdict in verdicts)
     if 2 * count <= len(read) + failed:
         return _tied(verdicts, values, votes)
-    told = [verdict.p_true for verdict in read if verdict.p_true is not None]
-    stands = _first(verdicts, "read", value, votes=votes)
-    return replace(stands, p_true=fmean(told) if told and value is not None else None)
+    probabilities = [verdict.p_true for verdict in read if verdict.p_true is not None]
+    chosen = _first(verdicts, "read", value, votes=votes)
+    return replace(chosen, p_true=fmean(probabilities) if probabilities and value is not None else None)
 
 
 def _first(
@@ -43,12 +43,12 @@ def _first(
 ) -> VerdictResult:
     """Return the first verdict with this outcome, and which sample it is."""
     number = [(verdict.state, verdict.value) for verdict in verdicts].index((state, value))
-    stands = verdicts[number]
-    return replace(stands, votes=votes, flags=(f"from_sample:{number}", *stands.flags))
+    chosen = verdicts[number]
+    return replace(chosen, votes=votes, flags=(f"from_sample:{number}", *chosen.flags))
 
 
 def _tied(verdicts: Sequence[VerdictResult], values: Counter[bool | None], votes: Votes) -> VerdictResult:
-    said = ", ".join(f"{count} × {_WORDS[value]}" for value, count in values.most_common())
+    counts = ", ".join(f"{count} × {_WORDS[value]}" for value, count in values.most_common())
     missing = len(verdicts) - values.total()
     failed = next((verdict for verdict in verdicts if verdict.state == "failed"), None)
     why = f" ({failed.explanation})" if failed else ""
@@ -56,7 +56,7 @@ def _tied(verdicts: Sequence[VerdictResult], values: Counter[bool | None], votes
     return VerdictResult(
         criterion=verdicts[0].criterion,
         state="failed" if failed else "unparsed",
-        explanation=f"The {len(verdicts)} answers have no majority: {said}{without}.",
+        explanation=f"The {len(verdicts)} answers have no majority: {counts}{without}.",
         flags=("tied",),
         votes=votes,
     )

@@ -16,7 +16,14 @@ from evaluation.core.types import (
     Role,
     Setup,
 )
-from evaluation.engines.core.reading import Reading, fallen, has_answer, readings_by_rule, settled
+from evaluation.engines.core.reading import (
+    Reading,
+    formatter_readings,
+    from_failed_reply,
+    has_answer,
+    readings_by_rule,
+)
+from evaluation.engines.core.roles import role_of
 from evaluation.engines.core.verdicts import formatter_schema, read_answer
 from evaluation.prompts.core import formatter_messages, reasoning_messages
 
@@ -65,7 +72,8 @@ class Session:
             fence_secret=self.fence_secret,
             evidence=(*self.note, *evidence),
             again=again,
-            passages=[passage for found in self.passages.values() for passage in found],
+            passages=[passage for retrieved in self.passages.values() for passage in retrieved],
+            argues=role_of(role).argues,
         )
         return await self._ask(role, messages, n=len(self.criteria))
 
@@ -73,13 +81,13 @@ class Session:
         """Return a reading of every key: by rule, and by the formatter for what the rules could not take."""
         self.last_read = reply
         if not has_answer(reply):
-            return {key: fallen(reply) for key in self.keys}
+            return {key: from_failed_reply(reply) for key in self.keys}
         answer = read_answer(reply.text, criteria=self.criteria)
         readings = readings_by_rule(answer=answer, keys=self.keys)
         unread = [criterion for criterion in self.criteria if criterion.key not in readings]
         if unread:
             formatted = await self.format(reply.text, unread)
-            readings |= settled(reply=formatted, answer=answer, unread=unread, keys=self.keys)
+            readings |= formatter_readings(reply=formatted, answer=answer, unread=unread, keys=self.keys)
         return readings
 
     async def format(self, rationale: str, unread: Sequence[Criterion]) -> Reply:

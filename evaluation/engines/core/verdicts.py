@@ -7,14 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.core.transcript_fencing import FENCE_LINE, MARKED_LINE, without_invisible
+from evaluation.core.transcript_fencing import DRAFT_MARK, FENCE_LINE, MESSAGE_MARK, without_invisible
 from evaluation.core.types import Criterion, Size
+from evaluation.engines.core.roles import ADVOCATES
 
 READER_VERSION = 2
 FORMATTER_SCHEMA_VERSION = 1
 
 _HEADER = re.compile(r"[\s#*_`:~\-]*VERDICTS[\s#*_`:~\-]*", re.IGNORECASE)
 _LINE = re.compile(r"[\s*_`#+•\-]*(?:\d+[.)][\s*_`]*)?([a-z][a-z0-9_]*)[\s*_`]*:(.*)", re.IGNORECASE)
+_MARKS = "|".join((MESSAGE_MARK, DRAFT_MARK, *(role.mark for role in ADVOCATES)))
+_MARKED_LINE = re.compile(rf"^[ \t]*(?:{_MARKS})\|")
 _CODE_FENCE = re.compile(r"\s*(?:```|~~~)[a-z]*\s*", re.IGNORECASE)
 ANSWER_DECORATION = " \t*_`.,;"  # no tilde: an answer that is struck through is none
 _LONGEST_LINE = 300
@@ -37,7 +40,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class BlockAnswer:
     """An answer in a block, its word in lower case; `place` is the code point behind the line's colon."""
 
     key: str
@@ -51,7 +54,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Formatted:
+class CopiedVerdict:
     """What the formatter copied for one key."""
 
     value: bool | None
@@ -77,21 +80,21 @@ def read_answer(text: str, *, criteria: Sequence[Criterion]) -> Answer:
     opens_code = start > 0 and _CODE_FENCE.fullmatch(lines[start - 1])
     prose = "\n".join(lines[: start - 1 if opens_code else start]).strip()
     answers: dict[str, set[str]] = {}
-    for answer in _block_answers(lines, start):
+    for answer in _iter_block(lines, start):
         answers.setdefault(answer.key, set()).add(answer.word)
     values: dict[str, bool | None] = {}
     contradictory = set()
     for criterion in criteria:
-        given = answers.get(criterion.key.casefold(), set())
-        known = {_ANSWERS[word] for word in given if word in _ANSWERS}
+        words = answers.get(criterion.key.casefold(), set())
+        known = {_ANSWERS[word] for word in words if word in _ANSWERS}
         if len(known) > 1:
             contradictory.add(criterion.key)
-        elif len(given) == 1 and known and (criterion.allow_na or None not in known):
+        elif len(words) == 1 and known and (criterion.allow_na or None not in known):
             values[criterion.key] = known.pop()
     return Answer(prose=prose, values=values, contradictory=frozenset(contradictory))
 
 
-def given_answers(text: str) -> tuple[Given, ...]:
+def block_answers(text: str) -> tuple[BlockAnswer, ...]:
     """Return what the reviewer's own last block answers, line by line, with where in `text` it does.
 
     `text` must have passed `without_invisible`, so that places are places of it.
@@ -101,27 +104,27 @@ def given_answers(text: str) -> tuple[Given, ...]:
     """
     lines = text.split("\n")
     start = _own_header(lines)
-    return () if start is None else tuple(_block_answers(lines, start))
+    return () if start is None else tuple(_iter_block(lines, start))
 
 
 def _own_header(lines: Sequence[str]) -> int | None:
     first = max((i + 1 for i, line in enumerate(lines) if FENCE_LINE.match(line)), default=0)
-    found, straight, curly = None, 0, 0
+    header, straight, curly = None, 0, 0
     for i, line in enumerate(lines[first:], first):
         if _is_foreign(line):
             continue
         if _HEADER.fullmatch(line[:_LONGEST_LINE]) and straight % 2 == 0 and curly <= 0:
-            found = i
+            header = i
         straight += line.count('"')
         curly += line.count("“") - line.count("”")
-    return found
+    return header
 
 
 def _is_foreign(line: str) -> bool:
-    return line.lstrip().startswith(">") or bool(MARKED_LINE.match(line))
+    return line.lstrip().startswith(">") or bool(_MARKED_LINE.match(line))
 
 
-def _block_answers(lines: Sequence[str], header: int) -> Iterator[Given]:
+def _iter_block(lines: Sequence[str], header: int) -> Iterator[BlockAnswer]:
     """Yield the block's answers up to the first line that is not of the form `key: answer`."""
     place = sum(len(line) + 1 for line in lines[: header + 1])
     for line in lines[header + 1 :]:
@@ -130,7 +133,7 @@ def _block_answers(lines: Sequence[str], header: int) -> Iterator[Given]:
             if match is None or _is_foreign(line):
                 break
             word = match[2].strip(ANSWER_DECORATION).casefold()
-            yield Given(match[1].strip("_").casefold(), word, place + line.index(":") + 1)
+            yield BlockAnswer(match[1].strip("_").casefold(), word, place + line.index(":") + 1)
         place += len(line) + 1
 
 
@@ -159,7 +162,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_formatter(text: str, *, criteria: Sequence[Criterion]) -> dict[str, Formatted]:
+def read_formatter(text: str, *, criteria: Sequence[Criterion]) -> dict[str, CopiedVerdict]:
     """Return what the formatter copied, by key.
 
     `unclear`, unknown values, keys given twice and anything that is not such a document are left out.
@@ -171,15 +174,17 @@ def read_formatter(text: str, *, criteria: Sequence[Criterion]) -> dict[str, For
     verdicts = document.get("verdicts") if isinstance(document, dict) else None
     if not isinstance(verdicts, dict):
         return {}
-    found = {}
+    copied = {}
     for criterion in criteria:
         entry = verdicts.get(criterion.key)
         word = entry.get("value") if isinstance(entry, dict) else None
         if isinstance(word, str) and word in _ANSWERS and (criterion.allow_na or word != "not_applicable"):
             explanation = entry.get("explanation") if isinstance(entry, dict) else ""
             plain = without_invisible(explanation).strip() if isinstance(explanation, str) else ""
-            found[criterion.key] = Formatted(value=_ANSWERS[word], explanation=plain[:_LONGEST_EXPLANATION])
-    return found
+            copied[criterion.key] = CopiedVerdict(
+                value=_ANSWERS[word], explanation=plain[:_LONGEST_EXPLANATION]
+            )
+    return copied
 
 
 def _bare_json(text: str) -> str:

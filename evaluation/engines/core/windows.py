@@ -80,7 +80,7 @@ class _Outcome:
     value: bool | None
 
 
-def combined(
+def join_windows(
     windows: Sequence[Sequence[VerdictResult]],
     *,
     criteria: Sequence[Criterion],
@@ -94,23 +94,25 @@ def combined(
     rule has decided without it.
     """
     return tuple(
-        _joined(verdicts, criterion=criterion, parts=parts, rule=rule)
+        _join(verdicts, criterion=criterion, parts=parts, rule=rule)
         for criterion, verdicts in zip(criteria, zip(*windows, strict=True), strict=True)
     )
 
 
-def _joined(
+def _join(
     verdicts: Sequence[VerdictResult], *, criterion: Criterion, parts: Sequence[Chat], rule: WindowRule
 ) -> VerdictResult:
     fails = not criterion.passes_when
     decides = _deciding([_Outcome(v.state, v.value) for v in verdicts], rule=rule, fails=fails)
-    stands = verdicts[decides]
-    words = f"{_said(stands, rule=rule, fails=fails, parts=parts, window=decides)} {stands.explanation}"
+    verdict = verdicts[decides]
+    words = (
+        f"{_rule_text(verdict, rule=rule, fails=fails, parts=parts, window=decides)} {verdict.explanation}"
+    )
     return replace(
-        _with_first(stands, verdicts, rule=rule, fails=fails),
+        _with_first(verdict, verdicts, rule=rule, fails=fails),
         explanation=words.strip(),
-        flags=(f"windows:{len(parts)}", f"from_window:{decides}", *stands.flags),
-        p_true=_p_true(verdicts, stands, rule=rule, fails=fails),
+        flags=(f"windows:{len(parts)}", f"from_window:{decides}", *verdict.flags),
+        p_true=_p_true(verdicts, verdict, rule=rule, fails=fails),
     )
 
 
@@ -133,25 +135,27 @@ def _deciding(outcomes: Sequence[_Outcome], *, rule: WindowRule, fails: bool) ->
 
 
 def _with_first(
-    stands: VerdictResult, verdicts: Sequence[VerdictResult], *, rule: WindowRule, fails: bool
+    verdict: VerdictResult, verdicts: Sequence[VerdictResult], *, rule: WindowRule, fails: bool
 ) -> VerdictResult:
     """Return the verdict with the drafts' verdict on the whole chat, joined by the same rule."""
     drafts = [_Outcome(v.first_state, v.first_value) for v in verdicts if v.first_state is not None]
     if len(drafts) < len(verdicts):
-        return stands
+        return verdict
     first = drafts[_deciding(drafts, rule=rule, fails=fails)]
-    return replace(stands, first_state=first.state, first_value=first.value)
+    return replace(verdict, first_state=first.state, first_value=first.value)
 
 
-def _said(stands: VerdictResult, *, rule: WindowRule, fails: bool, parts: Sequence[Chat], window: int) -> str:
+def _rule_text(
+    verdict: VerdictResult, *, rule: WindowRule, fails: bool, parts: Sequence[Chat], window: int
+) -> str:
     """Return the rule and what it came to, as a sentence for people."""
     messages = parts[window].messages
     here = f"window {window + 1}, messages {messages[0].n} to {messages[-1].n}"
-    if stands.state != "read":
+    if verdict.state != "read":
         came = f"no verdict on {here}, and none is forced without it"
-    elif stands.value is None:
+    elif verdict.value is None:
         came = "it applies in none"
-    elif rule == "any_fails" and stands.value is not fails:
+    elif rule == "any_fails" and verdict.value is not fails:
         came = f"none failed; the first that passes is {here}"
     else:
         came = f"decided by {here}"
@@ -159,12 +163,12 @@ def _said(stands: VerdictResult, *, rule: WindowRule, fails: bool, parts: Sequen
 
 
 def _p_true(
-    verdicts: Sequence[VerdictResult], stands: VerdictResult, *, rule: WindowRule, fails: bool
+    verdicts: Sequence[VerdictResult], verdict: VerdictResult, *, rule: WindowRule, fails: bool
 ) -> float | None:
     """Return P(True) of the window that decides: of those with the deciding answer, the likeliest to fail."""
-    if stands.value is None or rule == "last_decides":
-        return stands.p_true
-    agreeing = [v.p_true for v in verdicts if v.state == "read" and v.value is stands.value]
+    if verdict.value is None or rule == "last_decides":
+        return verdict.p_true
+    agreeing = [v.p_true for v in verdicts if v.state == "read" and v.value is verdict.value]
     known = [p for p in agreeing if p is not None]
     if len(known) < len(agreeing):
         return None

@@ -79,8 +79,8 @@ class Queueing:
         self._began, self._full = now, 0
 
     def _suspect(self, limit: int) -> int | None:
-        quick = min(found.quick for found in self._rounds)
-        steady = len(self._rounds) == ROUNDS and all(found.full for found in self._rounds)
+        quick = min(one.quick for one in self._rounds)
+        steady = len(self._rounds) == ROUNDS and all(one.full for one in self._rounds)
         if not steady or limit == 1 or quick <= self._suspicion * self._base:
             return None
         fewer = max(1, math.ceil(limit * MARGIN * self._base / quick))
@@ -109,5 +109,5 @@ class Queueing:
         return trial.limit
 
     def _rate(self) -> float:
-        seconds = sum(found.seconds for found in self._rounds)
-        return sum(found.answers for found in self._rounds) / seconds if seconds else math.inf
+        seconds = sum(one.seconds for one in self._rounds)
+        return sum(one.answers for one in self._rounds) / seconds if seconds else math.inf

@@ -136,10 +136,10 @@ def reserve(
     request_due = max(state.requests_due, state.not_before, now - REQUEST_BURST)
     token_due = max(state.tokens_due, now - TOKEN_BURST)
     times: list[float | None] = []
-    for wanted in tokens:
+    for amount in tokens:
         due = max(request_due, token_due)
         times.append(due)
-        request_due, token_due = due + pace, token_due + wanted * token_pace
+        request_due, token_due = due + pace, token_due + amount * token_pace
     if not limits:
         return Step(state, now, tuple(times))
     return Step(replace(state, requests_due=request_due, tokens_due=token_due), now, tuple(times))

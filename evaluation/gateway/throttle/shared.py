@@ -67,8 +67,8 @@ class SharedThrottle:
         self._looked_at = 0.0
         self._free_at = 0.0  # when the next request may leave this process at the earliest
         self._news = News()
-        self._wanted: list[tuple[int, asyncio.Future[float | None]]] = []
-        self._clerk: asyncio.Task[None] | None = None
+        self._waiting: list[tuple[int, asyncio.Future[float | None]]] = []
+        self._store_task: asyncio.Task[None] | None = None
         self._down: Exception | None = None
         self._trouble, self._trouble_since = "", 0.0
 
@@ -78,8 +78,8 @@ class SharedThrottle:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._clerk is not None:
-            await asyncio.wait({self._clerk})
+        if self._store_task is not None:
+            await asyncio.wait({self._store_task})
         self.slots.remember(self._key)
         await self._store.close()
 
@@ -129,7 +129,7 @@ class SharedThrottle:
         self._state = self._learn(self._state, news)
         if was_open and self._state.opened_at is None:
             self.slots.restart()
-        self._call_clerk()
+        self._start_store_task()
 
     def _news_of(self, outcome: Outcome) -> News:
         works = outcome.kind in _WORKS
@@ -152,10 +152,10 @@ class SharedThrottle:
         self._trouble = outcome.error or outcome.kind
 
     def _pause(self, outcome: Outcome) -> float:
-        asked = min(outcome.retry_after or 0.0, LONGEST_RETRY_AFTER)
+        pause = min(outcome.retry_after or 0.0, LONGEST_RETRY_AFTER)
         if outcome.allowance is None:
-            return asked
-        return max(asked, min(outcome.allowance.pause(tokens=_estimate.get(1)), LONGEST_PAUSE))
+            return pause
+        return max(pause, min(outcome.allowance.pause(tokens=_estimate.get(1)), LONGEST_PAUSE))
 
     def _underestimated(self, outcome: Outcome) -> int:
         """Tokens that the answer took beyond its estimate, negative where it took fewer."""
@@ -227,39 +227,39 @@ class SharedThrottle:
 
     async def _ask_store(self, tokens: int) -> float | None:
         """This request's time by the store's clock, None when it has none; asked together with others'."""
-        given: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
-        self._wanted.append((tokens, given))
-        self._call_clerk()
-        return await given
+        admission: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((tokens, admission))
+        self._start_store_task()
+        return await admission
 
     def _look_again(self) -> None:
         if self._loop_time() - self._looked_at >= LOOK_SECONDS:
             self._looked_at = self._loop_time()
-            self._call_clerk()
+            self._start_store_task()
 
-    def _call_clerk(self) -> None:
+    def _start_store_task(self) -> None:
         """One step of the store at a time: whatever is wanted or known meanwhile goes with the next."""
-        if self._clerk is None or self._clerk.done():
-            self._clerk = asyncio.get_running_loop().create_task(self._serve())
+        if self._store_task is None or self._store_task.done():
+            self._store_task = asyncio.get_running_loop().create_task(self._serve())
 
     async def _serve(self) -> None:
         while True:
             news, self._news = self._news, News()
-            wanted, self._wanted = self._wanted, []
+            requests, self._waiting = self._waiting, []
             try:
-                await self._step(news, wanted)
+                await self._step(news, requests)
             except Exception as error:  # noqa: BLE001 - raised where requests enter
                 self._down = error
-            for _, given in wanted:
-                _settle(given, self._down)
-            if not self._wanted and not self._news:
+            for _, admission in requests:
+                _settle(admission, self._down)
+            if not self._waiting and not self._news:
                 return
 
-    async def _step(self, news: News, wanted: list[tuple[int, asyncio.Future[float | None]]]) -> None:
+    async def _step(self, news: News, requests: list[tuple[int, asyncio.Future[float | None]]]) -> None:
         rule = partial(
             admit,
             news=news,
-            tokens=[tokens for tokens, _ in wanted],
+            tokens=[tokens for tokens, _ in requests],
             limits=self._limits,
             probe_every=self._probe_every,
         )
@@ -271,9 +271,9 @@ class SharedThrottle:
         if was_open and self._state.opened_at is None:
             self._trouble = ""
             self.slots.restart()
-        for (_, given), due in zip(wanted, step.result, strict=True):
-            if not given.done():
-                given.set_result(due)
+        for (_, admission), due in zip(requests, step.result, strict=True):
+            if not admission.done():
+                admission.set_result(due)
 
     def _loop_time(self) -> float:
         return asyncio.get_running_loop().time()
@@ -283,7 +283,7 @@ class SharedThrottle:
         return self._loop_time() + (self._ahead or 0.0)
 
 
-def _settle(given: asyncio.Future[float | None], error: Exception | None) -> None:
+def _settle(admission: asyncio.Future[float | None], error: Exception | None) -> None:
     """Tell a waiter that was not served why."""
-    if not given.done():
-        given.set_exception(error or RuntimeError("a request got no time"))
+    if not admission.done():
+        admission.set_exception(error or RuntimeError("a request got no time"))

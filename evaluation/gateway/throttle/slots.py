@@ -45,12 +45,12 @@ class Slots:
         if self.busy < self.limit and not self._waiting:
             self.busy += 1
             return
-        given: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(given)
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(slot)
         try:
-            await given
+            await slot
         except asyncio.CancelledError:
-            if not given.cancelled():  # given and cancelled in one turn of the loop
+            if not slot.cancelled():  # given and cancelled in one turn of the loop
                 self.leave()
             raise
 
@@ -77,7 +77,7 @@ class Slots:
 
     def _hand_out(self) -> None:
         while self._waiting and self.busy < self.limit:
-            given = self._waiting.popleft()
-            if not given.done():
+            slot = self._waiting.popleft()
+            if not slot.done():
                 self.busy += 1
-                given.set_result(None)
+                slot.set_result(None)

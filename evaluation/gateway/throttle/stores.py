@@ -73,9 +73,9 @@ class DatabaseStore:
 
     def _step(self, rule: Rule[T]) -> Step[T]:
         rows = EndpointState.objects.filter(**self._key)
-        seen = _state(rows.first())
-        step = rule(seen, _database_now())
-        if step.state == seen:
+        before = _state(rows.first())
+        step = rule(before, _database_now())
+        if step.state == before:
             return step
         EndpointState.objects.get_or_create(**self._key)
         with transaction.atomic():

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_type_hints
 from common.problems import FieldProblem, shown
 from evaluation.core.grouping import Grouping
 from evaluation.core.types import Ablation, KnowledgeMode, Role, RoleIn, WindowRule, Windows
+from evaluation.engines.core.roles import NAMES
 
 EngineName = Literal["direct", "reflection", "debate", "auto"]
 LayoutChoice = Literal["auto", "criteria_first", "chat_first"]
@@ -104,7 +105,7 @@ def _by_role(name: str, value: Any) -> dict[str, Any]:
     read = {}
     for role, entry in value.items():
         where = f"{name}.{role}"
-        _word(where, role, get_args(Role))
+        _word(where, role, tuple(NAMES))
         read[role] = _temperature(where, entry) if name == "temperatures" else _name(where, entry)
     return read
 

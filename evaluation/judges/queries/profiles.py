@@ -29,8 +29,8 @@ def profile_choice(profile: JudgeProfile) -> JudgeChoice:
 
 def profile_overridden(profile: JudgeProfile, **changes: Any) -> JudgeChoice:
     """A profile's recipe with what a run chooses otherwise; None or '' leaves a setting as it is."""
-    given = {name: value for name, value in changes.items() if value not in (None, "")}
-    return replace(profile_choice(profile), **given)
+    overrides = {name: value for name, value in changes.items() if value not in (None, "")}
+    return replace(profile_choice(profile), **overrides)
 
 
 def profile_rows() -> list[ProfileRow]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.core.types import Role
+from evaluation.engines.core.roles import NAMES
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run
@@ -33,14 +33,6 @@ ABLATIONS = {
     "no_briefs": "the Judge gets no briefs",
     "placebo_briefs": "the Judge gets the briefs of another chat",
     "swapped_order": "the briefs come in the other order",
-}
-ROLES: Mapping[Role, str] = {
-    "direct": "Direct pass",
-    "reflector": "Reflection",
-    "customer": "Customer critic",
-    "support": "Support defender",
-    "judge": "Judge",
-    "formatter": "Formatter",
 }
 SETTINGS_MODEL = "the settings' model"
 
@@ -92,17 +84,17 @@ def recipe_settings(choice: JudgeChoice) -> list[Setting]:
         Setting("Engine", ENGINES[choice.engine]),
         Setting("Model", choice.model or SETTINGS_MODEL),
         Setting("Formatter", choice.formatter or "the same model"),
-        *_asked(
+        *_answer_settings(
             samples=choice.samples,
             grouping=choice.grouping,
             knowledge=choice.knowledge,
             tokens=choice.passage_tokens,
         ),
-        *_shape(layout=choice.layout, role_in=choice.role_in, logprobs=choice.logprobs),
-        _windows(
+        *_prompt_settings(layout=choice.layout, role_in=choice.role_in, logprobs=choice.logprobs),
+        _window_setting(
             {"tokens": windows.tokens, "overlap": windows.overlap, "rule": windows.rule} if windows else {}
         ),
-        *_ablation(choice.ablation),
+        *_ablation_settings(choice.ablation),
     ]
 
 
@@ -110,12 +102,12 @@ def recipe_roles(choice: JudgeChoice) -> list[RoleSetting]:
     """The roles for which the recipe says something of its own."""
     return [
         RoleSetting(
-            ROLES[role],
+            name,
             choice.models.get(role, ""),
             choice.temperatures.get(role),
             choice.efforts.get(role, ""),
         )
-        for role in ROLES
+        for role, name in NAMES.items()
         if role in choice.models or role in choice.temperatures or role in choice.efforts
     ]
 
@@ -129,23 +121,23 @@ def judge_settings(judge: Judge, run: Run | None = None) -> list[Setting]:
     settings = [
         Setting("Engine", ENGINES.get(judge.engine, judge.engine)),
         Setting("Endpoint", str(config.get("endpoint", ""))),
-        *_asked(
+        *_answer_settings(
             samples=config.get("samples", 1),
             grouping="",
             knowledge=str(knowledge.get("mode", "")),
             tokens=knowledge.get("passage_tokens") or knowledge.get("tokens"),
         ),
         Setting("Calls a chat", f"{len(config['groups'])} group{'s' if len(config['groups']) != 1 else ''}"),
-        *_shape(
+        *_prompt_settings(
             layout=str(config.get("layout", "")),
             role_in=str(config.get("role_in", "")),
             logprobs=any(entry.get("logprobs") for entry in config.get("roles", {}).values()),
         ),
         Setting("Prompts", f"{config.get('size', 'full')} edition"),
-        _windows(config.get("windows") or {}),
-        *_ablation(str(config.get("ablation") or "")),
+        _window_setting(config.get("windows") or {}),
+        *_ablation_settings(str(config.get("ablation") or "")),
     ]
-    return settings + (_of_run(run) if run else [])
+    return settings + (_run_settings(run) if run else [])
 
 
 def judge_roles(judge: Judge) -> list[RoleSetting]:
@@ -160,21 +152,21 @@ def judge_roles(judge: Judge) -> list[RoleSetting]:
             roles[role].get("max_tokens"),
             roles[role].get("max_tokens_per_criterion"),
         )
-        for role, name in ROLES.items()
+        for role, name in NAMES.items()
         if role in roles
     ]
 
 
-def _asked(*, samples: Any, grouping: str, knowledge: str, tokens: Any) -> list[Setting]:
-    found = f"up to {tokens:,} tokens a call" if knowledge == "retrieved" and tokens else ""
+def _answer_settings(*, samples: Any, grouping: str, knowledge: str, tokens: Any) -> list[Setting]:
+    limit = f"up to {tokens:,} tokens a call" if knowledge == "retrieved" and tokens else ""
     return [
         Setting("Samples", str(samples), "majority of the answers" if samples != 1 else ""),
         *([Setting("Criteria in a call", GROUPINGS[grouping])] if grouping else []),
-        Setting("Knowledge", KNOWLEDGE.get(knowledge, knowledge), found),
+        Setting("Knowledge", KNOWLEDGE.get(knowledge, knowledge), limit),
     ]
 
 
-def _shape(*, layout: str, role_in: str, logprobs: bool) -> list[Setting]:
+def _prompt_settings(*, layout: str, role_in: str, logprobs: bool) -> list[Setting]:
     return [
         Setting(
             "Order of a prompt", LAYOUTS.get(layout, "by model: criteria first where prefixes are cached")
@@ -184,7 +176,7 @@ def _shape(*, layout: str, role_in: str, logprobs: bool) -> list[Setting]:
     ]
 
 
-def _windows(windows: Mapping[str, Any]) -> Setting:
+def _window_setting(windows: Mapping[str, Any]) -> Setting:
     if not windows:
         return Setting("Long chats", "no verdict where the chat is too long")
     rule = RULES.get(str(windows.get("rule")), str(windows.get("rule")))
@@ -192,11 +184,11 @@ def _windows(windows: Mapping[str, Any]) -> Setting:
     return Setting("Long chats", size, rule)
 
 
-def _ablation(name: str) -> list[Setting]:
+def _ablation_settings(name: str) -> list[Setting]:
     return [Setting("Trial", ABLATIONS.get(name, name))] if name else []
 
 
-def _of_run(run: Run) -> list[Setting]:
+def _run_settings(run: Run) -> list[Setting]:
     options = run.options
     settings = [Setting("Mode", run.get_mode_display())]
     if run.replicate:

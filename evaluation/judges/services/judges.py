@@ -9,20 +9,16 @@ from django.conf import settings
 from django.db import transaction
 
 from evaluation.core import types
-from evaluation.core.grouping import (
-    ENGINE_ROLES,
-    Groupable,
-    ModelKind,
-    default_sampling,
-    group_criteria,
-)
+from evaluation.core.grouping import Groupable, group_criteria
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.transcript_fencing import FENCE_VERSION
 from evaluation.engines.core import WINDOWS_VERSION
+from evaluation.engines.core.roles import ADVOCATES, ROLES, engine_roles, role_of
 from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.fingerprint import template_hash
+from evaluation.judges.core.sampling_defaults import ModelKind, default_sampling
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.knowledge.core.retrieval import RETRIEVER
 from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
@@ -69,12 +65,12 @@ def judge_ensure(
 
     `prompts` take the place of their criteria's champions. A judge keeps the first profile that it came from.
     """
-    asked = champions_ensure(criteria=criteria) | {row.criterion_id: row for row in prompts}
+    chosen = champions_ensure(criteria=criteria) | {row.criterion_id: row for row in prompts}
     ingredients = _Ingredients(
         criteria=criteria,
         versions=newest_versions(criteria=criteria),
-        prompts=asked,
-        examples=examples_of([prompt.pk for prompt in asked.values()]),
+        prompts=chosen,
+        examples=examples_of([prompt.pk for prompt in chosen.values()]),
         articles={} if choice.knowledge == "none" else articles_of(list(criteria)),
     )
     snapshot = _snapshot_ensure(ingredients)
@@ -142,7 +138,7 @@ def model_of(role: types.Role, *, choice: JudgeChoice, endpoint: Endpoint) -> st
         return EMBEDDED_MODEL
     reasoning = choice.model or settings.LACE_REASONING_MODEL or HOSTED_MODEL
     usual = choice.formatter or settings.LACE_FORMATTER_MODEL or reasoning
-    return choice.models.get(role) or (usual if role == "formatter" else reasoning)
+    return choice.models.get(role) or (usual if role_of(role).output == "copy" else reasoning)
 
 
 def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
@@ -163,15 +159,15 @@ def groups_of(
     engines = {
         row.key: TIER_ENGINES[row.tier] if choice.engine == "auto" else choice.engine for row in criteria
     }
-    found: list[tuple[types.Engine, tuple[str, ...]]] = []
+    groups: list[tuple[types.Engine, tuple[str, ...]]] = []
     for engine in get_args(types.Engine):
         rows = [
             Groupable(row.key, row.dimension.key, cast("types.Tier", row.tier), row.critical)
             for row in criteria
             if engines[row.key] == engine
         ]
-        found += [(engine, keys) for keys in group_criteria(rows, mode=grouping)]
-    return found
+        groups += [(engine, keys) for keys in group_criteria(rows, mode=grouping)]
+    return groups
 
 
 def _config(
@@ -226,7 +222,7 @@ def _knowledge(choice: JudgeChoice, snapshot: KnowledgeSnapshot | None) -> dict[
 
 
 def _roles(engines: set[types.Engine], choice: JudgeChoice, endpoint: Endpoint) -> dict[str, Any]:
-    roles = sorted({role for engine in engines for role in ENGINE_ROLES[engine]})
+    roles = sorted({role for engine in engines for role in engine_roles(engine)})
     return {role: asdict(_sampling(role, choice, endpoint)) for role in roles}
 
 
@@ -246,8 +242,9 @@ def _sampling(role: types.Role, choice: JudgeChoice, endpoint: Endpoint) -> type
 
 def _reasoning_models(roles: Mapping[str, Any]) -> str:
     """The models that reason, those that give the verdict first; a judge is known by them."""
-    ordered = [role for role in ("judge", "reflector", "direct", "customer", "support") if role in roles]
-    return " + ".join(dict.fromkeys(roles[role]["model"] for role in ordered))
+    deciding = [role for role in reversed(ROLES) if role.output == "verdicts"]
+    keys = [role.key for role in (*deciding, *ADVOCATES) if role.key in roles]
+    return " + ".join(dict.fromkeys(roles[key]["model"] for key in keys))
 
 
 def _criterion_entry(row: Criterion, ingredients: _Ingredients) -> list[str]:
@@ -256,8 +253,8 @@ def _criterion_entry(row: Criterion, ingredients: _Ingredients) -> list[str]:
         [example.content_hash, example.excerpt, example.value, example.rationale]
         for example in ingredients.examples.get(prompt.pk, ())
     ]
-    asked = text_hash(canonical([prompt.content_hash, examples])) if examples else prompt.content_hash
-    return [row.key, version.content_hash, asked, row.tier]
+    digest = text_hash(canonical([prompt.content_hash, examples])) if examples else prompt.content_hash
+    return [row.key, version.content_hash, digest, row.tier]
 
 
 def _snapshot_hash(ingredients: _Ingredients) -> str:

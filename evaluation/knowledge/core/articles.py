@@ -64,8 +64,8 @@ def _sections(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    while found := _INK.search(text, start, end):
-        start = found.start()
+    while match := _INK.search(text, start, end):
+        start = match.start()
         cut = end if end - start <= _LONGEST else start + _cut(text[start : start + _LONGEST + 1])
         yield start, start + len(text[start:cut].rstrip())
         start = cut
@@ -74,7 +74,7 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _cut(window: str) -> int:
     """Return where to end a passage that begins with `window`, one character more than fits."""
     for place in _CUTS:
-        found = [match.start() for match in place.finditer(window) if match.start() >= _SHORTEST]
-        if found:
-            return found[-1]
+        places = [match.start() for match in place.finditer(window) if match.start() >= _SHORTEST]
+        if places:
+            return places[-1]
     return _LONGEST

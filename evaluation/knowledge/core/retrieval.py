@@ -72,26 +72,26 @@ def retrieve(*, chat: Chat, criteria: Sequence[Criterion], tokens: int) -> dict[
     than a fifth of the criterion's best. Equal scores go by article key, then place. The same input gives the
     same result on every machine; nothing is asked of the network.
     """
-    said = _words("\n".join(m.content for m in chat.messages if m.role in ("user", "assistant")))
-    found = {criterion.key: _found(criterion, said) for criterion in criteria}
-    chosen = _chosen((hit for hits in found.values() for hit in hits), tokens=tokens)
+    words = _words("\n".join(m.content for m in chat.messages if m.role in ("user", "assistant")))
+    hits_by_key = {criterion.key: _search(criterion, words) for criterion in criteria}
+    chosen = _chosen((hit for hits in hits_by_key.values() for hit in hits), tokens=tokens)
     return {
         key: tuple(
             Passage(hit.article, rank, hit.start, hit.end, hit.score)
             for rank, hit in enumerate((hit for hit in hits if hit.place in chosen), start=1)
         )
-        for key, hits in found.items()
+        for key, hits in hits_by_key.items()
     }
 
 
-def _found(criterion: Criterion, said: Sequence[str]) -> list[_Hit]:
+def _search(criterion: Criterion, chat_words: Sequence[str]) -> list[_Hit]:
     """Return what a criterion finds in its articles, best first."""
     index = _index(criterion.articles)
     if index.bm25 is None:
         return []
-    words = Counter([*said, *_words(criterion.question)])
+    query_words = Counter([*chat_words, *_words(criterion.question)])
     known = index.bm25.vocab_dict
-    query = [word for word, n in words.items() if word in known for _ in range(min(n, _MOST_REPEATS))]
+    query = [word for word, n in query_words.items() if word in known for _ in range(min(n, _MOST_REPEATS))]
     if not query:
         return []
     scores = np.round(index.bm25.get_scores(query).astype(np.float64), _DIGITS)

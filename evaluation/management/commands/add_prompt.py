@@ -64,6 +64,6 @@ class Command(WorkbenchCommand):
 
     def _examples(self, path: Path) -> ExampleFile:
         ignored = Ignored()
-        found = examples_read(path, ignored=ignored)
+        examples = examples_read(path, ignored=ignored)
         self.note_ignored(ignored.counts)
-        return found
+        return examples

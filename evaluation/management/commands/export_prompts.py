@@ -16,9 +16,9 @@ class Command(WorkbenchCommand):
         parser.add_argument("folder", type=Path)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = prompts_export(options["folder"])
-        files = "file" if found.changed == 1 else "files"
+        result = prompts_export(options["folder"])
+        noun = "file" if result.changed == 1 else "files"
         self.answer(
-            {"prompts": found.prompts, "changed": found.changed},
-            f"{found.prompts} prompts in {options['folder']}, {found.changed} {files} changed",
+            {"prompts": result.prompts, "changed": result.changed},
+            f"{result.prompts} prompts in {options['folder']}, {result.changed} {noun} changed",
         )

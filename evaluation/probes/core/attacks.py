@@ -38,7 +38,7 @@ def attacks(*, kinds: Sequence[str] = (), directions: Sequence[Direction] = ()) 
                 yield Attack(kind, speaker, direction)
 
 
-def attacked(chat: Chat, *, attack: Attack, keys: Sequence[str]) -> Chat:
+def with_attack(chat: Chat, *, attack: Attack, keys: Sequence[str]) -> Chat:
     """Return the chat with the attack in it; it pushes every criterion of `keys`.
 
     A customer says it at the end, a bot in its last message, a tool before the bot's last message. Of an
@@ -74,5 +74,5 @@ def _in_last_bot_message(turns: list[tuple[MessageRole, str]], text: str) -> lis
     place = _last_bot_message(turns)
     if place == len(turns):
         return [*turns, ("assistant", text)]
-    said = f"{turns[place][1]}\n\n{text}".strip()
-    return [*turns[:place], ("assistant", said), *turns[place + 1 :]]
+    content = f"{turns[place][1]}\n\n{text}".strip()
+    return [*turns[:place], ("assistant", content), *turns[place + 1 :]]

@@ -10,8 +10,8 @@ from evaluation.core.types import VerdictResult
 from evaluation.probes.core.attacks import DIRECTIONS, Attack
 from evaluation.probes.core.payloads import Direction
 
-Plain = Literal["repeat", "paraphrase", "wordier", "altered"]
-PLAIN_PROBES: tuple[Plain, ...] = ("repeat", "paraphrase", "wordier", "altered")
+Perturbation = Literal["repeat", "paraphrase", "wordier", "altered"]
+PERTURBATIONS: tuple[Perturbation, ...] = ("repeat", "paraphrase", "wordier", "altered")
 
 MOST_ABOVE_NOISE = 0.02
 FEWEST_ATTACKED = 100
@@ -26,7 +26,7 @@ class Trial:
     `probe` is the attack or the plain probe's name. `detected`: the chat's flags have grown by the probe.
     """
 
-    probe: Attack | Plain
+    probe: Attack | Perturbation
     chat: str
     before: VerdictResult
     after: VerdictResult

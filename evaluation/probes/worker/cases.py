@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from evaluation.core.types import Chat, Criterion, Setup
 from evaluation.engines.core.injection_detection import chat_flags
-from evaluation.probes.core import Attack, Plain, attacked, paraphrased, with_article, wordier
+from evaluation.probes.core import Attack, Perturbation, lengthen, paraphrase, with_article, with_attack
 from evaluation.prompts.core.examples import without_own_example
 from evaluation.runs.worker.process_units import Group
 
@@ -35,7 +35,7 @@ class Case:
     chat: Chat
     criteria: tuple[Criterion, ...]
     setup: Setup
-    probe: Attack | Plain | None = None
+    probe: Attack | Perturbation | None = None
     replicate: int = 0
     detected: bool = False
 
@@ -51,18 +51,18 @@ def probe_cases(*, chats: Mapping[str, Chat], groups: Mapping[int, Group], suite
             yield own
             for again in range(1, suite.repeats + 1):
                 yield replace(own, probe="repeat", replicate=again)
-            yield from _changed(own, suite)
+            yield from _perturbed(own, suite)
             keys = [criterion.key for criterion in group.criteria]
             for attack in suite.attacks:
-                hostile = attacked(chat, attack=attack, keys=keys)
+                hostile = with_attack(chat, attack=attack, keys=keys)
                 detected = bool(set(chat_flags(hostile)) - before)
                 yield replace(own, chat=hostile, probe=attack, detected=detected)
 
 
-def _changed(own: Case, suite: Suite) -> Iterator[Case]:
+def _perturbed(own: Case, suite: Suite) -> Iterator[Case]:
     """The harmless changes, where they change anything, and the other article, where it is read."""
     if suite.harmless:
-        for name, changed in (("paraphrase", paraphrased(own.chat)), ("wordier", wordier(own.chat))):
+        for name, changed in (("paraphrase", paraphrase(own.chat)), ("wordier", lengthen(own.chat))):
             if changed.messages != own.chat.messages:
                 yield replace(own, chat=changed, probe=_plain(name))
     if suite.altered:
@@ -72,7 +72,7 @@ def _changed(own: Case, suite: Suite) -> Iterator[Case]:
             yield replace(own, criteria=criteria, probe="altered")
 
 
-def _plain(name: str) -> Plain:
+def _plain(name: str) -> Perturbation:
     return "paraphrase" if name == "paraphrase" else "wordier"
 
 

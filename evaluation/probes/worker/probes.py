@@ -30,7 +30,7 @@ LOT = 500
 
 
 @dataclass(slots=True)
-class Asked:
+class ProbeResults:
     """What the cases came to. `failed` cases have no answer for an outside reason and are no trials."""
 
     trials: list[Trial] = field(default_factory=list)
@@ -44,7 +44,7 @@ def probe_plan(judge: Judge, *, max_in_flight: int | None = None) -> Plan:
     return plan_load(Run(judge=judge), max_in_flight=max_in_flight)
 
 
-def probes_ask(plan: Plan, cases: Iterable[Case], *, on_case: Callable[[], None]) -> Asked:
+def probes_ask(plan: Plan, cases: Iterable[Case], *, on_case: Callable[[], None]) -> ProbeResults:
     """Judge every case; `on_case` is called after each. Raises OutsideFailure when nobody answers.
 
     Calls are addressed by content: the same probes again ask only what has no stored answer.
@@ -58,15 +58,15 @@ def probes_ask(plan: Plan, cases: Iterable[Case], *, on_case: Callable[[], None]
 
 async def _ask(
     plan: Plan, database: DatabaseThread, cases: Iterator[Case], on_case: Callable[[], None]
-) -> Asked:
-    found = _Found()
+) -> ProbeResults:
+    collector = _Collector()
     async with gateway_open(plan, database) as gateway:
 
         async def serve() -> None:
             for case in cases:
                 cache_key = f"{plan.fingerprint}:{case.group}"
                 model = GatewayModel(gateway, None, None, first_sample(case), cache_key)
-                found.add(case, await judged(case, model=model, plan=plan))
+                collector.add(case, await judge_case(case, model=model, plan=plan))
                 on_case()
 
         try:
@@ -76,7 +76,7 @@ async def _ask(
         except ExceptionGroup as errors:
             # The first one ended the others; who called knows it by its own class.
             raise errors.exceptions[0] from None
-    return found.asked()
+    return collector.results()
 
 
 def first_sample(case: Case) -> int:
@@ -84,7 +84,7 @@ def first_sample(case: Case) -> int:
     return case.replicate * case.setup.samples
 
 
-async def judged(case: Case, *, model: Model, plan: Plan) -> GroupResult:
+async def judge_case(case: Case, *, model: Model, plan: Plan) -> GroupResult:
     """The engine's answer to a case."""
     return await judge_group(
         chat=case.chat,
@@ -96,7 +96,7 @@ async def judged(case: Case, *, model: Model, plan: Plan) -> GroupResult:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Collector:
     """Answers as they come in, in any order."""
 
     own: dict[tuple[str, int], Mapping[str, VerdictResult]] = field(default_factory=dict)
@@ -120,17 +120,17 @@ class _Found:
         else:
             self.probed.append((case, result.verdicts))
 
-    def asked(self) -> Asked:
-        asked = Asked(calls=self.calls, reused=self.reused)
+    def results(self) -> ProbeResults:
+        results = ProbeResults(calls=self.calls, reused=self.reused)
         for case, verdicts in self.probed:
             own = self.own[case.chat_id, case.group]
             for after in verdicts:
                 before = own[after.criterion]
                 if case.probe is None or "failed" in (before.state, after.state):
-                    asked.failed += 1
+                    results.failed += 1
                 else:
-                    asked.trials.append(Trial(case.probe, case.chat_id, before, after, case.detected))
-        return asked
+                    results.trials.append(Trial(case.probe, case.chat_id, before, after, case.detected))
+        return results
 
 
 def calls_paid(call_ids: Iterable[int]) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def calls_paid(call_ids: Iterable[int]) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Walker:
+class CostModel:
     """A Model that answers from the store, else with a readable block; it counts what would be asked."""
 
     plan: Plan
@@ -198,12 +198,12 @@ class Walker:
         }
 
 
-def probes_walk(plan: Plan, cases: Iterable[Case]) -> Walker:
+def probes_cost(plan: Plan, cases: Iterable[Case]) -> CostModel:
     """Walk the cases without sending anything."""
-    walker = Walker(plan)
+    walker = CostModel(plan)
     for case in cases:
         walker.case = case
-        async_to_sync(judged)(case, model=walker, plan=plan)
+        async_to_sync(judge_case)(case, model=walker, plan=plan)
     return walker
 
 

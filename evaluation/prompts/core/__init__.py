@@ -2,10 +2,9 @@
 
 from evaluation.prompts.core.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
 from evaluation.prompts.core.costar import sections
-from evaluation.prompts.core.parts import Advocate, argued_answer, in_prompt_order
+from evaluation.prompts.core.parts import argued_answer, in_prompt_order
 
 __all__ = [
-    "Advocate",
     "argued_answer",
     "brief_parts",
     "draft_parts",

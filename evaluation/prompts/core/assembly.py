@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from evaluation.core.transcript_fencing import canary, chat_block, text_block
-from evaluation.core.types import Chat, Criterion, Passage, PromptMessage, Role, Setup, Size
+from evaluation.core.transcript_fencing import DRAFT_MARK, canary, chat_block, text_block
+from evaluation.core.types import Chat, Criterion, Passage, PromptMessage, Role, Setup, Size, Stance
 from evaluation.prompts.core.examples import without_own_example
 from evaluation.prompts.core.parts import (
-    Advocate,
     criteria_parts,
     formatter_keys_part,
     in_prompt_order,
@@ -16,8 +15,6 @@ from evaluation.prompts.core.parts import (
 )
 from evaluation.prompts.core.passages import passage_parts
 from evaluation.prompts.core.texts import some_texts, texts
-
-_BRIEF_MARKS = {"customer": "critic", "support": "defender"}
 
 
 def reasoning_messages(
@@ -30,6 +27,7 @@ def reasoning_messages(
     evidence: tuple[str, ...] = (),
     again: bool = False,
     passages: Sequence[Passage] = (),
+    argues: Stance | None = None,
 ) -> tuple[PromptMessage, PromptMessage]:
     """Return system and user message of a reasoning role. They never ask for JSON.
 
@@ -42,22 +40,22 @@ def reasoning_messages(
     size, in_user = setup.size, setup.role_in == "user"
     articles = () if setup.knowledge == "retrieved" else knowledge_parts(ordered, size=size)
     about = (*articles, *criteria_parts(ordered, setup=setup, fence_secret=fence_secret))
-    found = passage_parts(passages, criteria=ordered, size=size, fence_secret=fence_secret)
+    retrieved = passage_parts(passages, criteria=ordered, size=size, fence_secret=fence_secret)
     start = (*some_texts(size, "purpose", "data_rule"), *_canary(size, fence_secret))
     how = some_texts(size, "rules", "answer_form")
     criteria_first = setup.layout == "criteria_first"
-    before, after = (about, ()) if criteria_first else ((), (*found, *about))
+    before, after = (about, ()) if criteria_first else ((), (*retrieved, *about))
     duty = some_texts(size, role, *(["again"] if again else []))
     # A very small model copies what stands between the chat and its question.
     early, late = (evidence, ()) if size == "compact" else ((), evidence)
     system = (*start, *before, *early, *how, *(() if in_user else duty))
     user = (
-        *(found if criteria_first else ()),
+        *(retrieved if criteria_first else ()),
         *some_texts(size, "chat"),
         chat_block(chat=chat, secret=fence_secret),
         *after,
         *late,
-        *_ending(role=role, criteria=ordered, size=size, duty=duty if in_user else ()),
+        *_ending(criteria=ordered, size=size, duty=duty if in_user else (), argues=argues),
     )
     return PromptMessage("system", system), PromptMessage("user", user)
 
@@ -68,14 +66,14 @@ def _canary(size: Size, secret: bytes) -> tuple[str, ...]:
 
 
 def _ending(
-    *, role: Role, criteria: Sequence[Criterion], size: Size, duty: tuple[str, ...]
+    *, criteria: Sequence[Criterion], size: Size, duty: tuple[str, ...], argues: Stance | None
 ) -> tuple[str, ...]:
     """Return what stands behind the data: duty, keys and a reminder of what the data is.
 
     A very small model goes on in the manner of what it read last: it gets the reminder first, and then one
     paragraph of question, duty and keys.
     """
-    keys, closing = keys_part(criteria, role=role, size=size), texts(size)["closing"]
+    keys, closing = keys_part(criteria, argues=argues, size=size), texts(size)["closing"]
     if size == "compact":
         return closing, " ".join((*questions(criteria), *duty, keys))
     return *duty, keys, closing
@@ -83,15 +81,20 @@ def _ending(
 
 def draft_parts(*, draft: str, size: Size, fence_secret: bytes) -> tuple[str, ...]:
     """Return the draft that the reflector audits, introduced as a colleague's and fenced."""
-    return texts(size)["draft"], text_block(kind="draft", text=draft, secret=fence_secret, mark="draft")
+    return texts(size)["draft"], text_block(kind="draft", text=draft, secret=fence_secret, mark=DRAFT_MARK)
 
 
-def brief_parts(*, side: Advocate, brief: str | None, size: Size, fence_secret: bytes) -> tuple[str, ...]:
-    """Return one side's brief for the Judge, fenced; None says that this side has brought none."""
+def brief_parts(
+    *, role: Role, mark: str, brief: str | None, size: Size, fence_secret: bytes
+) -> tuple[str, ...]:
+    """Return an advocate's brief for the Judge, fenced, each line behind `mark`.
+
+    Without a brief (None) the part states that this side gave none. Raises KeyError if the role has no texts.
+    """
     if brief is None:
-        return (texts(size)[f"no_brief_{side}"],)
-    block = text_block(kind="brief", text=brief, secret=fence_secret, mark=_BRIEF_MARKS[side])
-    return texts(size)[f"brief_{side}"], block
+        return (texts(size)[f"no_brief_{role}"],)
+    block = text_block(kind="brief", text=brief, secret=fence_secret, mark=mark)
+    return texts(size)[f"brief_{role}"], block
 
 
 def formatter_messages(

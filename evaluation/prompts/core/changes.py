@@ -30,8 +30,8 @@ def prompt_sections(text: str) -> tuple[Section, ...]:
     >>> [section.name for section in prompt_sections("# Tone\\nCalm.\\n# Context\\nA shop.")]
     ['Context', 'Tone']
     """
-    found = sections(text)
-    return tuple(Section(_title(name), found[name]) for name in (PREAMBLE, *HEADINGS) if name in found)
+    texts = sections(text)
+    return tuple(Section(_title(name), texts[name]) for name in (PREAMBLE, *HEADINGS) if name in texts)
 
 
 def section_changes(old: str, new: str) -> tuple[SectionChange, ...]:

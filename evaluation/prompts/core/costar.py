@@ -32,7 +32,7 @@ def sections(markdown: str) -> dict[str, str]:
 
 @lru_cache(maxsize=256)  # a prompt is the same for every chat
 def _sections(markdown: str) -> tuple[tuple[str, str], ...]:
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     current, in_code = PREAMBLE, False
     for line in markdown.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         in_code ^= bool(_CODE_FENCE.match(line))
@@ -40,9 +40,9 @@ def _sections(markdown: str) -> tuple[tuple[str, str], ...]:
         if heading:
             current = heading[1].lower()
         else:
-            found.setdefault(current, []).append(line)
-    texts = {name: "\n".join(lines).strip() for name, lines in found.items()}
-    return tuple((name, text) for name, text in texts.items() if text)
+            texts.setdefault(current, []).append(line)
+    joined = {name: "\n".join(lines).strip() for name, lines in texts.items()}
+    return tuple((name, text) for name, text in joined.items() if text)
 
 
 def fill_knowledge(text: str, *, knowledge: str) -> tuple[str, bool]:
@@ -62,11 +62,11 @@ def panes_of(markdown: str) -> dict[str, str] | None:
     'Is it so?'
     """
     (_, before), *parts = _parts(markdown)
-    held = {_named(heading): body.strip() for heading, body in parts}
-    in_order = [_named(heading) for heading, _ in parts] == [name for name in COSTAR if name in held]
-    if "\r" in markdown or before.strip() or not in_order or any(map(_fault, held.values())):
+    panes = {_named(heading): body.strip() for heading, body in parts}
+    in_order = [_named(heading) for heading, _ in parts] == [name for name in COSTAR if name in panes]
+    if "\r" in markdown or before.strip() or not in_order or any(map(_fault, panes.values())):
         return None
-    return {name: held.get(name, "") for name in COSTAR}
+    return {name: panes.get(name, "") for name in COSTAR}
 
 
 def with_panes(markdown: str, panes: Mapping[str, str]) -> str:
@@ -81,36 +81,36 @@ def with_panes(markdown: str, panes: Mapping[str, str]) -> str:
     """
     if panes_of(markdown) is None:
         raise FieldProblem("sections", "this prompt holds more than the six sections: send its whole text")
-    (_, found), *parts = _parts(markdown)
-    held = {_named(heading): (heading, body) for heading, body in parts}
+    (_, markdown_out), *parts = _parts(markdown)
+    own = {_named(heading): (heading, body) for heading, body in parts}
     added = False
     for name in COSTAR:
-        wanted = panes.get(name, "").replace("\r\n", "\n").strip()
-        if fault := _fault(wanted):
+        pane = panes.get(name, "").replace("\r\n", "\n").strip()
+        if fault := _fault(pane):
             raise FieldProblem(name, fault)
-        if name in held:
-            heading, body = held[name]
-            found += ("\n" if added else "") + heading.rstrip("\n") + "\n" * _ends(heading, wanted)
-            found += _in_place_of(body, wanted)
+        if name in own:
+            heading, body = own[name]
+            markdown_out += ("\n" if added else "") + heading.rstrip("\n") + "\n" * _ends(heading, pane)
+            markdown_out += _in_place_of(body, pane)
             added = False
-        elif wanted:
-            found = found and found.rstrip("\n") + "\n\n"
-            found += f"# {name.capitalize()}\n{wanted}\n"
+        elif pane:
+            markdown_out = markdown_out and markdown_out.rstrip("\n") + "\n\n"
+            markdown_out += f"# {name.capitalize()}\n{pane}\n"
             added = True
-    return found
+    return markdown_out
 
 
 def _parts(markdown: str) -> list[tuple[str, str]]:
     """(heading line, what follows it) in order, line ends and all; the first heading is ""."""
-    found: list[tuple[str, list[str]]] = [("", [])]
+    parts: list[tuple[str, list[str]]] = [("", [])]
     in_code = False
     for line in _LINE.findall(markdown):
         in_code ^= bool(_CODE_FENCE.match(line))
         if not in_code and _HEADING.match(line.rstrip("\n")):
-            found.append((line, []))
+            parts.append((line, []))
         else:
-            found[-1][1].append(line)
-    return [(heading, "".join(lines)) for heading, lines in found]
+            parts[-1][1].append(line)
+    return [(heading, "".join(lines)) for heading, lines in parts]
 
 
 def _named(heading: str) -> str:
@@ -127,15 +127,15 @@ def _fault(pane: str) -> str:
     return "a code block is opened and not closed (```)" if fences % 2 else ""
 
 
-def _ends(heading: str, wanted: str) -> bool:
+def _ends(heading: str, pane: str) -> bool:
     """Whether a line end belongs behind the heading: it had one, or words come now."""
-    return heading.endswith("\n") or bool(wanted)
+    return heading.endswith("\n") or bool(pane)
 
 
-def _in_place_of(body: str, wanted: str) -> str:
+def _in_place_of(body: str, pane: str) -> str:
     """The words in place of a section's own, with the space that was around them."""
-    held = body.strip()
-    if not held:
-        return wanted + (body or "\n" * bool(wanted))
-    before, after = body.split(held, 1)
-    return f"{before}{wanted}{after}"
+    own = body.strip()
+    if not own:
+        return pane + (body or "\n" * bool(pane))
+    before, after = body.split(own, 1)
+    return f"{before}{pane}{after}"

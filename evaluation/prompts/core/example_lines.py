@@ -24,9 +24,9 @@ class ExampleShape:
 def check_example(shape: ExampleShape, *, allow_na: bool) -> None:
     """Raise FieldProblem for turns, value or rationale that an example cannot have."""
     if not 1 <= shape.first_turn <= shape.last_turn <= shape.turns:
-        asked = f"{shape.first_turn} to {shape.last_turn}"
+        turns = f"{shape.first_turn} to {shape.last_turn}"
         raise FieldProblem(
-            "turns", f"must be the first and the last of turns 1 to {shape.turns}, not {asked}"
+            "turns", f"must be the first and the last of turns 1 to {shape.turns}, not {turns}"
         )
     if shape.last_turn - shape.first_turn >= MOST_TURNS:
         count = shape.last_turn - shape.first_turn + 1
@@ -58,11 +58,11 @@ def advice(values: Sequence[bool | None], *, topics: Sequence[str]) -> tuple[str
     ('examples: all are on one topic; different topics teach the rule rather than the case',)
     """
     true, false, neither = values.count(True), values.count(False), values.count(None)
-    found = []
+    notes = []
     if true != false:
-        found.append(f"examples: {true} True and {false} False; as many of each is advised")
+        notes.append(f"examples: {true} True and {false} False; as many of each is advised")
     if neither > 1:
-        found.append(f"examples: {neither} not applicable; one is advised at most")
+        notes.append(f"examples: {neither} not applicable; one is advised at most")
     if len(values) > 1 and len(set(topics)) == 1:
-        found.append("examples: all are on one topic; different topics teach the rule rather than the case")
-    return tuple(found)
+        notes.append("examples: all are on one topic; different topics teach the rule rather than the case")
+    return tuple(notes)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evaluation.core.transcript_fencing import shown, text_block
+from evaluation.core.transcript_fencing import text_block, visible_text
 from evaluation.core.types import Chat, Criterion, Example, Setup
 from evaluation.prompts.core.texts import texts
 
@@ -38,4 +38,4 @@ def _place(example: Example, *, criterion: Criterion, setup: Setup) -> bytes:
 
 def _block(example: Example, *, key: str, fence_secret: bytes) -> str:
     excerpt = text_block(kind="example", text=example.excerpt, secret=fence_secret)
-    return f"{excerpt}\n{shown(example.rationale).strip()}\n{key}: {ANSWERS[example.value]}"
+    return f"{excerpt}\n{visible_text(example.rationale).strip()}\n{key}: {ANSWERS[example.value]}"

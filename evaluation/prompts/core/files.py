@@ -63,7 +63,7 @@ def prompt_file_read(content: str) -> PromptFile:
 
 
 def _head(lines: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for line in lines:
         entry = _ENTRY.match(line.rstrip())
         if entry is None:
@@ -71,10 +71,10 @@ def _head(lines: list[str]) -> dict[str, str]:
         name, value = entry.groups()
         if name not in _NAMES:
             raise FieldProblem(name, f"is no entry of a prompt's head; there are {', '.join(sorted(_NAMES))}")
-        if name in found:
+        if name in entries:
             raise FieldProblem(name, "stands twice in the head")
-        found[name] = value
-    return found
+        entries[name] = value
+    return entries
 
 
 def same_text(one: str, other: str) -> bool:

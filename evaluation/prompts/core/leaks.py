@@ -36,7 +36,7 @@ def shingles_of(texts: Iterable[str]) -> Shingles:
     return np.unique(runs[inside[: len(runs)] == inside[SHINGLE - 1 :]])
 
 
-def merged(parts: Iterable[Shingles]) -> Shingles:
+def merge_shingles(parts: Iterable[Shingles]) -> Shingles:
     """Return the numbers of all parts, sorted; takes little more memory than the answer.
 
     >>> merged(np.array(part, np.uint64) for part in ([2, 5], [1])).tolist()
@@ -45,9 +45,9 @@ def merged(parts: Iterable[Shingles]) -> Shingles:
     grown = array("Q")
     for part in parts:
         grown.frombytes(part.view(np.uint8).data)
-    found = np.frombuffer(grown, np.uint64)
-    found.sort()
-    return found
+    numbers = np.frombuffer(grown, np.uint64)
+    numbers.sort()
+    return numbers
 
 
 def leaked_passages(text: str, *, known: Shingles) -> tuple[str, ...]:
@@ -80,10 +80,10 @@ def shortened(passage: str) -> str:
 def _runs(codes: Shingles) -> Shingles:
     """One number per run of eight codes; arithmetic wraps at 64 bits."""
     count = max(len(codes) - SHINGLE + 1, 0)
-    found = np.zeros(count, np.uint64)
+    runs = np.zeros(count, np.uint64)
     for place in range(SHINGLE):
-        found = found * _FACTOR + codes[place : place + count]
-    return found
+        runs = runs * _FACTOR + codes[place : place + count]
+    return runs
 
 
 def _among(runs: Shingles, known: Shingles) -> npt.NDArray[np.bool_]:

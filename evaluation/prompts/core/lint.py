@@ -68,46 +68,46 @@ def lint_prompt(text: str, *, question: str, has_articles: bool) -> tuple[Findin
     >>> [(finding.level.value, finding.section) for finding in found][:2]
     [('warning', 'context'), ('warning', 'style')]
     """
-    found = sections(text)
+    texts = sections(text)
     findings = [
-        *_missing(found),
-        *_question(found, question),
-        *_form(found),
-        *_slots(found, has_articles=has_articles),
-        *_words(found),
+        *_missing(texts),
+        *_question(texts, question),
+        *_form(texts),
+        *_slots(texts, has_articles=has_articles),
+        *_words(texts),
     ]
     return tuple(sorted(findings, key=lambda finding: finding.level != Level.ERROR))
 
 
-def _missing(found: dict[str, str]) -> Iterator[Finding]:
+def _missing(texts: dict[str, str]) -> Iterator[Finding]:
     for name in COSTAR:
-        if name not in found:
+        if name not in texts:
             level = Level.ERROR if name == "objective" else Level.WARNING
             yield Finding(level, name, "is missing or empty")
-    if PREAMBLE in found:
+    if PREAMBLE in texts:
         yield Finding(Level.WARNING, PREAMBLE, "text stands before the first heading")
 
 
-def _question(found: dict[str, str], question: str) -> Iterator[Finding]:
+def _question(texts: dict[str, str], question: str) -> Iterator[Finding]:
     """The judge is to answer what the raters were asked."""
-    objective = " ".join(found.get("objective", "").split())
+    objective = " ".join(texts.get("objective", "").split())
     if objective and " ".join(question.split()) not in objective:
         message = "does not ask the criterion's question word for word, as raters see it"
         yield Finding(Level.WARNING, "objective", message)
 
 
-def _form(found: dict[str, str]) -> Iterator[Finding]:
+def _form(texts: dict[str, str]) -> Iterator[Finding]:
     """The engine owns the form of the answer: a second one contradicts it."""
-    for name, text in found.items():
+    for name, text in texts.items():
         if _VERDICT_LINE.search(text) and name != "examples":
             yield Finding(Level.ERROR, name, "holds a VERDICTS block: the engine asks for that itself")
-        elif asked := _FORM.search(text):
-            message = f"“{asked[0]}”: the engine asks for prose and a VERDICTS block, no other form"
+        elif match := _FORM.search(text):
+            message = f"“{match[0]}”: the engine asks for prose and a VERDICTS block, no other form"
             yield Finding(Level.ERROR if name == "response" else Level.WARNING, name, message)
 
 
-def _slots(found: dict[str, str], *, has_articles: bool) -> Iterator[Finding]:
-    used = [(name, slot.strip(" \t")) for name, text in found.items() for slot in _SLOT.findall(text)]
+def _slots(texts: dict[str, str], *, has_articles: bool) -> Iterator[Finding]:
+    used = [(name, slot.strip(" \t")) for name, text in texts.items() for slot in _SLOT.findall(text)]
     for name, slot in used:
         if slot not in _KNOWN_SLOTS:
             yield Finding(Level.ERROR, name, f"{{{{{slot}}}}} is no variable; there is {{{{knowledge}}}}")
@@ -119,16 +119,16 @@ def _slots(found: dict[str, str], *, has_articles: bool) -> Iterator[Finding]:
         yield Finding(Level.WARNING, "context", "asks for {{knowledge}}, but the criterion reads no article")
 
 
-def _words(found: dict[str, str]) -> Iterator[Finding]:
-    length = sum(len(text.split()) for text in found.values())
+def _words(texts: dict[str, str]) -> Iterator[Finding]:
+    length = sum(len(text.split()) for text in texts.values())
     if length > LONG_WORDS:
         yield Finding(
             Level.WARNING, PREAMBLE, f"is {length:,} words long: past {LONG_WORDS} judges skip parts"
         )
-    for name, text in found.items():
+    for name, text in texts.items():
         for pattern, why in _HABITS.items():
-            if said := pattern.search(text):
-                yield Finding(Level.WARNING, name, f"“{said[0]}”: {why}")
+            if match := pattern.search(text):
+                yield Finding(Level.WARNING, name, f"“{match[0]}”: {why}")
         for what, pattern in _PERSONAL.items():
             if pattern.search(text):
                 yield Finding(Level.WARNING, name, f"holds what looks like {what}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evaluation.core.transcript_fencing import shown, text_block
+from evaluation.core.transcript_fencing import text_block, visible_text
 from evaluation.core.types import Criterion, Passage, Size
 from evaluation.prompts.core.parts import article_keys
 from evaluation.prompts.core.texts import some_texts, texts
@@ -25,7 +25,7 @@ def passage_parts(
 
 def _block(passage: Passage, *, size: Size, fence_secret: bytes) -> str:
     article = passage.article
-    title = " ".join(shown(article.title).split())
+    title = " ".join(visible_text(article.title).split())
     if size == "compact":
         return text_block(kind="knowledge", text=f"{title}: {passage.text}", secret=fence_secret)
     block = text_block(kind="knowledge", text=passage.text, secret=fence_secret)

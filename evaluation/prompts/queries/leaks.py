@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Exists, OuterRef, QuerySet
 
 from common.jsonl import in_batches
-from evaluation.prompts.core.leaks import Shingles, leaked_passages, merged, shingles_of
+from evaluation.prompts.core.leaks import Shingles, leaked_passages, merge_shingles, shingles_of
 from labeling.chats.core.splits import has_near
 from labeling.models.chats import Chat, ChatSetMember, Split
 
@@ -18,7 +18,7 @@ AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _MeasuredText:
     """The chats, by the hash of their messages, and the runs of words that they hold."""
 
     hashes: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ class _Known:
 class _Memory:
     """What this process has read: 10,000 chats take two seconds once, and then none is read again."""
 
-    known = _Known()
+    known = _MeasuredText()
 
 
 def measured_chats() -> QuerySet[Chat]:
@@ -56,15 +56,15 @@ def leaks(texts: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(name, passage) for name, text in texts.items() for passage in leaked_passages(text, known=known)]
 
 
-def _known() -> _Known:
+def _known() -> _MeasuredText:
     hashes = frozenset(measured_chats().order_by().values_list("content_hash", flat=True))
     known = _Memory.known
     if known.hashes == hashes:
         return known
     # Numbers cannot be taken out again: where a chat is gone, all is read anew.
-    start = known if known.hashes <= hashes else _Known()
+    start = known if known.hashes <= hashes else _MeasuredText()
     batches = in_batches(sorted(hashes - start.hashes), AT_ONCE)
-    _Memory.known = _Known(hashes, merged(chain([start.shingles], map(_read, batches))))
+    _Memory.known = _MeasuredText(hashes, merge_shingles(chain([start.shingles], map(_read, batches))))
     return _Memory.known
 
 

@@ -71,9 +71,9 @@ def draft_save(
     row = PromptDraft._base_manager.filter(criterion=criterion, author=author).first()
     draft = None if row is None or row.ended else row
     if (draft.revision if draft else 0) != revision:
-        given = (base.pk, text, list(examples))
+        content = (base.pk, text, list(examples))
         again = draft and revision in (0, draft.revision - 1)
-        if draft and again and given == (draft.base_id, draft.text, draft.examples):
+        if draft and again and content == (draft.base_id, draft.text, draft.examples):
             return draft
         raise StaleDraft(draft)
     draft = row or PromptDraft(criterion=criterion, author=author, revision=0)
@@ -92,12 +92,12 @@ def draft_discard(*, criterion: Criterion, author: User) -> None:
 
 def example_choices(lines: Sequence[dict[str, Any]], *, chats: Sequence[Chat]) -> tuple[ExampleChoice, ...]:
     """The examples of a draft with their chats, out of those given. Raises PromptRefused for another one."""
-    found = {chat.external_id: chat for chat in chats}
+    by_id = {chat.external_id: chat for chat in chats}
     for index, line in enumerate(lines):
-        if line["chat"] not in found:
+        if line["chat"] not in by_id:
             # NB: without its id: a chat of the base may have become one that its author must not know of.
             raise PromptRefused("chat", "you cannot read this example's chat", index=index)
-    return tuple(_choice(line, found[line["chat"]]) for line in lines)
+    return tuple(_choice(line, by_id[line["chat"]]) for line in lines)
 
 
 def _choice(line: dict[str, Any], chat: Chat) -> ExampleChoice:

@@ -36,12 +36,12 @@ class _Line:
 
 def examples_read(path: Path, *, ignored: Ignored) -> ExampleFile:
     """The examples of a file, their chats looked up. Raises ImportProblem with file, line and field."""
-    found: list[tuple[int, _Line]] = []
+    lines: list[tuple[int, _Line]] = []
     for number, line in read_records(path, lambda fields: _line(fields, ignored)):
-        found.append((number, line))
-        if len(found) > MOST_LINES:
+        lines.append((number, line))
+        if len(lines) > MOST_LINES:
             raise ImportProblem(str(path), number, "", f"more than {MOST_LINES} examples")
-    return ExampleFile(path, _choices(path, found), tuple(number for number, _ in found))
+    return ExampleFile(path, _choices(path, lines), tuple(number for number, _ in lines))
 
 
 def refused_in_file(problem: PromptRefused, *, prompt: Path, examples: ExampleFile | None) -> ImportProblem:

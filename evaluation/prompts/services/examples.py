@@ -187,21 +187,21 @@ def _shape(example: ExampleChoice) -> ExampleShape:
 
 
 def _check_twins(examples: Sequence[ExampleChoice]) -> None:
-    seen: dict[str, ExampleChoice] = {}
+    by_hash: dict[str, ExampleChoice] = {}
     for index, example in enumerate(examples):
-        first = seen.setdefault(example.chat.content_hash, example)
+        first = by_hash.setdefault(example.chat.content_hash, example)
         if first is not example:
             raise _chat_refused(index, example, "is an example already")
 
 
 def _check_splits(examples: Sequence[ExampleChoice]) -> None:
     """Every chat is `train` somewhere and nothing else anywhere."""
-    found: dict[int, set[str]] = {}
+    splits_by_chat: dict[int, set[str]] = {}
     rows = ChatSetMember.objects.filter(chat__in=[example.chat.pk for example in examples])
     for chat, split in rows.values_list("chat_id", "split"):
-        found.setdefault(chat, set()).add(split)
+        splits_by_chat.setdefault(chat, set()).add(split)
     for index, example in enumerate(examples):
-        splits = found.get(example.chat.pk, set())
+        splits = splits_by_chat.get(example.chat.pk, set())
         for split in MEASURED:
             if split in splits:
                 raise _chat_refused(index, example, f"is {split} in a set; examples come from train only")

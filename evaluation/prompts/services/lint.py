@@ -16,22 +16,22 @@ def prompt_lint(
     *, criterion: Criterion, text: str, examples: Sequence[ExampleChoice] = ()
 ) -> tuple[Finding, ...]:
     """The findings, errors first: an error keeps the editor from saving, a warning does not."""
-    found = list(prompt_findings(criterion=criterion, text=text))
+    findings = list(prompt_findings(criterion=criterion, text=text))
     if examples:
-        found += _of_examples(criterion, examples)
-        found += leak_findings({EXAMPLES: "\n".join(example.rationale for example in examples)})
-    return tuple(sorted(found, key=lambda finding: finding.level != Level.ERROR))
+        findings += _example_findings(criterion, examples)
+        findings += leak_findings({EXAMPLES: "\n".join(example.rationale for example in examples)})
+    return tuple(sorted(findings, key=lambda finding: finding.level != Level.ERROR))
 
 
 def prompt_errors(
     *, criterion: Criterion, text: str, examples: Sequence[ExampleChoice]
 ) -> tuple[Finding, ...]:
     """What keeps a prompt from being saved; chats are not read for leaked words, which only warn."""
-    found = [*text_findings(criterion=criterion, text=text), *_of_examples(criterion, examples)]
-    return tuple(finding for finding in found if finding.level == Level.ERROR)
+    findings = [*text_findings(criterion=criterion, text=text), *_example_findings(criterion, examples)]
+    return tuple(finding for finding in findings if finding.level == Level.ERROR)
 
 
-def _of_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> Iterator[Finding]:
+def _example_findings(criterion: Criterion, examples: Sequence[ExampleChoice]) -> Iterator[Finding]:
     values = [example.value for example in examples]
     try:
         examples_check(criterion=criterion, examples=examples)

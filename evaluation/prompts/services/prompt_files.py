@@ -22,7 +22,7 @@ TEXT, EXAMPLES = ".md", ".examples.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """How many prompts were written, and how many files changed by it."""
 
     prompts: int
@@ -30,7 +30,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class _Added:
+class _NewVersion:
     """The version that a file became."""
 
     path: Path
@@ -39,7 +39,7 @@ class _Added:
     examples: Sequence[ExampleChoice]
 
 
-def prompts_export(folder: Path) -> Exported:
+def prompts_export(folder: Path) -> ExportResult:
     """Write the champion of every active criterion; a file that says the same already is left alone.
 
     An examples file of a champion without examples is removed. Raises InputProblem where the folder cannot be
@@ -56,7 +56,7 @@ def prompts_export(folder: Path) -> Exported:
             changed += _write(folder / f"{criterion.key}{EXAMPLES}", _examples(prompt))
     except OSError as error:
         raise InputProblem(f"{folder} cannot be written: {error.strerror}") from None
-    return Exported(len(criteria), changed)
+    return ExportResult(len(criteria), changed)
 
 
 def prompts_import(folder: Path, *, reason: str) -> ImportResult:
@@ -67,11 +67,11 @@ def prompts_import(folder: Path, *, reason: str) -> ImportResult:
     """
     ignored = Ignored()
     with transaction.atomic():
-        found = [_import(path, reason=reason, ignored=ignored) for path in _files(folder)]
-    added = [one for one in found if one is not None]
+        results = [_import(path, reason=reason, ignored=ignored) for path in _files(folder)]
+    added = [one for one in results if one is not None]
     return ImportResult(
         created=len(added),
-        unchanged=len(found) - len(added),
+        unchanged=len(results) - len(added),
         updated=0,
         ignored=dict(ignored.counts),
         # NB: after the transaction, for the lint may read every chat of dev and holdout.
@@ -82,12 +82,12 @@ def prompts_import(folder: Path, *, reason: str) -> ImportResult:
 def prompt_read(path: Path, *, criterion: Criterion) -> PromptFile:
     """A prompt's file, whose head, if it has one, is about this criterion. Raises ImportProblem."""
     try:
-        found = prompt_file_read(read_text(path))
-        if found.criterion not in ("", criterion.key):
-            raise FieldProblem("criterion", f"is {shown(found.criterion)}, not {criterion.key}")
+        file = prompt_file_read(read_text(path))
+        if file.criterion not in ("", criterion.key):
+            raise FieldProblem("criterion", f"is {shown(file.criterion)}, not {criterion.key}")
     except FieldProblem as problem:
         raise ImportProblem(str(path), None, problem.field, problem.message) from None
-    return found
+    return file
 
 
 def _files(folder: Path) -> list[Path]:
@@ -95,13 +95,13 @@ def _files(folder: Path) -> list[Path]:
         raise ImportProblem(
             str(folder), None, "", "is a file, not a folder" if folder.exists() else "no such folder"
         )
-    found = sorted(path for path in folder.iterdir() if path.suffix == TEXT and path.is_file())
-    if not found:
+    paths = sorted(path for path in folder.iterdir() if path.suffix == TEXT and path.is_file())
+    if not paths:
         raise ImportProblem(str(folder), None, "", f"holds no {TEXT} file")
-    return found
+    return paths
 
 
-def _import(path: Path, *, reason: str, ignored: Ignored) -> _Added | None:
+def _import(path: Path, *, reason: str, ignored: Ignored) -> _NewVersion | None:
     """The version that one file became; None where one says the same."""
     criterion = Criterion.objects.filter(key=path.name.removesuffix(TEXT)).first()
     if criterion is None:
@@ -124,22 +124,22 @@ def _import(path: Path, *, reason: str, ignored: Ignored) -> _Added | None:
         )
     except PromptRefused as problem:
         raise refused_in_file(problem, prompt=path, examples=examples) from None
-    return _Added(path, criterion, added, choices)
+    return _NewVersion(path, criterion, added, choices)
 
 
-def _notes(added: _Added) -> list[str]:
+def _notes(added: _NewVersion) -> list[str]:
     """What has to be said about a new version, the lint's findings too."""
     findings = prompt_lint(criterion=added.criterion, text=added.version.text, examples=added.examples)
-    return [_said(added), *(f"{added.path}: {finding.line}" for finding in findings)]
+    return [_version_note(added), *(f"{added.path}: {finding.line}" for finding in findings)]
 
 
-def _said(added: _Added) -> str:
+def _version_note(added: _NewVersion) -> str:
     """Which version the file became, and whether somebody else has released another meanwhile."""
     base, champion = added.version.base, champions(criteria=[added.criterion])[added.criterion.pk]
-    said = f"{added.path}: version {added.version.number} of {added.criterion.key}"
+    note = f"{added.path}: version {added.version.number} of {added.criterion.key}"
     if base is not None and base.pk != champion.pk:
-        return f"{said}; made from version {base.number}, but the champion is version {champion.number}"
-    return said
+        return f"{note}; made from version {base.number}, but the champion is version {champion.number}"
+    return note
 
 
 def _known(criterion: Criterion, text: str, examples: ExampleFile | None) -> bool:

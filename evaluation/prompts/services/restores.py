@@ -60,9 +60,9 @@ def _examples(version: PromptVersion) -> list[ExampleChoice]:
 
 def _why(version: PromptVersion, problem: PromptRefused) -> str:
     """NB: the chat is not named: it may have become one that the author must not know to be held out."""
-    said = f"version {version.number} cannot be restored as it is"
+    problem_text = f"version {version.number} cannot be restored as it is"
     if problem.index is None:
-        return f"{said}: {problem.message}"
+        return f"{problem_text}: {problem.message}"
     if problem.field == "chat_id":
-        return f"{said}: the chat of example {problem.index + 1} is no longer for training alone"
-    return f"{said}: {problem.field} of example {problem.index + 1} {problem.message}"
+        return f"{problem_text}: the chat of example {problem.index + 1} is no longer for training alone"
+    return f"{problem_text}: {problem.field} of example {problem.index + 1} {problem.message}"

@@ -44,15 +44,15 @@ def champions_ensure(*, criteria: Collection[Criterion]) -> dict[int, PromptVers
     A criterion without any gets version 1, shipped or generated. When the criterion's text has changed, a
     generated version, or one shipped for another question, is followed by a new one; an author's stays.
     """
-    found, versions = champions(criteria=criteria), newest_versions(criteria=criteria)
+    prompts, versions = champions(criteria=criteria), newest_versions(criteria=criteria)
     for criterion in criteria:
-        champion, version = found.get(criterion.pk), versions[criterion.pk]
+        champion, version = prompts.get(criterion.pk), versions[criterion.pk]
         if champion is None:
-            found[criterion.pk] = _version_add(criterion, version, champion, reason="First version")
+            prompts[criterion.pk] = _version_add(criterion, version, champion, reason="First version")
         elif not _serves(champion, criterion, version):
             reason = f"Version {version.number} of the criterion's text"
-            found[criterion.pk] = _version_add(criterion, version, champion, reason=reason)
-    return found
+            prompts[criterion.pk] = _version_add(criterion, version, champion, reason=reason)
+    return prompts
 
 
 @transaction.atomic

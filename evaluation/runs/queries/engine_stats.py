@@ -8,12 +8,12 @@ from django.db.models import Count, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
 from evaluation.core.types import Votes
+from evaluation.engines.core.advocate_checks import CHECKS as CONDUCT
 from evaluation.engines.core.injection_detection import CHAT_FLAGS, SUSPECT
+from evaluation.engines.core.roles import ADVOCATES
 from evaluation.models.runs import Run, Verdict
 from evaluation.runs.core.noise import flip_rate
 
-ADVOCATES = ("customer", "support")
-CONDUCT = ("no_message", "unverified_quote", "concedes", "gives_verdict", "wrong_side", "longer")
 AUDITED = frozenset(("audited", "audit_contradicts"))
 ANSWERS: dict[str, bool | None] = {"true": True, "false": False, "not_applicable": None}
 _GROUPED = (
@@ -46,16 +46,19 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Debates:
-    """Verdicts of a Judge, by the case it followed; `neither`: it found that the criterion does not apply.
+    """Verdicts of a Judge by the side it took.
 
-    `first_won`: sided with the brief it read first, by whose that was. `longer_won`: with the much longer
-    one. `advocates` counts by side what they did beside their duty.
+    Attributes
+    ----------
+    sided_with : by advocate, and `neither` where the criterion does not apply.
+    first_won : the Judge sided with the brief it read first, by advocate.
+    longer_won : it sided with the much longer brief.
+    one_sided : one advocate gave no brief.
+    advocates : by advocate, how often each check of `advocate_checks` found something.
     """
 
     n: int
-    customer: Share
-    support: Share
-    neither: Share
+    sided_with: dict[str, Share]
     first_won: dict[str, Share]
     longer_won: Share
     one_sided: Share
@@ -102,8 +105,11 @@ class EngineStats:
     leaked: Share
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values; a share is {"hits", "n"}."""
-        return asdict(self)
+        """Return plain values; a share is {"hits", "n"}."""
+        data = asdict(self)
+        if debates := data["debates"]:
+            data["debates"] = {"n": debates.pop("n"), **debates.pop("sided_with"), **debates}
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +180,15 @@ def _sum(rows: _Rows, name: str) -> int:
 def _debates(rows: _Rows) -> Debates | None:
     if not rows.rows:
         return None
-    longer = rows.having(lambda row: any(f"{side}_longer" in row["flags"] for side in ADVOCATES))
+    sides = [role.key for role in ADVOCATES]
+    longer = rows.having(lambda row: any(f"{side}_longer" in row["flags"] for side in sides))
     return Debates(
         n=rows.count(),
-        customer=rows.where(sided_with="customer"),
-        support=rows.where(sided_with="support"),
-        neither=rows.where(sided_with="neither"),
-        first_won={side: rows.among(first_brief=side).where(sided_with=side) for side in ADVOCATES},
+        sided_with={side: rows.where(sided_with=side) for side in (*sides, "neither")},
+        first_won={side: rows.among(first_brief=side).where(sided_with=side) for side in sides},
         longer_won=longer.share(lambda row: f"{row['sided_with']}_longer" in row["flags"]),
         one_sided=rows.flagged("one_sided"),
-        advocates={side: {name: rows.flagged(f"{side}_{name}") for name in CONDUCT} for side in ADVOCATES},
+        advocates={side: {name: rows.flagged(f"{side}_{name}") for name in CONDUCT} for side in sides},
     )
 
 

@@ -45,7 +45,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRow:
+class RoleSums:
     """What one engine's role asked of one model."""
 
     engine: str
@@ -64,7 +64,7 @@ class CriterionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownOutcomes:
     """Requests whose outcome nobody knows, which may have been billed: `worst_usd` at the most.
 
     `worst_usd` is None where nothing was reserved for one of them, as without a budget.
@@ -78,10 +78,10 @@ class Unknown:
 class Ledger:
     """A run's money. `rows` add up to `total`; the criteria's shares add up to its cost."""
 
-    rows: tuple[AskedRow, ...]
+    rows: tuple[RoleSums, ...]
     criteria: tuple[CriterionRow, ...]
     total: Entry
-    unknown: Unknown
+    unknown: UnknownOutcomes
 
 
 def run_ledger(run: Run) -> Ledger:
@@ -97,20 +97,22 @@ def run_ledger(run: Run) -> Ledger:
         groups[group] = groups[group].plus(sums)
         total = total.plus(sums)
     return Ledger(
-        rows=tuple(AskedRow(*key, sums) for key, sums in sorted(rows.items())),
+        rows=tuple(RoleSums(*key, sums) for key, sums in sorted(rows.items())),
         criteria=tuple(_shares(run, groups)),
         total=total,
-        unknown=unknown_by_run([run.pk]).get(run.pk, Unknown()),
+        unknown=unknown_by_run([run.pk]).get(run.pk, UnknownOutcomes()),
     )
 
 
-def unknown_by_run(run_ids: Sequence[int]) -> dict[int, Unknown]:
+def unknown_by_run(run_ids: Sequence[int]) -> dict[int, UnknownOutcomes]:
     """Requests of unknown outcome of each of these runs that has some; one query."""
     rows = Attempt.objects.filter(MAYBE_BILLED, run__in=run_ids).values("run").order_by()
     counted = rows.annotate(
         requests=Count("id"), worst=Sum("reserved_usd"), open=Count("id", filter=Q(reserved_usd=None))
     )
-    return {row["run"]: Unknown(row["requests"], None if row["open"] else row["worst"]) for row in counted}
+    return {
+        row["run"]: UnknownOutcomes(row["requests"], None if row["open"] else row["worst"]) for row in counted
+    }
 
 
 def _cells(run: Run) -> dict[tuple[int, str, str], Entry]:
@@ -152,9 +154,9 @@ def _attempt_sums(run: Run) -> Iterable[Mapping[str, Any]]:
 
 def _use_sums(run: Run) -> Iterable[Mapping[str, Any]]:
     """Uses of answers, and how many calls among them this run asked itself: the rest is reuse."""
-    asked = Exists(Attempt.objects.filter(run=run, call=OuterRef("call")))
+    sent_by_run = Exists(Attempt.objects.filter(run=run, call=OuterRef("call")))
     rows = UnitCall.objects.filter(unit__run=run).values("unit__group", "call__model", "role").order_by()
-    return rows.annotate(uses=Count("id"), first=Count("call", filter=asked, distinct=True))
+    return rows.annotate(uses=Count("id"), first=Count("call", filter=sent_by_run, distinct=True))
 
 
 def _shares(run: Run, groups: dict[int, Entry]) -> Iterable[CriterionRow]:

@@ -106,9 +106,9 @@ def progress_json(progress: RunProgress) -> dict[str, Any]:
 def units_a_minute(runs: Collection[Run], *, now: datetime) -> float:
     """Units that these runs finished, over the last minute or since the first of them ended."""
     lately = Unit.objects.filter(run__in=runs, finished_at__gte=now - WINDOW)
-    found = lately.aggregate(count=Count("id"), first=Min("finished_at"))
-    if not found["count"]:
+    finished = lately.aggregate(count=Count("id"), first=Min("finished_at"))
+    if not finished["count"]:
         return 0.0
     # What ended within a moment says little about a minute.
-    seconds = max((now - found["first"]).total_seconds(), 10.0)
-    return float(60 * found["count"] / seconds)
+    seconds = max((now - finished["first"]).total_seconds(), 10.0)
+    return float(60 * finished["count"] / seconds)

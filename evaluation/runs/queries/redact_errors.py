@@ -24,7 +24,7 @@ def tell_errors(runs: Sequence[Run], *, user: User | AnonymousUser) -> None:
             run.error = kind_alone(run.error)
 
 
-def errors_told(run: Run, *, user: User | AnonymousUser) -> bool:
+def may_read_errors(run: Run, *, user: User | AnonymousUser) -> bool:
     """Whether the user is told the run's errors whole; one query, none for leads."""
     return not _covering_holdout([run], user=user)
 

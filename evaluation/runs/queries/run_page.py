@@ -9,7 +9,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, WorkerLease
-from evaluation.runs.queries.redact_errors import errors_told, kind_alone
+from evaluation.runs.queries.redact_errors import kind_alone, may_read_errors
 from labeling.models.people import User
 
 # What the outcome's name leaves open.
@@ -39,7 +39,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingVerdicts:
     """Verdicts without an answer, by why."""
 
     state: str
@@ -62,18 +62,18 @@ def run_outcomes(run: Run) -> list[Outcome]:
     ]
 
 
-def run_missing(run: Run) -> list[Missing]:
+def run_missing(run: Run) -> list[MissingVerdicts]:
     """Verdicts without an answer; one query."""
     rows = Verdict.objects.filter(run=run).exclude(state=Verdict.State.READ)
     counts = dict(rows.values_list("state").annotate(n=Count("id")).order_by("-n"))
-    return [Missing(state, number, REASONS[Verdict.State(state)]) for state, number in counts.items()]
+    return [MissingVerdicts(state, number, REASONS[Verdict.State(state)]) for state, number in counts.items()]
 
 
 def run_failures(run: Run, *, user: User) -> list[tuple[str, int]]:
     """The reasons of failed units with their number, most frequent first, as far as the user is told."""
     failed = Unit.objects.filter(run=run, state=Unit.State.FAILED)
     rows = failed.values_list("error").annotate(n=Count("id")).order_by("-n", "error")
-    whole, counts = errors_told(run, user=user), Counter[str]()
+    whole, counts = may_read_errors(run, user=user), Counter[str]()
     for error, number in rows[:5]:
         counts[in_words(error if whole else kind_alone(error)) or "No reason given"] += number
     return counts.most_common()
@@ -93,7 +93,7 @@ def in_words(error: str) -> str:
 def run_batches(run: Run, *, user: User) -> list[Batch]:
     """The files of requests at the endpoint's Batch API, oldest first; why one failed if the user is told."""
     batches = list(run.batches.order_by("id")) if run.mode == Run.Mode.BATCH else []
-    if batches and not errors_told(run, user=user):
+    if batches and not may_read_errors(run, user=user):
         for batch in batches:
             batch.error = ""  # a code of the endpoint's
     return batches

@@ -50,10 +50,10 @@ class Spending:
 
 def runs_spending(runs: Collection[int], *, chats: QuerySet[Any, int]) -> dict[int, Spending]:
     """By run id, on these chats alone (a subquery of ids); two queries, summed up by the database."""
-    found: dict[int, Spending] = defaultdict(Spending)
+    by_run: dict[int, Spending] = defaultdict(Spending)
     used = UnitCall.objects.filter(unit__run__in=runs, unit__chat__in=chats).order_by()
     for row in _sums(used):
-        one = found[row["unit__run"]]
+        one = by_run[row["unit__run"]]
         one.calls += row["calls"]
         one.reused += row["again"]
         one.prompt_tokens += row["prompt"] or 0
@@ -61,8 +61,8 @@ def runs_spending(runs: Collection[int], *, chats: QuerySet[Any, int]) -> dict[i
         one.costs[row["unit__group"]] = None if row["unpriced"] else row["cost"] or Decimal(0)
     timed = used.filter(call__latency_ms__isnull=False).values_list("unit__run", "call__latency_ms")
     for run, milliseconds, calls in timed.annotate(n=Count("id")):
-        found[run].latencies[milliseconds] = calls
-    return dict(found)
+        by_run[run].latencies[milliseconds] = calls
+    return dict(by_run)
 
 
 def _sums(used: QuerySet[UnitCall]) -> Iterable[Mapping[str, Any]]:

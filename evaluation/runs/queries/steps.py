@@ -4,21 +4,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import get_args
 
+from evaluation.core.types import Engine
 from evaluation.engines.core.flags import place_of
+from evaluation.engines.core.roles import NAMES, final_role
 from evaluation.engines.core.verdicts import read_answer
 from evaluation.models.runs import Attempt, ModelCall, TextBlock, UnitCall, Verdict
 
 # The role whose answer carries the final rationale, by engine.
-FINAL_ROLES = {"direct": "direct", "reflection": "reflector", "debate": "judge"}
-TITLES = {
-    "direct": "First pass",
-    "reflector": "Reflection",
-    "customer": "Customer critic",
-    "support": "Support defender",
-    "judge": "Judge",
-    "formatter": "Formatter",
-}
+FINAL_ROLES = {engine: final_role(engine) for engine in get_args(Engine)}
+TITLES = NAMES
 
 
 @dataclass(frozen=True, slots=True)

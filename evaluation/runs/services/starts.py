@@ -20,7 +20,7 @@ MOST_CHATS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedRun:
     """A run; `again`: the same form had started it before."""
 
     run: Run
@@ -36,7 +36,7 @@ def start_estimate(*, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice) -> 
 
 def start_run(
     *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, profile: JudgeProfile, by: User
-) -> Started:
+) -> StartedRun:
     """Plan the run and ring for a worker, or find the one that was started so. Raises InputProblem."""
     try:
         return _start_run(chat_set=chat_set, judge=judge, run=run, profile=profile, by=by)
@@ -50,15 +50,15 @@ def start_run(
 @transaction.atomic
 def _start_run(
     *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, profile: JudgeProfile, by: User
-) -> Started:
+) -> StartedRun:
     """A new judge remembers its profile."""
     if earlier := _started(run):
         return earlier
     started = run_launch(chat_set=chat_set, judge=judge, run=run, endpoint=current_endpoint(), by=by)
     Judge.objects.filter(pk=started.judge_id, profile=None).update(profile=profile)
-    return Started(started)
+    return StartedRun(started)
 
 
-def _started(run: RunChoice) -> Started | None:
+def _started(run: RunChoice) -> StartedRun | None:
     earlier = Run.objects.filter(source_hash=run.source_hash).first() if run.source_hash else None
-    return Started(earlier, again=True) if earlier else None
+    return StartedRun(earlier, again=True) if earlier else None

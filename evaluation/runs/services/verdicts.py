@@ -154,14 +154,14 @@ class _VerdictsImport:
         Verdict.objects.bulk_create(rows)
 
     def _members(self, external_ids: set[str]) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
+        members: dict[str, tuple[int, int]] = {}
         for batch in in_batches(external_ids, CHATS_AT_ONCE):
             rows = ChatSetMember.objects.filter(chat_set=self.chat_set, chat__external_id__in=batch)
             for external_id, chat_id, position in rows.values_list(
                 "chat__external_id", "chat_id", "position"
             ):
-                found[external_id] = (chat_id, position)
-        return found
+                members[external_id] = (chat_id, position)
+        return members
 
     def _row(self, number: int, line: VerdictLine, members: Mapping[str, tuple[int, int]]) -> Verdict:
         if line.chat_id not in members:
@@ -193,8 +193,8 @@ class _VerdictsImport:
         if byte >= len(spoken):
             spoken.extend(bytes(byte + 1 - len(spoken)))
         if spoken[byte] >> bit & 1:
-            wanted = (line.judge, line.chat_id, line.criterion)
+            place = (line.judge, line.chat_id, line.criterion)
             lines = read_records(self.path, verdict_line_of)
-            first = next(n for n, other in lines if (other.judge, other.chat_id, other.criterion) == wanted)
+            first = next(n for n, other in lines if (other.judge, other.chat_id, other.criterion) == place)
             raise FieldProblem("judge", f"the same chat, criterion and judge stand on line {first} already")
         spoken[byte] |= 1 << bit

@@ -47,9 +47,9 @@ def run_list(request: HttpRequest) -> HttpResponse:
     page = Paginator(all_runs(only, among=runs_open_to(request.user)), RUNS_A_PAGE).get_page(
         request.GET.get("page")
     )
-    found = list(page)
-    tell_errors(found, user=request.user)
-    rows = run_rows(found)
+    runs = list(page)
+    tell_errors(runs, user=request.user)
+    rows = run_rows(runs)
     context = {
         "page_obj": page,
         "runs": rows,
@@ -94,13 +94,13 @@ def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
     run = get_object_or_404(Run.objects.select_related("judge"), pk=run_id)
     if act not in ACTS:
         raise Http404
-    do, said = ACTS[act]
+    do, message = ACTS[act]
     try:
         do(run=run, by=cast(User, request.user), **(_budget(request) if act == "resume" else {}))
     except InputProblem as refused:
         messages.error(request, f"Run {run.pk} stays as it is: {refused}.")
     else:
-        messages.success(request, said.format(run.pk))
+        messages.success(request, message.format(run.pk))
     return redirect("evaluation:run_detail", run.pk)
 
 

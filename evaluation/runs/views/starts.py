@@ -25,13 +25,13 @@ def run_new(request: HttpRequest) -> HttpResponse:
         return render(request, "evaluation/runs/new.html", {"form": StartForm(initial=request.GET.dict())})
     form = StartForm(request.POST)
     if form.is_valid():
-        given = form.cleaned_data
+        cleaned = form.cleaned_data
         try:
             started = start_run(
-                chat_set=given["set"],
+                chat_set=cleaned["set"],
                 judge=form.judge,
                 run=form.run,
-                profile=given["profile"],
+                profile=cleaned["profile"],
                 by=cast(User, request.user),
             )
         except InputProblem as problem:
@@ -49,9 +49,9 @@ def run_estimate(request: HttpRequest) -> HttpResponse:
     form = StartForm(request.GET)
     if not form.is_valid():
         return render(request, "evaluation/runs/_estimate.html", {"form": form})
-    given = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
-        found = start_estimate(chat_set=given["set"], judge=form.judge, run=form.run)
+        estimate = start_estimate(chat_set=cleaned["set"], judge=form.judge, run=form.run)
     except InputProblem as problem:
         return render(request, "evaluation/runs/_estimate.html", {"problem": str(problem)})
-    return render(request, "evaluation/runs/_estimate.html", {"estimate": found})
+    return render(request, "evaluation/runs/_estimate.html", {"estimate": estimate})

@@ -14,11 +14,11 @@ from evaluation.engines.core import judge_group
 from evaluation.gateway.batches import WINDOW
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
-from evaluation.runs.worker.batch_rows import PENDING, Files, Wanted
-from evaluation.runs.worker.placebo_chat import partner_chat
+from evaluation.runs.worker.batch_rows import PENDING, Files, Question
+from evaluation.runs.worker.placebo_chat import placebo_chat
 from evaluation.runs.worker.process_units import Plan
-from evaluation.runs.worker.replay import Lookups, sample_index, walk_together
-from evaluation.runs.worker.units import Desk, Finished, Work, core_chat
+from evaluation.runs.worker.replay import Lookups, replay_together, sample_index
+from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work, core_chat
 from labeling.models.chats import Chat as ChatRow
 
 UNITS = 400
@@ -29,7 +29,7 @@ class NotYet(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _StoredAnswer:
     """What is known of a question: its reply and which units of this run asked it; no reply: on its way.
 
     `paid` is the handle for those units.
@@ -50,24 +50,24 @@ class _StoredOnly:
     run: Run
     plan: Plan
     work: Work
-    lookups: Lookups[_Found]
+    lookups: Lookups[_StoredAnswer]
     given_up: Mapping[str, Reply]
     prefixes: dict[str, Prefixes]
-    partner: Chat | None
-    wanted: list[Wanted] = field(default_factory=list)
+    placebo_chat: Chat | None
+    questions: list[Question] = field(default_factory=list)
 
     async def complete(self, request: Request) -> Reply:
         setup = self.plan.groups[self.work.group].setup
         sample = sample_index(request, replicate=self.run.replicate, setup=setup)
         key = call_key(request, sample=sample)
-        found = await self.lookups.get(key)
-        if found is not None and found.reply is not None:
-            ours = found.paid if self.work.unit_id in found.asked_by else None
-            return replace(found.reply, call=self._paid(request, ours)) if ours else found.reply
+        stored = await self.lookups.get(key)
+        if stored is not None and stored.reply is not None:
+            ours = stored.paid if self.work.unit_id in stored.asked_by else None
+            return replace(stored.reply, call=self._paid(request, ours)) if ours else stored.reply
         if key in self.given_up:
             return self.given_up[key]
-        if found is None:
-            self.wanted.append(Wanted(request, key, sample, self.work.unit_id))
+        if stored is None:
+            self.questions.append(Question(request, key, sample, self.work.unit_id))
         raise NotYet
 
     def _paid(self, request: Request, used: CallUsed) -> CallUsed:
@@ -87,18 +87,19 @@ def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) 
         last = works[-1].unit_id
         lookups = Lookups(partial(_fetch, run.pk))
         models = [
-            _StoredOnly(run, plan, work, lookups, given_up, prefixes, _partner(plan, work)) for work in works
+            _StoredOnly(run, plan, work, lookups, given_up, prefixes, _placebo_chat(plan, work))
+            for work in works
         ]
-        results = walk_together(_judge(model) for model in models)
-        files.add([one for model in models for one in model.wanted])
+        results = replay_together(_judge(model) for model in models)
+        files.add([one for model in models for one in model.questions])
         _put_away(run, plan, lease_id, list(zip(works, results, strict=True)))
     return files
 
 
-def _partner(plan: Plan, work: Work) -> Chat | None:
+def _placebo_chat(plan: Plan, work: Work) -> Chat | None:
     """The chat that lends its briefs, where the debate is to be measured without its own."""
     placebo = plan.groups[work.group].setup.ablation == "placebo_briefs"
-    return partner_chat(run_id=plan.run_id, chat_id=work.chat_id) if placebo else None
+    return placebo_chat(run_id=plan.run_id, chat_id=work.chat_id) if placebo else None
 
 
 async def _judge(model: _StoredOnly) -> GroupResult:
@@ -109,7 +110,7 @@ async def _judge(model: _StoredOnly) -> GroupResult:
         setup=group.setup,
         model=model,
         fence_secret=model.plan.fence_secret,
-        other_chat=model.partner,
+        other_chat=model.placebo_chat,
         audit=model.plan.audit,
     )
 
@@ -140,28 +141,30 @@ def _put_away(
         elif isinstance(result, BaseException):
             raise result
         else:
-            finished.append(Finished(run.pk, lease_id, work, result))
-    Desk(plan.criterion_ids).finish(finished)
+            finished.append(JudgedUnit(run.pk, lease_id, work, result))
+    UnitWriter(plan.criterion_ids).finish(finished)
     left = Unit.objects.filter(pk__in=waiting, lease_id=lease_id, state=Unit.State.LEASED)
     left.update(state=Unit.State.OPEN, lease=None)
 
 
-def _fetch(run_id: int, keys: Sequence[str]) -> dict[str, _Found]:
+def _fetch(run_id: int, keys: Sequence[str]) -> dict[str, _StoredAnswer]:
     """What is stored under these keys, and what some batch is asking."""
     calls = {call.pk: call for call in ModelCall.objects.filter(key__in=keys)}
-    asked: dict[int, set[int]] = {}
+    units_by_call: dict[int, set[int]] = {}
     ours = Attempt.objects.filter(run=run_id, call__in=calls, unit__isnull=False)
     for call_id, unit_id in ours.values_list("call_id", "unit_id"):
-        asked.setdefault(call_id, set()).add(unit_id or 0)
+        units_by_call.setdefault(call_id, set()).add(unit_id or 0)
     since = timezone.now() - WINDOW
     pending = Attempt.objects.filter(
         call__in=calls, ended_at=None, batch__state__in=PENDING, sent_at__gt=since
     )
-    found = {calls[pk].key: _Found(None) for pk in pending.values_list("call_id", flat=True)}
+    stored = {calls[pk].key: _StoredAnswer(None) for pk in pending.values_list("call_id", flat=True)}
     for call in calls.values():
         if call.state in STORED_STATES:
-            found[call.key] = _Found(stored_reply(call), frozenset(asked.get(call.pk, ())), _used(call))
-    return found
+            stored[call.key] = _StoredAnswer(
+                stored_reply(call), frozenset(units_by_call.get(call.pk, ())), _used(call)
+            )
+    return stored
 
 
 def _used(call: ModelCall) -> CallUsed:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from evaluation.core.hashing import text_hash
 from evaluation.core.types import PromptMessage, Reply, Request
-from evaluation.gateway.batches import MOST_BYTES, MOST_REQUESTS, WINDOW, Answered, request_line
+from evaluation.gateway.batches import MOST_BYTES, MOST_REQUESTS, WINDOW, AnswerLine, request_line
 from evaluation.gateway.budget import FREE, reserve, settle, worst_cost
 from evaluation.gateway.client import Outcome
 from evaluation.gateway.endpoints import Endpoint
@@ -38,7 +38,7 @@ _ANSWERED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Question:
     """A question that a unit waits for."""
 
     request: Request
@@ -72,12 +72,12 @@ class Files:
     _files: dict[str, _File] = field(default_factory=dict)
 
     @transaction.atomic
-    def add(self, wanted: Sequence[Wanted]) -> None:
+    def add(self, questions: Sequence[Question]) -> None:
         """Put these questions on record, together. The same question in two units is asked once."""
-        if not wanted:
+        if not questions:
             return
-        calls, now = _calls_ensure(wanted), timezone.now()
-        fresh = self._fresh(wanted, calls, now)
+        calls, now = _calls_ensure(questions), timezone.now()
+        fresh = self._fresh(questions, calls, now)
         fits = reserve(self.run.pk, [self._worst(one.request) for one in fresh])
         numbers = _numbers(calls)
         attempts = [
@@ -96,12 +96,14 @@ class Files:
         Batch.objects.bulk_update({attempt.batch for attempt in attempts if attempt.batch}, ["requests"])
         self.over_budget = self.over_budget or not all(fits)
         self.asked += len(attempts)
-        self.waiting += len(wanted) - len(fresh)
+        self.waiting += len(questions) - len(fresh)
 
-    def _fresh(self, wanted: Sequence[Wanted], calls: dict[str, ModelCall], now: datetime) -> list[Wanted]:
+    def _fresh(
+        self, questions: Sequence[Question], calls: dict[str, ModelCall], now: datetime
+    ) -> list[Question]:
         """Those that nobody has answered or is asking, each once."""
         taken = {call.pk for call in calls.values() if call.state in STORED_STATES} | _on_the_way(calls, now)
-        fresh = {one.key: one for one in wanted if calls[one.key].pk not in taken}
+        fresh = {one.key: one for one in questions if calls[one.key].pk not in taken}
         return list(fresh.values())
 
     def _worst(self, request: Request) -> Decimal | None:
@@ -109,7 +111,7 @@ class Files:
         full = None if self.run.budget_usd is None else worst_cost(request, self.prices)
         return None if full is None else full * BATCH_SHARE
 
-    def _room(self, one: Wanted) -> Batch:
+    def _room(self, one: Question) -> Batch:
         """The batch that takes this request: a file asks one model and has its limits."""
         size = len(request_line(one.key, request_body(one.request, self.endpoint)))
         file = self._files.get(one.request.model)
@@ -121,11 +123,11 @@ class Files:
         return file.batch
 
 
-def _calls_ensure(wanted: Sequence[Wanted]) -> dict[str, ModelCall]:
+def _calls_ensure(questions: Sequence[Question]) -> dict[str, ModelCall]:
     """The questions' rows by key, made where there is none, held until the transaction ends."""
     blocks: dict[str, str] = {}
     calls: dict[str, ModelCall] = {}
-    for one in wanted:
+    for one in questions:
         parts = []
         for message in one.request.messages:
             digests = [text_hash(part) for part in message.parts]
@@ -176,7 +178,7 @@ def _request(call: ModelCall, texts: dict[str, str]) -> Request:
     settings = call.settings
     messages = (PromptMessage(role, tuple(texts[digest] for digest in row)) for role, row in call.parts)
     return Request(
-        role=call.role,  # type: ignore[arg-type]  # written from a Role
+        role=call.role,
         step=1,
         messages=tuple(messages),
         model=call.model,
@@ -205,7 +207,7 @@ class Collector:
     answered: int = 0
     trouble: str = ""
 
-    def store(self, answers: Iterator[Answered]) -> None:
+    def store(self, answers: Iterator[AnswerLine]) -> None:
         """Store every line, some hundred in a transaction; those stored before a crash are passed over."""
         for chunk in _chunks(answers):
             self._store({one.key: one.outcome for one in chunk})

@@ -20,7 +20,7 @@ from evaluation.models.runs import ModelCall, Run, Unit
 from evaluation.runs.queries.pace import calls_a_second
 from evaluation.runs.worker.plan import current_prices, judge_groups
 from evaluation.runs.worker.process_units import Group
-from evaluation.runs.worker.replay import Lookups, sample_index, walk_together
+from evaluation.runs.worker.replay import Lookups, replay_together, sample_index
 from evaluation.runs.worker.units import core_chat
 from labeling.models.chats import Chat
 from labeling.models.people import Workspace
@@ -140,7 +140,7 @@ class _Repetition:
 
 
 @dataclass(slots=True)
-class _Walker:
+class _CountingModel:
     """A Model that answers from the store, else with prose and a readable block; it counts the questions.
 
     Without a `tally` it only watches how much repeats. `twin`: the same chat was walked before. `asked` are
@@ -200,11 +200,11 @@ def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int
     chats = run.run_chats.filter(chat_id__in=left.values("chat_id")).order_by("id")
 
     def open_groups(chunk: Sequence[int]) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = defaultdict(list)
+        groups: dict[int, list[int]] = defaultdict(list)
         rows = left.filter(chat_id__in=chunk).order_by("group")
         for chat_id, group in rows.values_list("chat_id", "group"):
-            found[chat_id].append(group)
-        return found
+            groups[chat_id].append(group)
+        return groups
 
     return plan_estimate(
         asking=asking_of(run.judge, replicate=run.replicate, audit=float(run.options.get("audit") or 0)),
@@ -259,7 +259,7 @@ def plan_estimate(
         completion_tokens=round(tally.completion_tokens * scale),
         cost_usd=price * BATCH_SHARE if price is not None and mode == Run.Mode.BATCH else price,
         layout=next(iter(asking.groups.values())).setup.layout,
-        repeated={layout: seen.share for layout, seen in repetition.items()},
+        repeated={layout: one.share for layout, one in repetition.items()},
         mode=mode,
         budget_usd=budget_usd,
         seconds=calls / pace if pace and mode == Run.Mode.LIVE else None,
@@ -292,7 +292,7 @@ def _walk(asking: Asking, scope: Scope, asked: set[str] | None) -> tuple[_Tally,
             chat, twin = core_chat(rows[chat_id]), twins.walked_before(rows[chat_id])
             for group in (asking.groups[number] for number in numbers):
                 for layout in LAYOUTS if chat_id in compared else (group.setup.layout,):
-                    walker = _Walker(
+                    walker = _CountingModel(
                         asking=asking,
                         group=replace(group, setup=replace(group.setup, layout=layout)),
                         lookups=lookups,
@@ -302,7 +302,7 @@ def _walk(asking: Asking, scope: Scope, asked: set[str] | None) -> tuple[_Tally,
                         asked=asked,
                     )
                     walks.append(_judge(chat, walker, others[chat_id]))
-        for result in walk_together(walks):
+        for result in replay_together(walks):
             if isinstance(result, BaseException):
                 raise result
     return tally, repetition
@@ -333,7 +333,7 @@ def _next(chat_ids: Sequence[int]) -> list[int]:
     return [*chat_ids[1:], chat_ids[0]]
 
 
-async def _judge(chat: CoreChat, walker: _Walker, other: CoreChat) -> None:
+async def _judge(chat: CoreChat, walker: _CountingModel, other: CoreChat) -> None:
     await judge_group(
         chat=chat,
         criteria=walker.group.criteria,

@@ -16,7 +16,7 @@ from evaluation.models.runs import Attempt, ModelCall, Passage, Run, Unit, UnitC
 from evaluation.runs.queries.progress import PAID
 from evaluation.runs.worker.leases import has_suspects, units_release
 from evaluation.runs.worker.plan import plan_load
-from evaluation.runs.worker.process_units import Plan, Trouble, drain
+from evaluation.runs.worker.process_units import Plan, Trouble, process_units
 
 # In a run's options: its units are for the workers, not for the process that started it.
 ON_WORKER = "on_worker"
@@ -43,7 +43,7 @@ def run_execute(
     plan = plan_load(run, max_in_flight=max_in_flight)
     units_release(run)
     try:
-        trouble = _drain(plan, on_unit=on_unit, seconds=seconds, leave=leave)
+        trouble = _process_all(plan, on_unit=on_unit, seconds=seconds, leave=leave)
     except KeyboardInterrupt:
         run_settle(run, trouble="interrupted")
         raise
@@ -51,17 +51,17 @@ def run_execute(
     return run
 
 
-def _drain(
+def _process_all(
     plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None, leave: threading.Event | None
 ) -> Trouble:
     """Suspects first and one at a time, then everything."""
     if has_suspects(plan.run_id):
         begun = time.monotonic()
         alone = replace(plan, max_in_flight=1, suspects=True)
-        if trouble := drain(alone, on_unit=on_unit, seconds=seconds, leave=leave):
+        if trouble := process_units(alone, on_unit=on_unit, seconds=seconds, leave=leave):
             return trouble
         seconds = seconds and max(0.0, seconds - (time.monotonic() - begun))
-    return drain(plan, on_unit=on_unit, seconds=seconds, leave=leave)
+    return process_units(plan, on_unit=on_unit, seconds=seconds, leave=leave)
 
 
 @transaction.atomic
@@ -125,7 +125,7 @@ def _paid(run: Run) -> dict[str, Any]:
     The cost is None where the price of an answer is unknown; requests without an answer are not in it.
     """
     attempts = Attempt.objects.filter(run=run)
-    asked, uses = attempts.values("call"), UnitCall.objects.filter(unit__run=run)
+    asked_calls, uses = attempts.values("call"), UnitCall.objects.filter(unit__run=run)
     sums = attempts.aggregate(
         calls=Count("call", distinct=True),
         prompt_tokens=Coalesce(Sum("prompt_tokens"), 0),
@@ -133,9 +133,11 @@ def _paid(run: Run) -> dict[str, Any]:
         cost=Coalesce(Sum("cost_usd"), Decimal(0)),
         unpriced=Count("id", filter=Q(outcome__in=PAID, cost_usd__isnull=True)),
     )
-    cached = ModelCall.objects.filter(pk__in=asked).aggregate(sum=Coalesce(Sum("cached_tokens"), 0))["sum"]
+    cached = ModelCall.objects.filter(pk__in=asked_calls).aggregate(sum=Coalesce(Sum("cached_tokens"), 0))[
+        "sum"
+    ]
     cost, unpriced = sums.pop("cost"), sums.pop("unpriced")
-    used_first = uses.filter(call__in=asked).values("call").distinct().count()
+    used_first = uses.filter(call__in=asked_calls).values("call").distinct().count()
     return sums | {
         "cached_tokens": cached,
         "cost_usd": None if unpriced else cost,

@@ -30,7 +30,7 @@ class LeaseLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class Release:
     """How many units are open again, and the runs whose workers were dead."""
 
     units: int = 0
@@ -90,7 +90,7 @@ def units_release(run: Run) -> int:
     return leases_release(WorkerLease.objects.filter(run=run), own=True, run=run).units
 
 
-def leases_release(leases: QuerySet[WorkerLease], *, own: bool = False, run: Run | None = None) -> Released:
+def leases_release(leases: QuerySet[WorkerLease], *, own: bool = False, run: Run | None = None) -> Release:
     """Take back the units of dead leases and delete these.
 
     A unit that killed its worker MOST_TRIES times fails instead. Two that do this at once share the leases.
@@ -99,12 +99,12 @@ def leases_release(leases: QuerySet[WorkerLease], *, own: bool = False, run: Run
     stray = stray.filter(run=run) if run else stray
     dead = [lease.pk for lease in leases if is_dead(lease, own=own)]
     if not dead and not stray.exists():
-        return Released()
+        return Release()
     with transaction.atomic():
         # Locked and looked at again: a worker that was only slow may have beaten meanwhile.
         locked = WorkerLease.objects.select_for_update(skip_locked=True).filter(pk__in=dead)
-        fallen = [lease for lease in locked if is_dead(lease, own=own)]
-        gone = [lease.pk for lease in fallen]
+        dead_now = [lease for lease in locked if is_dead(lease, own=own)]
+        gone = [lease.pk for lease in dead_now]
         lost = Unit.objects.filter(state=Unit.State.LEASED, lease__in=gone)
         _park(lost)
         freed = [*lost.values_list("pk", flat=True), *stray.values_list("pk", flat=True)]
@@ -113,7 +113,7 @@ def leases_release(leases: QuerySet[WorkerLease], *, own: bool = False, run: Run
             state=Unit.State.OPEN, lease=None, tries=Least(F("tries"), MOST_TRIES - 1)
         )
         WorkerLease.objects.filter(pk__in=gone).delete()
-    return Released(reopened, tuple({lease.run_id for lease in fallen if lease.run_id}))
+    return Release(reopened, tuple({lease.run_id for lease in dead_now if lease.run_id}))
 
 
 def is_dead(lease: WorkerLease, *, own: bool = False) -> bool:

@@ -6,7 +6,7 @@ from evaluation.runs.worker.units import core_chat
 from labeling.models.chats import Chat as ChatRow
 
 
-def partner_chat(*, run_id: int, chat_id: int) -> Chat | None:
+def placebo_chat(*, run_id: int, chat_id: int) -> Chat | None:
     """The next chat of the run with other content, in plan order and round again; None if there is none."""
     here = RunChat.objects.get(run=run_id, chat=chat_id)
     content = ChatRow.objects.get(pk=chat_id).content_hash

@@ -33,7 +33,7 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
             f"run {run.pk} asks {run.judge.config['endpoint']}, but the settings name {endpoint.id}"
         )
     prompts = list(run.judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
-    wanted = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
+    in_flight = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
     return Plan(
         run_id=run.pk,
         replicate=run.replicate,
@@ -48,7 +48,7 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         prices=current_prices(),
         locate=endpoint_locator(endpoint),
         # The embedded server has one slot: a second call in flight would only wait there.
-        max_in_flight=1 if endpoint.embedded else wanted,
+        max_in_flight=1 if endpoint.embedded else in_flight,
         timeout=float(settings.LACE_REQUEST_TIMEOUT),
         limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
         broker_url=settings.CELERY_BROKER_URL,
@@ -107,13 +107,13 @@ def _criterion(
 
 def _articles(judge: Judge) -> dict[int, tuple[Article, ...]]:
     """What each criterion may read, by criterion id, ordered by key."""
-    found: dict[int, tuple[Article, ...]] = {}
+    articles: dict[int, tuple[Article, ...]] = {}
     items = SnapshotItem.objects.filter(snapshot=judge.snapshot_id or 0)
     for item in items.select_related("article_version__article").order_by("article_version__article__key"):
         row = item.article_version
         article = Article(row.article.key, row.number, row.title, row.text)
-        found[item.criterion_id] = (*found.get(item.criterion_id, ()), article)
-    return found
+        articles[item.criterion_id] = (*articles.get(item.criterion_id, ()), article)
+    return articles
 
 
 def _setup(config: dict[str, Any], engine: Any) -> Setup:

@@ -4,23 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from evaluation.core.types import Asked, Reply, Request
+from evaluation.core.types import Reply, Request, Role
 from evaluation.engines.core import judge_group
+from evaluation.engines.core.roles import ROLES, role_of
 from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
 from evaluation.runs.worker.estimate import Asking
-from evaluation.runs.worker.replay import walk_together
+from evaluation.runs.worker.replay import replay_together
 from evaluation.runs.worker.units import core_chat
 from labeling.models.chats import Chat
 
-# What stands for an answer that nobody has given yet. NB: without a VERDICTS block, so that the formatter
-# is asked as well, and without anything that the engines would change in a brief.
-PLACEHOLDERS: Mapping[Asked, str] = {
-    "direct": "(Here stands what the first pass answers.)",
-    "reflector": "(Here stands what the reflection answers.)",
-    "customer": "(Here stands the brief of the Customer critic.)",
-    "support": "(Here stands the brief of the Support defender.)",
-    "judge": "(Here stands what the Judge answers.)",
-    "formatter": "(Here stands what the Formatter answers.)",
+# Marks an answer that the judge has not given yet. NB: without a VERDICTS block, so that the formatter is
+# asked as well, and without anything that the engines would change in a brief.
+PLACEHOLDERS: Mapping[Role, str] = {
+    role.key: f"({role.name}: {'brief' if role.output == 'brief' else 'answer'})" for role in ROLES
 }
 
 
@@ -33,7 +29,7 @@ class PreviewedCall:
     it is asked; `if_needed`: the formatter reads only what the rules could not.
     """
 
-    role: Asked
+    role: Role
     model: str
     part: int
     messages: tuple[tuple[str, str], ...]
@@ -105,7 +101,7 @@ def preview(*, asking: Asking, key: str, chat: Chat) -> Preview:
         model=recorder,
         fence_secret=asking.fence_secret,
     )
-    for result in walk_together([judged]):
+    for result in replay_together([judged]):
         if isinstance(result, BaseException):
             raise result
     calls = tuple(_call(request, asking, group.setup.samples) for request in _shown(recorder.requests))
@@ -119,11 +115,11 @@ def preview(*, asking: Asking, key: str, chat: Chat) -> Preview:
 
 def _shown(requests: Sequence[Request]) -> list[Request]:
     """The first sample's requests, in order of parts and roles; of each part the formatter's last one."""
-    order, found = list(PLACEHOLDERS), {}
+    order, by_place = list(PLACEHOLDERS), {}
     for request in requests:
         if request.sample == 0:
-            found[request.window, order.index(request.role)] = request
-    return [found[place] for place in sorted(found)]
+            by_place[request.window, order.index(request.role)] = request
+    return [by_place[place] for place in sorted(by_place)]
 
 
 def _call(request: Request, asking: Asking, samples: int) -> PreviewedCall:
@@ -136,5 +132,5 @@ def _call(request: Request, asking: Asking, samples: int) -> PreviewedCall:
         completion_tokens=request.max_tokens,
         cost_usd=worst_cost(request, asking.prices),
         times=samples,
-        if_needed=request.role == "formatter",
+        if_needed=role_of(request.role).output == "copy",
     )

@@ -24,8 +24,8 @@ from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, th
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
 from evaluation.runs.worker.leases import LEASE, MOST_TRIES, LeaseLost, lease_beat, lease_begin, lease_end
-from evaluation.runs.worker.placebo_chat import partner_chat
-from evaluation.runs.worker.units import Desk, Finished, Work, units_take
+from evaluation.runs.worker.placebo_chat import placebo_chat
+from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work, units_take
 
 # After units of so many chats in a row without one answer the endpoint is taken for down.
 FAILURES_IN_A_ROW = 5
@@ -124,7 +124,7 @@ class _Progress:
         self.report(bool(error))
 
 
-def drain(
+def process_units(
     plan: Plan,
     *,
     on_unit: Callable[[bool], None],
@@ -140,12 +140,14 @@ def drain(
     budget_check(budget=plan.budget_usd, models=plan.models, prices=plan.prices)
     with DatabaseThread() as database:
         try:
-            return asyncio.run(_drain(plan, database, _Progress(on_unit, leave=leave), seconds))
+            return asyncio.run(_process(plan, database, _Progress(on_unit, leave=leave), seconds))
         except EmbeddedModelError as error:
             return Trouble(str(error), lasting=True)
 
 
-async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seconds: float | None) -> Trouble:
+async def _process(
+    plan: Plan, database: DatabaseThread, progress: _Progress, seconds: float | None
+) -> Trouble:
     lease = await database.do(partial(lease_begin, plan.run_id))
     if plan.budget_usd is not None:
         await database.do(partial(budget_recount, plan.run_id))
@@ -156,7 +158,7 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
     crashed = False
     try:
         async with gateway_open(plan, database, seconds=seconds) as gateway:
-            await _Drain(plan, gateway, lease.pk, progress).work()
+            await _UnitWorkers(plan, gateway, lease.pk, progress).work()
     except Exception as error:
         # What the database does not take of a chat is that chat's fault, and must not come back for ever.
         crashed = not isinstance(error, EmbeddedModelError | OperationalError | InterfaceError)
@@ -237,12 +239,12 @@ def _may_run(run_id: int) -> bool:
     return Run.objects.filter(pk=run_id, state=Run.State.RUNNING).exists()
 
 
-class _Drain:
+class _UnitWorkers:
     """One feeder leases units a little ahead; as many workers as calls may be prepared take them."""
 
     def __init__(self, plan: Plan, gateway: Gateway, lease_id: int, progress: _Progress) -> None:
         self._plan, self._gateway, self._lease_id, self._progress = plan, gateway, lease_id, progress
-        self._desk = Desk(plan.criterion_ids)
+        self._desk = UnitWriter(plan.criterion_ids)
         self._workers = plan.max_in_flight + plan.ahead
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
 
@@ -286,7 +288,7 @@ class _Drain:
             except EndpointDown as down:
                 self._progress.down(str(down), lasting=down.lasting)
                 continue
-            finished = Finished(self._plan.run_id, self._lease_id, work, result)
+            finished = JudgedUnit(self._plan.run_id, self._lease_id, work, result)
             if await self._gateway.database.add(self._desk.finish, finished):
                 self._progress.finished(finished.error, work.chat_id)
 
@@ -305,10 +307,10 @@ class _Drain:
             setup=group.setup,
             model=model,
             fence_secret=plan.fence_secret,
-            other_chat=await self._partner(work) if group.setup.ablation == "placebo_briefs" else None,
+            other_chat=await self._placebo_chat(work) if group.setup.ablation == "placebo_briefs" else None,
             audit=plan.audit,
         )
 
-    async def _partner(self, work: Work) -> Chat | None:
-        partner = partial(partner_chat, run_id=self._plan.run_id, chat_id=work.chat_id)
-        return await self._gateway.database.do(partner)
+    async def _placebo_chat(self, work: Work) -> Chat | None:
+        load = partial(placebo_chat, run_id=self._plan.run_id, chat_id=work.chat_id)
+        return await self._gateway.database.do(load)

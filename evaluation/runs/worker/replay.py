@@ -37,21 +37,21 @@ class Lookups(Generic[T]):
 
     async def _answer(self, waiting: dict[str, asyncio.Future[T | None]]) -> None:
         try:
-            # In the thread that called walk_together, on its connection.
-            found = await sync_to_async(self._fetch)(list(waiting))
+            # In the thread that called replay_together, on its connection.
+            values = await sync_to_async(self._fetch)(list(waiting))
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
             for future in waiting.values():
                 future.set_exception(error)
             return
         for key, future in waiting.items():
-            future.set_result(found.get(key))
+            future.set_result(values.get(key))
 
 
-def walk_together(walks: Iterable[Awaitable[Any]]) -> list[Any]:
+def replay_together(replays: Iterable[Awaitable[Any]]) -> list[Any]:
     """Run walks side by side to their ends; results in order, an exception in place of its walk's result."""
 
     async def together() -> list[Any]:
-        return await asyncio.gather(*walks, return_exceptions=True)
+        return await asyncio.gather(*replays, return_exceptions=True)
 
     return async_to_sync(together)()
 

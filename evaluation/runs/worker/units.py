@@ -37,7 +37,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class JudgedUnit:
     """A unit that has been judged, and under which lease."""
 
     run_id: int
@@ -77,19 +77,19 @@ def core_chat(row: ChatRow) -> Chat:
     return Chat(row.content_hash, tuple(Message(m["n"], m["role"], m["content"]) for m in row.messages))
 
 
-class Desk:
+class UnitWriter:
     """Bulk functions of the database thread that put judged units away; `criterion_ids` by criterion key."""
 
     def __init__(self, criterion_ids: dict[str, int]) -> None:
         self._criterion_ids = criterion_ids
 
-    def finish(self, finished: Sequence[Finished]) -> list[bool]:
+    def finish(self, finished: Sequence[JudgedUnit]) -> list[bool]:
         """Save verdicts, calls and each unit's end together; False, nothing saved, where a lease was lost."""
-        tries = _held(finished)
+        tries = _still_leased(finished)
         done = [one for one in finished if one.work.unit_id in tries]
         if done:
             _close(done)
-            _forget([pk for pk, count in tries.items() if count > 1])
+            _delete_earlier_try([pk for pk, count in tries.items() if count > 1])
             rows_insert(UnitCall, _UNIT_CALL, [row for one in done for row in _unit_calls(one)])
             rows_insert(Verdict, _VERDICT, self._verdicts(done))
             self._store_passages(done)
@@ -97,7 +97,7 @@ class Desk:
                 _count(run_id, [one for one in done if one.run_id == run_id])
         return [one.work.unit_id in tries for one in finished]
 
-    def _verdicts(self, done: Sequence[Finished]) -> list[Row]:
+    def _verdicts(self, done: Sequence[JudgedUnit]) -> list[Row]:
         now = timezone.now()
         return [
             (
@@ -109,15 +109,15 @@ class Desk:
             for verdict in one.result.verdicts
         ]
 
-    def _store_passages(self, done: Sequence[Finished]) -> None:
-        found = [
+    def _store_passages(self, done: Sequence[JudgedUnit]) -> None:
+        passages_by_unit = [
             (one.work.unit_id, self._criterion_ids[key], passage)
             for one in done
             for key, passages in one.result.passages.items()
             for passage in passages
         ]
-        if found:
-            versions = _version_ids({passage.article for _, _, passage in found})
+        if passages_by_unit:
+            versions = _version_ids({passage.article for _, _, passage in passages_by_unit})
             Passage.objects.bulk_create(
                 Passage(
                     unit_id=unit_id,
@@ -128,18 +128,18 @@ class Desk:
                     end=passage.end,
                     score=passage.score,
                 )
-                for unit_id, criterion_id, passage in found
+                for unit_id, criterion_id, passage in passages_by_unit
             )
 
 
-def _held(finished: Sequence[Finished]) -> dict[int, int]:
+def _still_leased(finished: Sequence[JudgedUnit]) -> dict[int, int]:
     """How often they were tried, by id, of the units that are still leased to who finished them."""
     leases = {one.work.unit_id: one.lease_id for one in finished}
     rows = Unit.objects.select_for_update().filter(pk__in=leases, state=Unit.State.LEASED).order_by("pk")
     return {pk: tries for pk, lease, tries in rows.values_list("pk", "lease", "tries") if lease == leases[pk]}
 
 
-def _close(done: Sequence[Finished]) -> None:
+def _close(done: Sequence[JudgedUnit]) -> None:
     """End units; those that failed say why."""
     now = timezone.now()
     good = [one.work.unit_id for one in done if not one.error]
@@ -151,14 +151,14 @@ def _close(done: Sequence[Finished]) -> None:
             )
 
 
-def _forget(unit_ids: list[int]) -> None:
+def _delete_earlier_try(unit_ids: list[int]) -> None:
     """What an earlier try of these units left."""
     if unit_ids:
         UnitCall.objects.filter(unit__in=unit_ids).delete()
         Passage.objects.filter(unit__in=unit_ids).delete()
 
 
-def _unit_calls(one: Finished) -> Iterable[Row]:
+def _unit_calls(one: JudgedUnit) -> Iterable[Row]:
     for use in one.result.calls:
         if isinstance(use.call, CallUsed):
             place = (use.role, use.step, use.window, use.sample)
@@ -169,9 +169,9 @@ def _verdict(verdict: VerdictResult) -> Row:
     votes, first = verdict.votes, (verdict.first_state or "", verdict.first_value)
     counted = (votes.true, votes.false, votes.not_applicable) if votes else (None, None, None)
     how = (verdict.read_by, verdict.contradicts, verdict.sided_with)
-    said = (verdict.state, verdict.value, *first, verdict.p_true, verdict.explanation, "")
+    answer = (verdict.state, verdict.value, *first, verdict.p_true, verdict.explanation, "")
     quoted = (min(count, LARGEST_SMALL_COUNT) for count in (verdict.quotes, verdict.quotes_verified))
-    return (*said, *how, *counted, *quoted, verdict.first_brief, list(verdict.flags))
+    return (*answer, *how, *counted, *quoted, verdict.first_brief, list(verdict.flags))
 
 
 def _version_ids(articles: set[Article]) -> dict[tuple[str, int], int]:
@@ -183,11 +183,11 @@ def _version_ids(articles: set[Article]) -> dict[tuple[str, int], int]:
     return {(key, number): pk for pk, key, number in rows.values_list("pk", "article__key", "number")}
 
 
-def _count(run_id: int, done: Sequence[Finished]) -> None:
+def _count(run_id: int, done: Sequence[JudgedUnit]) -> None:
     """Add finished units to the run's counters; only what this run paid for counts as tokens and cost."""
     uses = [use.call for one in done for use in one.result.calls if isinstance(use.call, CallUsed)]
-    asked = [used for used in uses if not used.reused]
+    paid = [used for used in uses if not used.reused]
     failed = sum(1 for one in done if one.error)
-    units = (len(done) - failed, failed, len(asked), len(uses) - len(asked))
-    counts = (sum(getattr(used, name) for used in asked) for name in _COUNTED)
+    units = (len(done) - failed, failed, len(paid), len(uses) - len(paid))
+    counts = (sum(getattr(used, name) for used in paid) for name in _COUNTED)
     rows_add(Run, ("units_done", "units_failed", "calls", "reused", *_COUNTED), [(*units, *counts, run_id)])

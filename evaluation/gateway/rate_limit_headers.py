@@ -41,16 +41,16 @@ class Allowance:
 
 def read_allowance(headers: Mapping[str, str]) -> Allowance | None:
     """Return what the `x-ratelimit-…` headers say (any case of names); None when there are none."""
-    found = {
+    limits = {
         name.lower(): value for name, value in headers.items() if name[: len(_PREFIX)].lower() == _PREFIX
     }
-    if not found:
+    if not limits:
         return None
     return Allowance(
-        requests_left=_count(found.get("x-ratelimit-remaining-requests")),
-        tokens_left=_count(found.get("x-ratelimit-remaining-tokens")),
-        requests_reset=duration(found.get("x-ratelimit-reset-requests")),
-        tokens_reset=duration(found.get("x-ratelimit-reset-tokens")),
+        requests_left=_count(limits.get("x-ratelimit-remaining-requests")),
+        tokens_left=_count(limits.get("x-ratelimit-remaining-tokens")),
+        requests_reset=duration(limits.get("x-ratelimit-reset-requests")),
+        tokens_reset=duration(limits.get("x-ratelimit-reset-tokens")),
     )
 
 

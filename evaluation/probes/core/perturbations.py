@@ -55,7 +55,7 @@ _PADDING = (
 )
 
 
-def paraphrased(chat: Chat) -> Chat:
+def paraphrase(chat: Chat) -> Chat:
     """Return the chat in slightly other words, by rule: contractions, greetings, a few plain synonyms.
 
     Tool messages and the bot's instructions stay. A chat without any of those words comes back as it is.
@@ -67,7 +67,7 @@ def paraphrased(chat: Chat) -> Chat:
     return chat if [text for _, text in turns] == [m.content for m in chat.messages] else chat_of(turns)
 
 
-def wordier(chat: Chat) -> Chat:
+def lengthen(chat: Chat) -> Chat:
     """Return the chat with every bot message longer by two sentences that say nothing."""
     turns = []
     for place, message in enumerate(chat.messages):
