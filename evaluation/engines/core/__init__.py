@@ -1,4 +1,4 @@
-"""The three ways to a verdict: direct, reflection, debate; over samples and over a long chat's windows."""
+"""The three engines: direct, reflection, debate; over samples and over the windows of a long chat."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _ENGINES = {"direct": judge_directly, "reflection": judge_by_reflection, "debate
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """What the passes share, which differ in sample and window only; `parts` is the chat, cut."""
+    """Data shared by all passes, which differ in sample and window only. `parts` are the chat's windows."""
 
     parts: tuple[Chat, ...]
     criteria: Sequence[Criterion]
@@ -45,12 +45,25 @@ async def judge_group(
 ) -> GroupResult:
     """Judge one chat on a group of criteria.
 
-    Returns one verdict for each criterion, in the order given, whatever the model replies; every bad reply
-    has a state of its own. `setup.samples` passes are made over each of the chat's windows, all at once, and
-    settled by their rules. `other_chat` serves placebo briefs; `audit` is the share (0 to 1) of readable
-    answers that the formatter reads once more. `setup.roles` must hold each role of the engine and the
-    formatter, else KeyError. The same replies lead to the same requests, so a repeated group asks a storing
-    model nothing twice.
+    Each of `setup.samples` passes covers each window of the chat; all run at once. Equal replies lead to
+    equal requests, so a repeated group asks a model that stores answers nothing twice.
+
+    Parameters
+    ----------
+    setup : `roles` must hold the engine's roles and the formatter.
+    model : answers the requests.
+    fence_secret : the workspace's secret for fences and canary.
+    other_chat : another chat of the run, for placebo briefs.
+    audit : share (0 to 1) of readable answers that the formatter reads once more.
+
+    Returns
+    -------
+    One verdict per criterion, in the given order, whatever the model replies. Every bad reply has its own
+    state.
+
+    Raises
+    ------
+    KeyError : a role of the engine is missing in `setup.roles`.
     """
     group = _Group(
         parts=_parts(chat, setup),
@@ -76,7 +89,7 @@ def _parts(chat: Chat, setup: Setup) -> tuple[Chat, ...]:
 
 
 def _passages(chat: Chat, criteria: Sequence[Criterion], setup: Setup) -> dict[str, tuple[Passage, ...]]:
-    """Look the whole chat up once: its windows share what was found."""
+    """Search the whole chat once; its windows share the passages."""
     if setup.knowledge != "retrieved":
         return {}
     return retrieve(chat=chat, criteria=criteria, tokens=setup.passage_tokens)
@@ -103,7 +116,7 @@ async def _judged(session: Session, audit: float) -> Verdicts:
 
 
 async def _together(passes: Iterable[Awaitable[Verdicts]]) -> list[Verdicts]:
-    """Await all. If one breaks, the others end first: their answers are paid for."""
+    """Await all passes. If one breaks, the others end first: their answers are paid for."""
     ended = await asyncio.gather(*passes, return_exceptions=True)
     for result in ended:
         if isinstance(result, BaseException):

@@ -1,4 +1,4 @@
-"""Checks a share of the readable answers: does the prose reach the verdict that its block gives?"""
+"""Audits a share of the readable answers: does the prose reach the verdict of its block?"""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,10 +14,18 @@ _ALL = 2**64
 async def audit_verdicts(
     session: Session, verdicts: tuple[VerdictResult, ...], *, share: float
 ) -> tuple[VerdictResult, ...]:
-    """Have the formatter read the last rationale without its block; flags say what came of it.
+    """Have the formatter read the last rationale without its block, and flag the result. No verdict changes.
 
-    Only what the rules could read is asked. `audited`: both agree; `audit_contradicts`: they do not;
-    `audit_unclear`: the prose alone reaches no verdict, or the formatter gave none. No verdict changes.
+    Only criteria that the rules could read are audited.
+
+    Parameters
+    ----------
+    share : of all readable answers, 0 to 1.
+
+    Returns
+    -------
+    The same verdicts with one more flag. `audited` : both agree. `audit_contradicts` : they differ.
+    `audit_unclear` : the prose alone reaches no verdict, or the formatter gave none.
     """
     reply = session.last_read
     if reply is None or not _selected(reply.text, share=share):
@@ -35,7 +43,7 @@ async def audit_verdicts(
 
 
 def _selected(text: str, *, share: float) -> bool:
-    """Return whether this answer is among the share: by its hash, so that a repeated run draws the same."""
+    """Return whether the answer belongs to the share, by its hash: the same in every run."""
     digest = hashlib.sha256(f"audit:{text}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8]) < share * _ALL
 

@@ -1,4 +1,4 @@
-"""Engine reflection: a direct draft, then an audit of it as a colleague's."""
+"""Engine reflection: a direct draft, then an audit of it as if a colleague had written it."""
 
 import re
 from dataclasses import replace
@@ -15,7 +15,7 @@ _DECISION = re.compile(r"\b(KEEP|CHANGE)\b")
 
 
 async def judge_by_reflection(session: Session) -> tuple[VerdictResult, ...]:
-    """Draft as engine direct does, have it audited once, keep the first verdict beside the final one."""
+    """Draft as engine direct does, audit the draft once, and keep both verdicts."""
     draft = await session.reason("direct")
     first = await session.read(draft)
     if not has_answer(draft):
@@ -45,7 +45,7 @@ def _beside(first: Reading, verdict: VerdictResult) -> VerdictResult:
 def _change_flags(
     criterion: Criterion, first: Reading, final: Reading, *, text: str, chat: Chat
 ) -> tuple[str, ...]:
-    """Return what is odd about a change; the engine compares the verdicts and never undoes one."""
+    """Return what is odd about a change. The engine compares the verdicts and never reverts one."""
     if first.state != "read" or final.state != "read":
         return ()
     changed = first.value is not final.value

@@ -1,4 +1,4 @@
-"""What every engine shares: asking a role, and reading what it answered."""
+"""Shared by every engine: asking a role, and reading its answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,11 +30,15 @@ from evaluation.prompts.core import formatter_messages, reasoning_messages
 
 @dataclass(slots=True)
 class Session:
-    """One pass of an engine over a group of criteria of one chat; it remembers every call.
+    """One pass of an engine over a group of criteria of one chat; it records every call.
 
-    `chat` is what this pass reads: the whole chat or, with `window` counting its parts, one of them; `note`
-    says so in the prompt. `sample` counts the passes over the same question. `passages` are what was
-    retrieved, by criterion; `other_chat` is another chat of the run, for placebo briefs.
+    Attributes
+    ----------
+    chat : what this pass reads: the whole chat, or the window number `window`. `note` says so in the prompt.
+    sample : number of this pass over the same question, from 0.
+    passages : retrieved passages by criterion key.
+    other_chat : another chat of the run, for placebo briefs.
+    last_read : the last reply that was read for verdicts.
     """
 
     chat: Chat
@@ -52,18 +56,22 @@ class Session:
 
     @property
     def keys(self) -> list[str]:
+        """Return the keys of the criteria, in order."""
         return [criterion.key for criterion in self.criteria]
 
     @property
     def calls(self) -> tuple[CallUse, ...]:
-        """Every call so far, in the order they were asked."""
+        """Return every call made, in order."""
         return tuple(
             CallUse(role=role, step=step, call=call, window=self.window, sample=self.sample)
             for (role, step), call in self._calls.items()
         )
 
     async def reason(self, role: Role, *, evidence: tuple[str, ...] = (), again: bool = False) -> Reply:
-        """Ask a reasoning role for free prose."""
+        """Ask a reasoning role for free prose; `again` repeats the request for a brief that never came.
+
+        Raises KeyError if `setup.roles` lacks the role.
+        """
         messages = reasoning_messages(
             role=role,
             chat=self.chat,
@@ -78,7 +86,7 @@ class Session:
         return await self._ask(role, messages, n=len(self.criteria))
 
     async def read(self, reply: Reply) -> dict[str, Reading]:
-        """Return a reading of every key: by rule, and by the formatter for what the rules could not take."""
+        """Return a reading of every key: by rule, else by the formatter."""
         self.last_read = reply
         if not has_answer(reply):
             return {key: from_failed_reply(reply) for key in self.keys}
@@ -103,7 +111,7 @@ class Session:
     async def _ask(
         self, role: Role, messages: tuple[PromptMessage, ...], *, n: int, schema: dict[str, Any] | None = None
     ) -> Reply:
-        """Send a request; an answer that was cut off is asked for once more with double room."""
+        """Send a request; repeat a cut-off one once with double the limit."""
         room = self.setup.roles[role].room(n)
         reply = await self._send(role, messages, room=room, schema=schema)
         if reply.state == "cut_off":

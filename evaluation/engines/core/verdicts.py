@@ -30,8 +30,11 @@ _ANSWERS: Mapping[str, bool | None] = {"true": True, "false": False, "not_applic
 class Answer:
     """A reasoning answer as the rules read it.
 
-    `values` holds the keys that were read (None = not applicable), `contradictory` those with two verdicts
-    in the block; `prose` is what stands before the block.
+    Attributes
+    ----------
+    prose : the text before the block.
+    values : what was read, by key; None is not applicable.
+    contradictory : keys with two verdicts in the block.
     """
 
     prose: str
@@ -41,7 +44,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class BlockAnswer:
-    """An answer in a block, its word in lower case; `place` is the code point behind the line's colon."""
+    """One line of a block, its word in lower case; `place` is the code point after the colon."""
 
     key: str
     word: str
@@ -49,26 +52,27 @@ class BlockAnswer:
 
     @property
     def value(self) -> bool | None:
-        """True or False; None for any other word, not applicable among them."""
+        """Return True or False; None for any other word, including not applicable."""
         return _ANSWERS.get(self.word)
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedVerdict:
-    """What the formatter copied for one key."""
+    """The formatter's entry for one key."""
 
     value: bool | None
     explanation: str
 
 
 def read_answer(text: str, *, criteria: Sequence[Criterion]) -> Answer:
-    """Read the last VERDICTS block of `text` that is the reviewer's own.
+    """Read the last VERDICTS block that is the reviewer's own.
 
     A block does not count inside quotation marks, in quoted (`>`) or marked lines, or before the last fence
-    line. In the block any order, letter case and Markdown decoration will do and other keys are ignored. A
-    key is left unread if it is missing, has two different answers or any other answer (NOT_APPLICABLE where
-    it is not allowed).
+    line. Order, letter case and Markdown decoration do not matter; other keys are ignored. A key stays unread
+    if it is missing, has two different answers or any other answer, such as a forbidden NOT_APPLICABLE.
 
+    Examples
+    --------
     >>> polite = Criterion("polite", "Polite?", "", "simple", True, False, "", ())
     >>> dict(read_answer("Kind words.\\nVERDICTS\\n**polite**: true", criteria=[polite]).values)
     {'polite': True}
@@ -95,11 +99,13 @@ def read_answer(text: str, *, criteria: Sequence[Criterion]) -> Answer:
 
 
 def block_answers(text: str) -> tuple[BlockAnswer, ...]:
-    """Return what the reviewer's own last block answers, line by line, with where in `text` it does.
+    """Return the lines of the reviewer's own last block, with their place in `text`.
 
-    `text` must have passed `without_invisible`, so that places are places of it.
+    `text` must come from `without_invisible`; places are code points of it.
 
-    >>> [(given.key, given.word, given.place) for given in given_answers("VERDICTS\\npolite: TRUE")]
+    Examples
+    --------
+    >>> [(answer.key, answer.word, answer.place) for answer in block_answers("VERDICTS\\npolite: TRUE")]
     [('polite', 'true', 16)]
     """
     lines = text.split("\n")
@@ -138,10 +144,11 @@ def _iter_block(lines: Sequence[str], header: int) -> Iterator[BlockAnswer]:
 
 
 def formatter_schema(criteria: Sequence[Criterion], *, size: Size) -> dict[str, Any]:
-    """Return the strict JSON schema of the formatter's answer for these keys.
+    """Return the strict JSON Schema of the formatter's answer for these keys.
 
-    The explanation comes first, so that the sentence is copied before the value is chosen. Compact size
-    bounds it, as a very small model would fill its whole room; hosted endpoints need not know `maxLength`.
+    The explanation comes first: the model copies the sentence before it chooses the value. The compact size
+    limits it, because a very small model would fill its whole token limit. Hosted endpoints may not know
+    `maxLength`.
     """
     explanation = {"type": "string"} | ({"maxLength": 120} if size == "compact" else {})
     verdicts = {}
@@ -165,7 +172,8 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 def read_formatter(text: str, *, criteria: Sequence[Criterion]) -> dict[str, CopiedVerdict]:
     """Return what the formatter copied, by key.
 
-    `unclear`, unknown values, keys given twice and anything that is not such a document are left out.
+    Keys with `unclear`, an unknown value or two entries are missing, and so is everything if the text is not
+    such a document.
     """
     try:
         document = json.loads(_bare_json(text), object_pairs_hook=_without_duplicates)

@@ -1,4 +1,4 @@
-"""One hash for everything in a prompt that is ours."""
+"""One hash of all fixed text in a judge's prompts."""
 
 import hashlib
 from functools import cache
@@ -38,9 +38,9 @@ _SECRET = b"specimen"
 
 @cache
 def template_hash() -> str:
-    """Return a sha256 that changes when any fixed text, or the way texts are put together, changes.
+    """Return a SHA-256 that changes with any fixed text and with the way texts are assembled.
 
-    It covers every fixed text and a specimen of each request, so that no wording in the code escapes it.
+    It covers every fixed text and a sample of each request, so that wording in the code counts too.
     """
     digest = hashlib.sha256()
     for size in get_args(Size):

@@ -1,4 +1,4 @@
-"""Builds judges: today's champions and settings, fingerprinted."""
+"""Creates judges from today's champions and settings, with a fingerprint."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -43,7 +43,7 @@ TIER_ENGINES: dict[str, types.Engine] = {"simple": "direct", "context": "debate"
 
 @dataclass(frozen=True, slots=True)
 class _Ingredients:
-    """The rows a judge is made of, by criterion id; examples by prompt version id."""
+    """The rows that make a judge, by criterion id; examples by prompt version id."""
 
     criteria: Sequence[Criterion]
     versions: dict[int, CriterionVersion]
@@ -61,9 +61,9 @@ def judge_ensure(
     profile: JudgeProfile | None = None,
     prompts: Collection[PromptVersion] = (),
 ) -> Judge:
-    """The judge that this choice amounts to today; the same ingredients give the same row.
+    """Return today's judge for a recipe; the same ingredients give the same row.
 
-    `prompts` take the place of their criteria's champions. A judge keeps the first profile that it came from.
+    `prompts` replace their criteria's champions. A judge keeps its first profile.
     """
     chosen = champions_ensure(criteria=criteria) | {row.criterion_id: row for row in prompts}
     ingredients = _Ingredients(
@@ -97,9 +97,9 @@ def judge_ensure(
 def judge_configs(
     *, choice: JudgeChoice, scopes: Sequence[Sequence[Criterion]], endpoint: Endpoint
 ) -> list[dict[str, Any] | None]:
-    """What this choice amounts to today over each of these lists of criteria; nothing is written.
+    """Return today's configuration of a recipe for each list of criteria, without writing.
 
-    None where a criterion has no prompt yet. The number of queries does not grow with the lists.
+    None if a criterion has no prompt yet. The number of queries does not grow with the lists.
     """
     criteria = list({row.pk: row for scope in scopes for row in scope}.values())
     prompts = champions(criteria=criteria)
@@ -133,7 +133,7 @@ def _name(config: Mapping[str, Any]) -> str:
 
 
 def model_of(role: types.Role, *, choice: JudgeChoice, endpoint: Endpoint) -> str:
-    """The model that a role asks: its own, the choice's or the settings'; the embedded endpoint has one."""
+    """Return a role's model: its own, the recipe's or the settings'; the embedded endpoint has only one."""
     if endpoint.embedded:
         return EMBEDDED_MODEL
     reasoning = choice.model or settings.LACE_REASONING_MODEL or HOSTED_MODEL
@@ -142,7 +142,7 @@ def model_of(role: types.Role, *, choice: JudgeChoice, endpoint: Endpoint) -> st
 
 
 def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
-    """Which family of settings a model takes."""
+    """Return which family of settings a model accepts."""
     if endpoint.embedded:
         return "embedded"
     return "reasoning" if REASONING_MODELS.search(model) else "standard"
@@ -151,9 +151,9 @@ def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
 def groups_of(
     *, choice: JudgeChoice, endpoint: Endpoint, criteria: Sequence[Criterion]
 ) -> list[tuple[types.Engine, tuple[str, ...]]]:
-    """Engine and criterion keys of each group, in order. Engine `auto` never mixes engines in a group.
+    """Return engine and criterion keys of each group, in order; engine `auto` never mixes engines.
 
-    Grouping `auto` is one criterion a call for the embedded model, which does best so.
+    For the embedded model, grouping `auto` is one criterion per call.
     """
     grouping = "criterion" if endpoint.embedded and choice.grouping == "auto" else choice.grouping
     engines = {
@@ -177,7 +177,7 @@ def _config(
     ingredients: _Ingredients,
     snapshot: KnowledgeSnapshot | None,
 ) -> dict[str, Any]:
-    """Everything that reaches a model or joins its answers; what does not stays out (concurrency, prices)."""
+    """Return everything that reaches a model or joins its answers; concurrency and prices do not."""
     engines = {engine for engine, _ in groups}
     roles = _roles(engines, choice, endpoint)
     by_key = {row.key: row for row in ingredients.criteria}
@@ -241,7 +241,7 @@ def _sampling(role: types.Role, choice: JudgeChoice, endpoint: Endpoint) -> type
 
 
 def _reasoning_models(roles: Mapping[str, Any]) -> str:
-    """The models that reason, those that give the verdict first; a judge is known by them."""
+    """Return the models that reason, the deciding ones first; they name the judge."""
     deciding = [role for role in reversed(ROLES) if role.output == "verdicts"]
     keys = [role.key for role in (*deciding, *ADVOCATES) if role.key in roles]
     return " + ".join(dict.fromkeys(roles[key]["model"] for key in keys))
@@ -258,7 +258,7 @@ def _criterion_entry(row: Criterion, ingredients: _Ingredients) -> list[str]:
 
 
 def _snapshot_hash(ingredients: _Ingredients) -> str:
-    """Of the article versions that each criterion reads; '' when nothing is read."""
+    """Return the hash of the article versions that each criterion reads; "" if none are read."""
     keys = {row.pk: row.key for row in ingredients.criteria}
     content = sorted(
         [keys[pk], version.article.key, version.number, version.content_hash]
@@ -269,7 +269,7 @@ def _snapshot_hash(ingredients: _Ingredients) -> str:
 
 
 def _snapshot_ensure(ingredients: _Ingredients) -> KnowledgeSnapshot | None:
-    """Pin the article versions that each criterion reads; None when nothing is read."""
+    """Pin the article versions that each criterion reads; None if none are read."""
     if not (digest := _snapshot_hash(ingredients)):
         return None
     snapshot, created = KnowledgeSnapshot.objects.get_or_create(content_hash=digest)

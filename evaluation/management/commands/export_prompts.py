@@ -1,4 +1,4 @@
-"""Writes the champion prompts as files of a folder."""
+"""Writes the champion prompts to a folder."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from evaluation.prompts.services.prompt_files import prompts_export
 
 
 class Command(WorkbenchCommand):
-    help = "Write every champion prompt as KEY.md of a folder, its examples as KEY.examples.jsonl beside it."
+    help = "Write every champion prompt to KEY.md in a folder, and its examples to KEY.examples.jsonl."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)

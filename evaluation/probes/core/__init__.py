@@ -1,4 +1,4 @@
-"""Attacks on the judge and harmless changes of a chat: what moves a verdict that should stand?"""
+"""Attacks on the judge and harmless changes of a chat: what changes a verdict that should not change?"""
 
 from evaluation.probes.core.attacks import DIRECTIONS, SPEAKERS, Attack, attacks, with_attack
 from evaluation.probes.core.payloads import KINDS, Direction
@@ -15,11 +15,11 @@ __all__ = [
     "Direction",
     "Perturbation",
     "Trial",
-    "with_attack",
     "attacks",
+    "lengthen",
     "paraphrase",
     "probe_report",
     "rate",
     "with_article",
-    "lengthen",
+    "with_attack",
 ]

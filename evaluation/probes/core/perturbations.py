@@ -1,4 +1,4 @@
-"""Changes that should change no verdict, and one that should: rewording, longer answers, another article."""
+"""Changes that should keep a verdict, and one that should change it: another article."""
 
 import re
 from collections.abc import Sequence
@@ -56,9 +56,9 @@ _PADDING = (
 
 
 def paraphrase(chat: Chat) -> Chat:
-    """Return the chat in slightly other words, by rule: contractions, greetings, a few plain synonyms.
+    """Return the chat with contractions, greetings and a few plain synonyms replaced by rule.
 
-    Tool messages and the bot's instructions stay. A chat without any of those words comes back as it is.
+    Tool messages and the bot's instructions stay. A chat without such words is returned unchanged.
     """
     turns = [
         (m.role, _reworded(m.content) if m.role in ("user", "assistant") else m.content)
@@ -68,7 +68,7 @@ def paraphrase(chat: Chat) -> Chat:
 
 
 def lengthen(chat: Chat) -> Chat:
-    """Return the chat with every bot message longer by two sentences that say nothing."""
+    """Return the chat with two empty sentences added to every bot message."""
     turns = []
     for place, message in enumerate(chat.messages):
         text = message.content
@@ -80,7 +80,12 @@ def lengthen(chat: Chat) -> Chat:
 
 
 def with_article(criteria: Sequence[Criterion], *, key: str, text: str) -> tuple[Criterion, ...]:
-    """Return the criteria that read this article, reading `text` in its place; () where none does."""
+    """Return the criteria that read an article, with `text` in its place; () if none reads it.
+
+    Parameters
+    ----------
+    key : the article's key.
+    """
     return tuple(
         replace(
             criterion,

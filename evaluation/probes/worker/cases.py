@@ -1,4 +1,4 @@
-"""What a probe of a judge asks: every chat as it is, again, harmlessly changed, and under attack."""
+"""The cases of a probe: every chat unchanged, repeated, harmlessly changed, and under attack."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +12,10 @@ from evaluation.runs.worker.process_units import Group
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Which probes are made. `repeats` is how often the same question is asked again, the judge's own noise.
+    """Which probes to run.
 
-    `altered` is an article's key and the text to read in its place.
+    `repeats` is how often the same question is repeated, to measure the judge's own noise. `altered` is an
+    article's key and the text in its place.
     """
 
     attacks: tuple[Attack, ...]
@@ -25,9 +26,9 @@ class Suite:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One chat and group to judge. `probe` None is the chat as it is; `replicate` counts repeated questions.
+    """One chat and group to judge. `probe` None is the unchanged chat; `replicate` counts repeated questions.
 
-    `detected`: the chat has flags here that it has not as it is.
+    `detected`: the changed chat has flags that the original lacks.
     """
 
     chat_id: str
@@ -41,7 +42,7 @@ class Case:
 
 
 def probe_cases(*, chats: Mapping[str, Chat], groups: Mapping[int, Group], suite: Suite) -> Iterator[Case]:
-    """Every case, chat by chat; each chat's own verdict comes first. `chats` go by external id."""
+    """Yield every case, chat by chat, the unchanged one first. `chats` are by external id."""
     for chat_id, chat in chats.items():
         before = set(chat_flags(chat))
         for number, group in groups.items():
@@ -60,7 +61,7 @@ def probe_cases(*, chats: Mapping[str, Chat], groups: Mapping[int, Group], suite
 
 
 def _perturbed(own: Case, suite: Suite) -> Iterator[Case]:
-    """The harmless changes, where they change anything, and the other article, where it is read."""
+    """Yield the harmless changes that change anything, and the altered article if it is read."""
     if suite.harmless:
         for name, changed in (("paraphrase", paraphrase(own.chat)), ("wordier", lengthen(own.chat))):
             if changed.messages != own.chat.messages:
@@ -77,5 +78,5 @@ def _plain(name: str) -> Perturbation:
 
 
 def articles_read(groups: Sequence[Group]) -> set[str]:
-    """The keys of all articles that the judge may read."""
+    """Return the keys of all articles that the judge may read."""
     return {a.key for group in groups for criterion in group.criteria for a in criterion.articles}

@@ -1,4 +1,4 @@
-"""Puts a probe's cases to the endpoint: beside runs, without chat rows; answers are stored like any other."""
+"""Runs a probe's cases against the endpoint, outside of runs; answers are stored like any other."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,7 +31,7 @@ LOT = 500
 
 @dataclass(slots=True)
 class ProbeResults:
-    """What the cases came to. `failed` cases have no answer for an outside reason and are no trials."""
+    """The results of the cases. `failed` cases have no answer for an outside reason and are not trials."""
 
     trials: list[Trial] = field(default_factory=list)
     calls: set[int] = field(default_factory=set)
@@ -40,20 +40,20 @@ class ProbeResults:
 
 
 def probe_plan(judge: Judge, *, max_in_flight: int | None = None) -> Plan:
-    """The plan of a run of this judge that is never stored; raises what plan_load raises."""
+    """Return the plan of an unsaved run of this judge; raises what plan_load raises."""
     return plan_load(Run(judge=judge), max_in_flight=max_in_flight)
 
 
 def probes_ask(plan: Plan, cases: Iterable[Case], *, on_case: Callable[[], None]) -> ProbeResults:
-    """Judge every case; `on_case` is called after each. Raises OutsideFailure when nobody answers.
+    """Judge every case; `on_case` is called after each. Raises OutsideFailure if the endpoint is down.
 
-    Calls are addressed by content: the same probes again ask only what has no stored answer.
+    Calls are addressed by content: repeating a probe asks only what has no stored answer.
     """
     with DatabaseThread() as database:
         try:
             return asyncio.run(_ask(plan, database, iter(cases), on_case))
         except (EndpointDown, EmbeddedModelError) as error:
-            raise OutsideFailure(f"{error}; what was answered is kept, the same command goes on") from error
+            raise OutsideFailure(f"{error}; answers are stored: repeat the command to continue") from error
 
 
 async def _ask(
@@ -74,18 +74,18 @@ async def _ask(
                 for _ in range(plan.max_in_flight + plan.ahead):
                     group.create_task(serve())
         except ExceptionGroup as errors:
-            # The first one ended the others; who called knows it by its own class.
+            # The first error ended the others; callers know it by its own class.
             raise errors.exceptions[0] from None
     return collector.results()
 
 
 def first_sample(case: Case) -> int:
-    """The index of a case's first answer, as a run of this replicate would have it."""
+    """Return the index of a case's first answer, as in a run of this replicate."""
     return case.replicate * case.setup.samples
 
 
 async def judge_case(case: Case, *, model: Model, plan: Plan) -> GroupResult:
-    """The engine's answer to a case."""
+    """Return the engine's answer to a case."""
     return await judge_group(
         chat=case.chat,
         criteria=case.criteria,
@@ -97,7 +97,7 @@ async def judge_case(case: Case, *, model: Model, plan: Plan) -> GroupResult:
 
 @dataclass(slots=True)
 class _Collector:
-    """Answers as they come in, in any order."""
+    """Collects answers in any order."""
 
     own: dict[tuple[str, int], Mapping[str, VerdictResult]] = field(default_factory=dict)
     probed: list[tuple[Case, tuple[VerdictResult, ...]]] = field(default_factory=list)
@@ -134,7 +134,7 @@ class _Collector:
 
 
 def calls_paid(call_ids: Iterable[int]) -> dict[str, Any]:
-    """Tokens and cost of these calls; the cost is None where one has no price."""
+    """Return tokens and cost of these calls; the cost is None if one has no price."""
     ids, total = sorted(call_ids), {"prompt_tokens": 0, "completion_tokens": 0, "unpriced": 0}
     dollars = Decimal(0)
     for start in range(0, len(ids), LOT):
@@ -152,7 +152,7 @@ def calls_paid(call_ids: Iterable[int]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class CostModel:
-    """A Model that answers from the store, else with a readable block; it counts what would be asked."""
+    """A Model that answers from the store, else with a readable block; it counts the new questions."""
 
     plan: Plan
     asked: set[str] = field(default_factory=set)
@@ -188,7 +188,7 @@ class CostModel:
         self.cost_usd = None if price is None or self.cost_usd is None else self.cost_usd + price
 
     def as_json(self) -> dict[str, Any]:
-        """What would be asked, at most: completion tokens are the limits."""
+        """Return the highest possible calls, tokens and cost: completion tokens are the limits."""
         return {
             "calls": len(self.asked),
             "reused": self.reused,
@@ -199,7 +199,7 @@ class CostModel:
 
 
 def probes_cost(plan: Plan, cases: Iterable[Case]) -> CostModel:
-    """Walk the cases without sending anything."""
+    """Count the calls of the cases without sending anything."""
     walker = CostModel(plan)
     for case in cases:
         walker.case = case

@@ -1,4 +1,4 @@
-"""Prompts: a criterion's CO-STAR text, the duties of the roles, and the requests made of them."""
+"""Prompts: a criterion's CO-STAR text, the roles' duties, and the assembled requests."""
 
 from evaluation.prompts.core.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
 from evaluation.prompts.core.costar import sections

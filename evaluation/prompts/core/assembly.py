@@ -1,4 +1,4 @@
-"""Puts one request together, part by part; the same input gives the same bytes."""
+"""Assembles a request part by part; the same input gives the same bytes."""
 
 from collections.abc import Sequence
 
@@ -29,12 +29,22 @@ def reasoning_messages(
     passages: Sequence[Passage] = (),
     argues: Stance | None = None,
 ) -> tuple[PromptMessage, PromptMessage]:
-    """Return system and user message of a reasoning role. They never ask for JSON.
+    """Return the system and user message of a reasoning role. They never ask for JSON.
 
-    Up to and including the chat they are the same for every role of a judge (unless the duty is in the system
-    message), so that an endpoint can reuse the prefix. `evidence` holds what a role reads beside the chat, a
-    draft or briefs; `again` asks anew for a brief that never came. `passages` are what was found for the chat
-    (knowledge mode retrieved: whole articles are not shown then).
+    Up to and including the chat they are equal for all roles of a judge (unless the duty is in the system
+    message), so that an endpoint can reuse the prefix.
+
+    Parameters
+    ----------
+    role : names the duty text.
+    evidence : what the role reads besides the chat: a draft or briefs.
+    again : repeats the request for a brief that never came.
+    passages : retrieved for the chat; with knowledge mode retrieved, whole articles are not shown.
+    argues : the stance of an advocate; None for roles that give verdicts.
+
+    Raises
+    ------
+    ValueError : two criteria have different versions of one article.
     """
     ordered = without_own_example(in_prompt_order(criteria, order_seed=setup.order_seed), chat=chat)
     size, in_user = setup.size, setup.role_in == "user"
@@ -46,7 +56,7 @@ def reasoning_messages(
     criteria_first = setup.layout == "criteria_first"
     before, after = (about, ()) if criteria_first else ((), (*retrieved, *about))
     duty = some_texts(size, role, *(["again"] if again else []))
-    # A very small model copies what stands between the chat and its question.
+    # A very small model copies text between the chat and its question.
     early, late = (evidence, ()) if size == "compact" else ((), evidence)
     system = (*start, *before, *early, *how, *(() if in_user else duty))
     user = (
@@ -61,16 +71,16 @@ def reasoning_messages(
 
 
 def _canary(size: Size, secret: bytes) -> tuple[str, ...]:
-    """Return the line with the private code, the same in every request of a workspace."""
+    """Return the line with the private code; it is the same in every request of a workspace."""
     return tuple(text.replace("{{canary}}", canary(secret)) for text in some_texts(size, "canary"))
 
 
 def _ending(
     *, criteria: Sequence[Criterion], size: Size, duty: tuple[str, ...], argues: Stance | None
 ) -> tuple[str, ...]:
-    """Return what stands behind the data: duty, keys and a reminder of what the data is.
+    """Return what follows the data: duty, keys and a reminder of what is data.
 
-    A very small model goes on in the manner of what it read last: it gets the reminder first, and then one
+    A very small model continues in the style of what it read last. It gets the reminder first, then one
     paragraph of question, duty and keys.
     """
     keys, closing = keys_part(criteria, argues=argues, size=size), texts(size)["closing"]
@@ -80,7 +90,7 @@ def _ending(
 
 
 def draft_parts(*, draft: str, size: Size, fence_secret: bytes) -> tuple[str, ...]:
-    """Return the draft that the reflector audits, introduced as a colleague's and fenced."""
+    """Return the draft that the reflector audits, fenced and introduced as a colleague's."""
     return texts(size)["draft"], text_block(kind="draft", text=draft, secret=fence_secret, mark=DRAFT_MARK)
 
 
@@ -100,7 +110,7 @@ def brief_parts(
 def formatter_messages(
     *, rationale: str, criteria: Sequence[Criterion], size: Size, fence_secret: bytes
 ) -> tuple[PromptMessage, PromptMessage]:
-    """Return the formatter's messages: the reviewer's text and the keys, no chat, definition or brief."""
+    """Return the formatter's messages: the rationale and the keys, without chat, definitions or briefs."""
     user = (
         *some_texts(size, "rationale"),
         text_block(kind="text", text=rationale, secret=fence_secret),

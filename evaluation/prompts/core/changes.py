@@ -1,4 +1,4 @@
-"""What changed between two prompts, section by section."""
+"""The differences between two prompts, section by section."""
 
 from dataclasses import dataclass
 
@@ -18,15 +18,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SectionChange:
-    """A section that differs, as a word diff."""
+    """A changed section, as a word diff."""
 
     name: str
     parts: tuple[Part, ...]
 
 
 def prompt_sections(text: str) -> tuple[Section, ...]:
-    """The sections that say something, in the order of CO-STAR.
+    """Return the sections that have text, in the order of CO-STAR.
 
+    Examples
+    --------
     >>> [section.name for section in prompt_sections("# Tone\\nCalm.\\n# Context\\nA shop.")]
     ['Context', 'Tone']
     """
@@ -35,13 +37,14 @@ def prompt_sections(text: str) -> tuple[Section, ...]:
 
 
 def section_changes(old: str, new: str) -> tuple[SectionChange, ...]:
-    """
-    Each section whose words differ, in the order of CO-STAR; one that came or went differs as a whole.
+    """Return each section whose words differ, in the order of CO-STAR.
+
+    A new or removed section differs as a whole.
 
     Examples
     --------
-    >>> found = section_changes("# Tone\\nCalm.", "# Tone\\nVery calm.\\n# Style\\nShort.")
-    >>> [(change.name, [part.kind for part in change.parts]) for change in found]
+    >>> changes = section_changes("# Tone\\nCalm.", "# Tone\\nVery calm.\\n# Style\\nShort.")
+    >>> [(change.name, [part.kind for part in change.parts]) for change in changes]
     [('Style', ['added']), ('Tone', ['removed', 'added', 'same'])]
     """
     before, after = sections(old), sections(new)

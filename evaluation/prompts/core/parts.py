@@ -11,7 +11,7 @@ from evaluation.prompts.core.texts import texts
 
 
 def in_prompt_order(criteria: Sequence[Criterion], *, order_seed: int) -> tuple[Criterion, ...]:
-    """Return the criteria in an order fixed by the judge's seed, the same for every chat (shared prefix)."""
+    """Return the criteria in an order set by the judge's seed, equal for every chat (shared prefix)."""
     return tuple(sorted(criteria, key=lambda c: hashlib.sha256(f"{order_seed}:{c.key}".encode()).digest()))
 
 
@@ -28,7 +28,10 @@ def argued_answer(criterion: Criterion, *, argues: Stance) -> bool:
 
 
 def knowledge_parts(criteria: Sequence[Criterion], *, size: Size) -> tuple[str, ...]:
-    """Return the heading and each article once, or nothing when the group has no articles."""
+    """Return the heading and each article once; nothing if the group has no articles.
+
+    Raises ValueError if two criteria have different versions of one article.
+    """
     articles = group_articles(criteria)
     if not articles:
         return ()
@@ -43,7 +46,7 @@ def _article(article: Article, *, size: Size) -> str:
 
 
 def criteria_parts(criteria: Sequence[Criterion], *, setup: Setup, fence_secret: bytes) -> tuple[str, ...]:
-    """Return each criterion's whole prompt; in compact size nothing, as the question stands at the end."""
+    """Return each criterion's whole prompt; nothing in compact size, where the question comes at the end."""
     if setup.size == "compact":
         return ()
     parts = (_criterion_part(criterion, setup=setup, fence_secret=fence_secret) for criterion in criteria)
@@ -71,26 +74,26 @@ def _criterion_part(criterion: Criterion, *, setup: Setup, fence_secret: bytes) 
 
 
 def _knowledge_of(criterion: Criterion, *, setup: Setup) -> str:
-    """Return what a criterion's part says of its knowledge; the part is the same for every chat."""
+    """Return what a criterion's part says about its knowledge; the part is equal for every chat."""
     if setup.knowledge == "retrieved" and criterion.articles:
         return "the passages found for this chat, where there are any."
     return f"{article_keys(criterion.articles)}."
 
 
 def article_keys(articles: Iterable[Article]) -> str:
-    """Return the keys of some articles, each once, or "none"."""
+    """Return the keys of the articles, each once, or "none"."""
     return ", ".join(f"`{key}`" for key in sorted({article.key for article in articles})) or "none"
 
 
 def allowed(criterion: Criterion) -> str:
-    """Return the answers a criterion allows, in words."""
+    """Return the answers that a criterion allows, in words."""
     return "TRUE, FALSE or NOT_APPLICABLE" if criterion.allow_na else "TRUE or FALSE"
 
 
 def questions(criteria: Sequence[Criterion]) -> tuple[str, ...]:
     """Return what compact size asks: the first paragraph of each Objective, else the bare question.
 
-    Measured on a model of 135 million parameters: with the whole Objective its answers ran in circles.
+    Measured on a model of 135 million parameters: with the whole Objective its answers were repetitive.
     """
     return tuple(f"Question: {_first_paragraph(c) or c.question}" for c in criteria)
 
@@ -133,7 +136,7 @@ def _literal(answer: bool) -> str:
 
 
 def formatter_keys_part(criteria: Sequence[Criterion], *, size: Size) -> str:
-    """Return the keys the formatter copies, with the conclusions they allow."""
+    """Return the keys that the formatter copies, with the allowed conclusions."""
     intro = texts(size)["keys_formatter"]
     if size == "compact":
         return f"{intro} {', '.join(criterion.key for criterion in criteria)}"

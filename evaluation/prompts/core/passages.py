@@ -1,4 +1,4 @@
-"""The passages that were found for a chat, as the user message shows them."""
+"""The retrieved passages as the user message shows them."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,9 @@ from evaluation.prompts.core.texts import some_texts, texts
 def passage_parts(
     passages: Sequence[Passage], *, criteria: Sequence[Criterion], size: Size, fence_secret: bytes
 ) -> tuple[str, ...]:
-    """Return heading, each passage once, and which criterion they are for; nothing without passages.
+    """Return the heading, each passage once, and which criterion they are for; nothing without passages.
 
-    They stand by article and place. A passage is a part of its own, the same for every chat that finds it.
+    Passages are ordered by article and place. Each is a part of its own, equal for every chat that finds it.
     """
     if not passages:
         return ()

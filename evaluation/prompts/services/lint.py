@@ -1,4 +1,4 @@
-"""Everything that is to say of a prompt before it is saved: its text, its worked examples."""
+"""All checks of a prompt before it is saved: its text and its worked examples."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ EXAMPLES = "examples"
 def prompt_lint(
     *, criterion: Criterion, text: str, examples: Sequence[ExampleChoice] = ()
 ) -> tuple[Finding, ...]:
-    """The findings, errors first: an error keeps the editor from saving, a warning does not."""
+    """Return the findings, errors first: an error prevents saving, a warning does not."""
     findings = list(prompt_findings(criterion=criterion, text=text))
     if examples:
         findings += _example_findings(criterion, examples)
@@ -26,7 +26,7 @@ def prompt_lint(
 def prompt_errors(
     *, criterion: Criterion, text: str, examples: Sequence[ExampleChoice]
 ) -> tuple[Finding, ...]:
-    """What keeps a prompt from being saved; chats are not read for leaked words, which only warn."""
+    """Return what prevents saving a prompt; leaked passages only warn, so no chat is read."""
     findings = [*text_findings(criterion=criterion, text=text), *_example_findings(criterion, examples)]
     return tuple(finding for finding in findings if finding.level == Level.ERROR)
 

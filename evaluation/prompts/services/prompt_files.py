@@ -1,4 +1,4 @@
-"""Prompts as files in a folder: `KEY.md`, and `KEY.examples.jsonl` beside it where there are examples."""
+"""Prompts as files of a folder: `KEY.md`, and `KEY.examples.jsonl` for its examples."""
 
 import json
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ TEXT, EXAMPLES = ".md", ".examples.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """How many prompts were written, and how many files changed by it."""
+    """The number of prompts written, and of files changed."""
 
     prompts: int
     changed: int
@@ -31,7 +31,7 @@ class ExportResult:
 
 @dataclass(frozen=True, slots=True)
 class _NewVersion:
-    """The version that a file became."""
+    """The version created from a file."""
 
     path: Path
     criterion: Criterion
@@ -40,9 +40,9 @@ class _NewVersion:
 
 
 def prompts_export(folder: Path) -> ExportResult:
-    """Write the champion of every active criterion; a file that says the same already is left alone.
+    """Write the champion of every active criterion; unchanged files are not touched.
 
-    An examples file of a champion without examples is removed. Raises InputProblem where the folder cannot be
+    The examples file of a champion without examples is removed. Raises InputProblem if the folder cannot be
     written.
     """
     criteria = list(Criterion.objects.filter(state=Criterion.State.ACTIVE).order_by("key"))
@@ -60,10 +60,10 @@ def prompts_export(folder: Path) -> ExportResult:
 
 
 def prompts_import(folder: Path, *, reason: str) -> ImportResult:
-    """Add a version for each file whose text or examples no version has; nothing is promoted.
+    """Add a version for each file whose text or examples no version has; none is promoted.
 
-    Raises ImportProblem with the file (and line) for a file that belongs to no criterion, a wrong head, a
-    text or example that is refused: nothing is written then.
+    Raises ImportProblem with the file (and line) for a file without a criterion, a wrong head, or a refused
+    text or example. Then no version is written.
     """
     ignored = Ignored()
     with transaction.atomic():
@@ -80,7 +80,7 @@ def prompts_import(folder: Path, *, reason: str) -> ImportResult:
 
 
 def prompt_read(path: Path, *, criterion: Criterion) -> PromptFile:
-    """A prompt's file, whose head, if it has one, is about this criterion. Raises ImportProblem."""
+    """Return a prompt's file; its head, if any, must name this criterion. Raises ImportProblem."""
     try:
         file = prompt_file_read(read_text(path))
         if file.criterion not in ("", criterion.key):
@@ -102,7 +102,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _import(path: Path, *, reason: str, ignored: Ignored) -> _NewVersion | None:
-    """The version that one file became; None where one says the same."""
+    """Return the version created from one file; None if a version has the same content."""
     criterion = Criterion.objects.filter(key=path.name.removesuffix(TEXT)).first()
     if criterion is None:
         raise ImportProblem(str(path), None, "", f"there is no criterion {shown(path.stem)}")
@@ -128,22 +128,22 @@ def _import(path: Path, *, reason: str, ignored: Ignored) -> _NewVersion | None:
 
 
 def _notes(added: _NewVersion) -> list[str]:
-    """What has to be said about a new version, the lint's findings too."""
+    """Return the notes on a new version, with the lint's findings."""
     findings = prompt_lint(criterion=added.criterion, text=added.version.text, examples=added.examples)
     return [_version_note(added), *(f"{added.path}: {finding.line}" for finding in findings)]
 
 
 def _version_note(added: _NewVersion) -> str:
-    """Which version the file became, and whether somebody else has released another meanwhile."""
+    """Return the new version's number, and a warning if it is not based on the champion."""
     base, champion = added.version.base, champions(criteria=[added.criterion])[added.criterion.pk]
     note = f"{added.path}: version {added.version.number} of {added.criterion.key}"
     if base is not None and base.pk != champion.pk:
-        return f"{note}; made from version {base.number}, but the champion is version {champion.number}"
+        return f"{note}; based on version {base.number}, but the champion is version {champion.number}"
     return note
 
 
 def _known(criterion: Criterion, text: str, examples: ExampleFile | None) -> bool:
-    """Whether a version says the same; a line end after the last word is no difference."""
+    """Return whether a version has the same content; line ends at the end do not count."""
     choices = examples.choices if examples else ()
     versions = PromptVersion.objects.filter(criterion=criterion)
     return any(
@@ -158,7 +158,7 @@ def _content(criterion: Criterion, prompt: PromptVersion) -> str:
 
 
 def _examples(prompt: PromptVersion) -> str:
-    """One line an example; '' without any."""
+    """Return one line per example; "" without examples."""
     rows = FewShotExample.objects.filter(prompt_version=prompt).select_related("chat").order_by("position")
     lines = [
         {
@@ -173,7 +173,7 @@ def _examples(prompt: PromptVersion) -> str:
 
 
 def _write(path: Path, content: str) -> bool:
-    """Whether the file had to be changed; without content there is to be no file."""
+    """Write a file if its content changed, or remove it without content; return whether anything changed."""
     before = path.read_bytes() if path.exists() else b""
     if before == content.encode():
         return False

@@ -1,4 +1,4 @@
-"""What a run's engine did: whose side the Judge took, what reflection changed, how noisy and how careful."""
+"""Statistics of a run's engines: side taken, changes by reflection, noise, audits and quotes."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -40,13 +40,13 @@ class Share:
 
     @property
     def value(self) -> float | None:
-        """The share; None of nothing."""
+        """Return the share; None for n = 0."""
         return self.hits / self.n if self.n else None
 
 
 @dataclass(frozen=True, slots=True)
 class Debates:
-    """Verdicts of a Judge by the side it took.
+    """Verdicts of a Judge, by side.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Debates:
 
 @dataclass(frozen=True, slots=True)
 class Reflections:
-    """Verdicts that were read in both passes, by the first one; `without_reason` of those changed."""
+    """Verdicts read in both passes, by the first one; `without_reason` is out of the changed ones."""
 
     changed: Share
     by_first: dict[str, Share]
@@ -76,7 +76,7 @@ class Reflections:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Verdicts with several answers: how often not all agreed, and how often two of them differ."""
+    """Verdicts with several answers: how often they were not unanimous, and how often two answers differ."""
 
     split: Share
     flip_rate: float | None
@@ -84,12 +84,12 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """Parts that a run's engines have nothing to say on are None.
+    """Parts that do not apply to the run's engines are None.
 
-    `quotes`: verified among all citations of the rationales. `audited`: contradicted by the formatter among
-    those it read once more. `contradictory`: verdicts whose block gave two answers. `suspect_chats`: chats
-    with a flag that they may be hostile; `noted`: verdicts whose judge said so; `leaked`: those that
-    gave away the private code.
+    `quotes`: verified citations of the rationales. `audited`: contradicted by the formatter, out of those it
+    read again. `contradictory`: verdicts whose block gave two answers. `suspect_chats`: chats with an
+    injection flag. `noted`: verdicts whose judge noted a message to it. `leaked`: verdicts that revealed the
+    private code.
     """
 
     verdicts: int
@@ -114,7 +114,7 @@ class EngineStats:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Verdicts that are alike, and how many."""
+    """Equal verdicts, and their number."""
 
     rows: tuple[dict[str, Any], ...]
 

@@ -1,4 +1,4 @@
-"""What the answers behind several runs took: calls, tokens, money, time."""
+"""The calls, tokens, cost and time behind the answers of several runs."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -16,9 +16,9 @@ _PAID = (ModelCall.State.ANSWERED, ModelCall.State.REFUSED, ModelCall.State.CUT_
 
 @dataclass(slots=True)
 class Spending:
-    """Sums over the calls that a run's answers rest on, `reused` ones too: asked anew, it would take this.
+    """Sums over the calls behind a run's answers, reused ones included: the cost without reuse.
 
-    `costs` is in dollars by group of criteria; None where an answer's price is not known. `latencies` counts
+    `costs` is in dollars by group of criteria, None if the price of an answer is unknown. `latencies` counts
     calls by milliseconds.
     """
 
@@ -31,14 +31,14 @@ class Spending:
 
     @property
     def cost(self) -> Decimal | None:
-        """Of all groups together; None where a price is not known, or no call is on record."""
+        """Return the cost of all groups; None if a price is unknown or no call is recorded."""
         known = [cost for cost in self.costs.values() if cost is not None]
         return sum(known, Decimal(0)) if known and len(known) == len(self.costs) else None
 
     def latency(self, percent: int) -> int | None:
-        """The shortest time in ms within which so many percent of the calls were answered.
+        """Return the time in ms within which `percent` of the calls were answered.
 
-        None without a call whose time is known.
+        None if no call's time is known.
         """
         left = sum(self.latencies.values()) * percent
         for milliseconds, calls in sorted(self.latencies.items()):
@@ -49,7 +49,7 @@ class Spending:
 
 
 def runs_spending(runs: Collection[int], *, chats: QuerySet[Any, int]) -> dict[int, Spending]:
-    """By run id, on these chats alone (a subquery of ids); two queries, summed up by the database."""
+    """Return the spending by run id on these chats (a subquery of ids); two queries."""
     by_run: dict[int, Spending] = defaultdict(Spending)
     used = UnitCall.objects.filter(unit__run__in=runs, unit__chat__in=chats).order_by()
     for row in _sums(used):

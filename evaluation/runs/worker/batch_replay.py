@@ -1,4 +1,4 @@
-"""Walks a batch run's open units: finishes those whose answers are stored, notes what the others wait for."""
+"""Replays the open units of a batch run: finishes those with stored answers, records what others wait for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,12 +25,12 @@ UNITS = 400
 
 
 class NotYet(Exception):
-    """A unit needs an answer that is not there yet."""
+    """A unit needs an answer that is not stored yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class _StoredAnswer:
-    """What is known of a question: its reply and which units of this run asked it; no reply: on its way.
+    """What is known about a question: its reply, and this run's units that asked it; no reply means pending.
 
     `paid` is the handle for those units.
     """
@@ -42,9 +42,9 @@ class _StoredAnswer:
 
 @dataclass(slots=True)
 class _StoredOnly:
-    """A Model that answers from the store; any other question is noted, and stops its unit.
+    """A Model that answers from the store; any other question is recorded and stops its unit.
 
-    Engines end what they ask in parallel before they pass an exception on, so that all of it is noted.
+    Engines finish parallel questions before they pass an exception on, so all of them are recorded.
     """
 
     run: Run
@@ -71,15 +71,15 @@ class _StoredOnly:
         raise NotYet
 
     def _paid(self, request: Request, used: CallUsed) -> CallUsed:
-        """The handle of an answer that this unit asked for, with how much of its prompt repeats."""
+        """Return the handle of an answer that this unit asked for, with how much of its prompt repeats."""
         characters, repeated = self.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
         return replace(used, prompt_chars=characters, repeated_chars=repeated)
 
 
 def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) -> Files:
-    """Walk every open unit once, some hundred at a time; returns what was put on record to be asked.
+    """Replay every open unit once, some hundred at a time; return the requests recorded.
 
-    Units that still wait are open again afterwards, as they were.
+    Units that still wait are open again afterwards.
     """
     files, last = Files(run, plan.endpoint, plan.prices), 0
     prefixes: dict[str, Prefixes] = {}
@@ -97,7 +97,7 @@ def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) 
 
 
 def _placebo_chat(plan: Plan, work: Work) -> Chat | None:
-    """The chat that lends its briefs, where the debate is to be measured without its own."""
+    """Return the chat whose briefs a placebo debate uses; None for any other run."""
     placebo = plan.groups[work.group].setup.ablation == "placebo_briefs"
     return placebo_chat(run_id=plan.run_id, chat_id=work.chat_id) if placebo else None
 
@@ -117,7 +117,7 @@ async def _judge(model: _StoredOnly) -> GroupResult:
 
 @transaction.atomic
 def _take(run: Run, lease_id: int, *, after: int) -> list[Work]:
-    """Lease the next open units that have nothing at the endpoint, in plan order. A walk is no try."""
+    """Lease the next open units without pending requests, in plan order. A replay does not count as a try."""
     pending = Attempt.objects.filter(unit=OuterRef("pk"), ended_at=None, batch__state__in=PENDING)
     rows = Unit.objects.filter(~Exists(pending), run=run, state=Unit.State.OPEN, pk__gt=after).order_by("id")
     if connection.features.has_select_for_update_skip_locked:
@@ -133,7 +133,7 @@ def _take(run: Run, lease_id: int, *, after: int) -> list[Work]:
 def _put_away(
     run: Run, plan: Plan, lease_id: int, judged: Sequence[tuple[Work, GroupResult | BaseException]]
 ) -> None:
-    """Save what is finished and give back what waits."""
+    """Save finished units and return waiting ones."""
     waiting, finished = [], []
     for work, result in judged:
         if isinstance(result, NotYet):
@@ -148,7 +148,7 @@ def _put_away(
 
 
 def _fetch(run_id: int, keys: Sequence[str]) -> dict[str, _StoredAnswer]:
-    """What is stored under these keys, and what some batch is asking."""
+    """Return what is stored under these keys, and what a batch is asking."""
     calls = {call.pk: call for call in ModelCall.objects.filter(key__in=keys)}
     units_by_call: dict[int, set[int]] = {}
     ours = Attempt.objects.filter(run=run_id, call__in=calls, unit__isnull=False)

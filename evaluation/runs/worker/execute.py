@@ -1,4 +1,4 @@
-"""Carries a run to its end, from wherever it stands."""
+"""Runs a run to its end, from any state."""
 
 import threading
 import time
@@ -31,12 +31,12 @@ def run_execute(
     leave: threading.Event | None = None,
     waits: bool = False,
 ) -> Run:
-    """Work off a run's open units, for `seconds` or until `leave`, and settle its state.
+    """Process a run's open units, for `seconds` or until `leave`, and set its state.
 
-    Returns the refreshed run: done / done_with_failures when nothing is open, paused when the endpoint is
-    down (`error` says why) or on Ctrl-C (KeyboardInterrupt goes on to the caller). With `waits` it stays
-    running through trouble that may pass. A run that is done stays as it is. Raises what plan_load raises,
-    before anything is sent.
+    Returns the refreshed run: done / done_with_failures if no unit is open, paused if the endpoint is down
+    (`error` says why) or on Ctrl-C (KeyboardInterrupt is re-raised). With `waits` it stays running through
+    errors that may pass. A done run is returned unchanged. Raises what plan_load raises, before anything is
+    sent.
     """
     if run.state == Run.State.DONE:
         return run
@@ -54,7 +54,7 @@ def run_execute(
 def _process_all(
     plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None, leave: threading.Event | None
 ) -> Trouble:
-    """Suspects first and one at a time, then everything."""
+    """Process suspect units first, one at a time, then all others."""
     if has_suspects(plan.run_id):
         begun = time.monotonic()
         alone = replace(plan, max_in_flight=1, suspects=True)
@@ -66,7 +66,7 @@ def _process_all(
 
 @transaction.atomic
 def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
-    """Write the state that the units amount to, and what the run asked and paid for.
+    """Set the run's state from its units, and its calls and cost from the record.
 
     `trouble` pauses a running run; with `waits` it is only shown.
     """
@@ -90,9 +90,9 @@ def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
 
 
 def run_reopen(run: Run, *, on_worker: bool = False) -> Run:
-    """Let a paused or failed run go on: failed units are open again and their failed verdicts are gone.
+    """Reopen a paused or failed run: failed units are open again and their failed verdicts are deleted.
 
-    Whoever calls this works it off; `on_worker`: the workers do. A run that is done stays as it is.
+    The caller processes it, or the workers with `on_worker`. A done run is returned unchanged.
     """
     if run.state == Run.State.DONE:
         return run
@@ -114,15 +114,15 @@ def run_reopen(run: Run, *, on_worker: bool = False) -> Run:
 
 
 def _first_error(run: Run) -> str:
-    """Why a unit failed, '' when none did."""
+    """Return why a unit failed, "" if none did."""
     failed = run.units.filter(state=Unit.State.FAILED).order_by("finished_at", "id")
     return failed.values_list("error", flat=True).first() or ""
 
 
 def _paid(run: Run) -> dict[str, Any]:
-    """Calls, tokens and cost by the record of every request; a resumed run has paid for its earlier part too.
+    """Return calls, tokens and cost from the record of every request, earlier parts of the run included.
 
-    The cost is None where the price of an answer is unknown; requests without an answer are not in it.
+    The cost is None if the price of an answer is unknown; requests without an answer are not in it.
     """
     attempts = Attempt.objects.filter(run=run)
     asked_calls, uses = attempts.values("call"), UnitCall.objects.filter(unit__run=run)

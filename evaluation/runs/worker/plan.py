@@ -1,4 +1,4 @@
-"""Loads what a worker needs for a run: the judge's groups as the engines know them, and the endpoint."""
+"""Loads what a worker needs for a run: the judge's groups as engines need them, and the endpoint."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,15 +22,18 @@ from labeling.models.people import Workspace
 
 
 class EndpointChanged(InputProblem):
-    """The settings name another endpoint than the one this run's judge asks."""
+    """The settings name a different endpoint than the run's judge."""
 
 
 def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
-    """The plan of a run; raises EndpointChanged, EndpointError, PriceFileError or EmbeddedModelMissing."""
+    """Return the plan of a run.
+
+    Raises EndpointChanged, EndpointError, PriceFileError or EmbeddedModelMissing.
+    """
     endpoint = current_endpoint()
     if endpoint.id != run.judge.config["endpoint"]:
         raise EndpointChanged(
-            f"run {run.pk} asks {run.judge.config['endpoint']}, but the settings name {endpoint.id}"
+            f"run {run.pk} uses {run.judge.config['endpoint']}, but the settings name {endpoint.id}"
         )
     prompts = list(run.judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
     in_flight = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
@@ -56,22 +59,22 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
 
 
 def current_endpoint() -> Endpoint:
-    """The endpoint that the settings name."""
+    """Return the endpoint in the settings."""
     return resolve_endpoint(base_url=settings.OPENAI_BASE_URL, api_key=settings.OPENAI_API_KEY)
 
 
 def current_prices() -> dict[str, Price]:
-    """The prices of the settings' file; empty without one, so that costs are unknown."""
+    """Return the prices in the settings' file; empty without one, so that costs are unknown."""
     return read_prices(Path(settings.LACE_PRICES)) if settings.LACE_PRICES else {}
 
 
 def endpoint_locator(endpoint: Endpoint) -> Callable[[], str] | None:
-    """How to find the embedded server, which may have another port after a restart."""
+    """Return how to find the embedded server, which may have another port after a restart."""
     return partial(ensure_running, settings.VAR_DIR) if endpoint.embedded else None
 
 
 def judge_groups(judge: Judge, prompts: list[JudgePrompt]) -> dict[int, Group]:
-    """The judge's groups by number, as engines take them."""
+    """Return the judge's groups by number, as engines need them."""
     config, articles = judge.config, _articles(judge)
     examples = examples_of([prompt.prompt_version_id for prompt in prompts])
     grouped: dict[int, list[Criterion]] = {}
@@ -106,7 +109,7 @@ def _criterion(
 
 
 def _articles(judge: Judge) -> dict[int, tuple[Article, ...]]:
-    """What each criterion may read, by criterion id, ordered by key."""
+    """Return what each criterion may read, by criterion id, ordered by key."""
     articles: dict[int, tuple[Article, ...]] = {}
     items = SnapshotItem.objects.filter(snapshot=judge.snapshot_id or 0)
     for item in items.select_related("article_version__article").order_by("article_version__article__key"):
@@ -117,7 +120,7 @@ def _articles(judge: Judge) -> dict[int, tuple[Article, ...]]:
 
 
 def _setup(config: dict[str, Any], engine: Any) -> Setup:
-    """What an engine is told; judges made before schema 2 name fewer settings and had the defaults."""
+    """Return an engine's setup; judges before schema 2 name fewer settings and had the defaults."""
     knowledge = config["knowledge"]
     return Setup(
         engine=engine,

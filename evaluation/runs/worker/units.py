@@ -1,4 +1,4 @@
-"""Units of a run in the database: taken under a lease, finished by compare-and-set, many at a time."""
+"""Units of a run in the database: leased, and finished by compare-and-set, many at a time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class JudgedUnit:
-    """A unit that has been judged, and under which lease."""
+    """A judged unit, and its lease."""
 
     run_id: int
     lease_id: int
@@ -47,16 +47,16 @@ class JudgedUnit:
 
     @property
     def error(self) -> str:
-        """Why it failed, '' if it did not."""
+        """Return why it failed, "" if it did not."""
         failed = (verdict for verdict in self.result.verdicts if verdict.state == "failed")
         return next((verdict.explanation or "failed" for verdict in failed), "")
 
 
 def units_take(*, run_id: int, lease_id: int, limit: int, least_tries: int = 0) -> list[Work]:
-    """Lease up to `limit` open units, in plan order; none when somebody has paused or cancelled the run.
+    """Lease up to `limit` open units, in plan order; none if the run was paused or cancelled.
 
-    With `least_tries` only those that were taken so often before.
-    None either once the lease was taken back: this process was silent for too long.
+    With `least_tries`, only units that were taken at least that often. None if the lease was taken back
+    because this process missed its heartbeats.
     """
     if not WorkerLease.objects.select_for_update(no_key=True).filter(pk=lease_id).exists():
         return []
@@ -73,18 +73,18 @@ def units_take(*, run_id: int, lease_id: int, limit: int, least_tries: int = 0) 
 
 
 def core_chat(row: ChatRow) -> Chat:
-    """The engine's view of a stored chat."""
+    """Return the engine's view of a stored chat."""
     return Chat(row.content_hash, tuple(Message(m["n"], m["role"], m["content"]) for m in row.messages))
 
 
 class UnitWriter:
-    """Bulk functions of the database thread that put judged units away; `criterion_ids` by criterion key."""
+    """Bulk functions of the database thread that save judged units; `criterion_ids` by criterion key."""
 
     def __init__(self, criterion_ids: dict[str, int]) -> None:
         self._criterion_ids = criterion_ids
 
     def finish(self, finished: Sequence[JudgedUnit]) -> list[bool]:
-        """Save verdicts, calls and each unit's end together; False, nothing saved, where a lease was lost."""
+        """Save verdicts, calls and units together; False, with nothing saved, where a lease was lost."""
         tries = _still_leased(finished)
         done = [one for one in finished if one.work.unit_id in tries]
         if done:
@@ -133,14 +133,14 @@ class UnitWriter:
 
 
 def _still_leased(finished: Sequence[JudgedUnit]) -> dict[int, int]:
-    """How often they were tried, by id, of the units that are still leased to who finished them."""
+    """Return the tries, by id, of the units that are still leased to their process."""
     leases = {one.work.unit_id: one.lease_id for one in finished}
     rows = Unit.objects.select_for_update().filter(pk__in=leases, state=Unit.State.LEASED).order_by("pk")
     return {pk: tries for pk, lease, tries in rows.values_list("pk", "lease", "tries") if lease == leases[pk]}
 
 
 def _close(done: Sequence[JudgedUnit]) -> None:
-    """End units; those that failed say why."""
+    """End units; failed ones with their reason."""
     now = timezone.now()
     good = [one.work.unit_id for one in done if not one.error]
     Unit.objects.filter(pk__in=good).update(state=Unit.State.DONE, lease=None, error="", finished_at=now)
@@ -152,7 +152,7 @@ def _close(done: Sequence[JudgedUnit]) -> None:
 
 
 def _delete_earlier_try(unit_ids: list[int]) -> None:
-    """What an earlier try of these units left."""
+    """Delete what an earlier try of these units left."""
     if unit_ids:
         UnitCall.objects.filter(unit__in=unit_ids).delete()
         Passage.objects.filter(unit__in=unit_ids).delete()
@@ -175,7 +175,7 @@ def _verdict(verdict: VerdictResult) -> Row:
 
 
 def _version_ids(articles: set[Article]) -> dict[tuple[str, int], int]:
-    """The stored versions of articles, by key and number."""
+    """Return the stored versions of articles, by key and number."""
     rows = ArticleVersion.objects.filter(
         article__key__in={article.key for article in articles},
         number__in={article.version for article in articles},
@@ -184,7 +184,7 @@ def _version_ids(articles: set[Article]) -> dict[tuple[str, int], int]:
 
 
 def _count(run_id: int, done: Sequence[JudgedUnit]) -> None:
-    """Add finished units to the run's counters; only what this run paid for counts as tokens and cost."""
+    """Add finished units to the run's counters; tokens and cost count only what this run paid for."""
     uses = [use.call for one in done for use in one.result.calls if isinstance(use.call, CallUsed)]
     paid = [used for used in uses if not used.reused]
     failed = sum(1 for one in done if one.error)

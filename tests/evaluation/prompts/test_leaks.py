@@ -93,7 +93,7 @@ def test_words_of_a_measured_chat_are_a_warning_that_names_no_chat(
     (finding,) = [one for one in prompt_findings(criterion=criterion, text=TEXT) if "stands" in one.message]
     assert finding.line == (
         "warning: # Objective: “my PARCEL never came and nobody at your shop” "
-        "stands word for word in a chat of dev or holdout"
+        "occurs word for word in a dev or holdout chat"
     )
 
 

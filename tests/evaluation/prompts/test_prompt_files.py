@@ -122,7 +122,7 @@ def test_a_file_made_from_an_older_champion_says_so(folder: Path) -> None:
     run("add_prompt", "--criterion", "polite", "--prompt", other, "--promote", "--reason", "x")
     change(folder / "polite.md", text=TEXT + "More.\n")
     notes = run("import_prompts", folder).notes
-    assert "version 3 of polite; made from version 1, but the champion is version 2" in notes
+    assert "version 3 of polite; based on version 1, but the champion is version 2" in notes
 
 
 def test_examples_stand_beside_their_prompt(folder: Path) -> None:

@@ -157,7 +157,7 @@ def test_verdicts_without_an_answer_are_counted_under_their_names(
     ("error", "step"),
     [
         ("the budget of $1 is reached", "Resume with a larger budget"),
-        ("a budget needs the price of 'm': name it in the file of LACE_PRICES", "price in that file"),
+        ("a budget needs a price for 'm': add it to the file in LACE_PRICES", "price to that file"),
         ("HTTP 401: key refused", "OPENAI_API_KEY"),
         ("run 7 asks x, but the settings name y", "OPENAI_BASE_URL"),
         ("paused by ines", "Resume goes on from here"),

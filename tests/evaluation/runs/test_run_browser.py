@@ -72,7 +72,7 @@ def test_a_run_is_chosen_estimated_and_started_by_keyboard(lead: Page, live_serv
     expect(lead.locator("#estimate")).to_contain_text("Calls to send")
     expect(lead.locator("#estimate dd").first).to_have_text("2")
     assert lead.locator(".beside").bounding_box() == before  # nothing jumps
-    tab_to(lead, "Chats at most")
+    tab_to(lead, "Maximum chats")
     lead.keyboard.type("1")
     expect(lead.locator("#estimate dd").first).to_have_text("1")
     tab_to(lead, "Start the run")
