@@ -26,7 +26,7 @@ from labeling.models.chats import ChatSet
 
 @dataclass(frozen=True, slots=True)
 class ProbeChoice:
-    """The scope of a probe: criteria (none = the rubric), a split ("" = all), the first `limit` chats of the set.
+    """The scope of a probe: criteria (none = the rubric), a split ("" = all), the first `limit` chats.
 
     `kinds` and `directions` select attacks (none = all). `altered` is an article's key and another text. With
     `budget_usd`, a probe that may cost more is refused before the first call.

@@ -64,6 +64,11 @@ class Debates:
     one_sided: Share
     advocates: dict[str, dict[str, Share]]
 
+    @property
+    def sides(self) -> list[tuple[str, Share]]:
+        """Return the share of each advocate, with the advocate's short name in lower case."""
+        return [(role.mark, self.sided_with[role.key]) for role in ADVOCATES]
+
 
 @dataclass(frozen=True, slots=True)
 class Reflections:
