@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from evaluation.core.transcript_fencing import DRAFT_MARK, canary, chat_block, text_block
+from evaluation.core.transcript_fencing import DRAFT_MARK, canary, chat_block, text_block, visible_text
 from evaluation.core.types import Chat, Criterion, Passage, PromptMessage, Role, Setup, Size, Stance
 from evaluation.prompts.core.examples import without_own_example
 from evaluation.prompts.core.parts import (
+    article_keys,
     criteria_parts,
     formatter_keys_part,
     in_prompt_order,
@@ -13,7 +14,6 @@ from evaluation.prompts.core.parts import (
     knowledge_parts,
     questions,
 )
-from evaluation.prompts.core.passages import passage_parts
 from evaluation.prompts.core.texts import some_texts, texts
 
 
@@ -118,3 +118,42 @@ def formatter_messages(
         *some_texts(size, "closing_formatter"),
     )
     return PromptMessage("system", some_texts(size, "formatter")), PromptMessage("user", user)
+
+
+def passage_parts(
+    passages: Sequence[Passage], *, criteria: Sequence[Criterion], size: Size, fence_secret: bytes
+) -> tuple[str, ...]:
+    """Return the heading, each passage once, and which criterion they are for; nothing without passages.
+
+    Passages are ordered by article and place. Each is a part of its own, equal for every chat that finds it.
+    """
+    if not passages:
+        return ()
+    by_place = {(passage.article.key, passage.start): passage for passage in passages}
+    ordered = [by_place[place] for place in sorted(by_place)]
+    blocks = (_passage_block(passage, size=size, fence_secret=fence_secret) for passage in ordered)
+    return (
+        texts(size)["knowledge_found"],
+        *blocks,
+        *_articles_by_criterion(ordered, criteria=criteria, size=size),
+    )
+
+
+def _passage_block(passage: Passage, *, size: Size, fence_secret: bytes) -> str:
+    article = passage.article
+    title = " ".join(visible_text(article.title).split())
+    if size == "compact":
+        return text_block(kind="knowledge", text=f"{title}: {passage.text}", secret=fence_secret)
+    block = text_block(kind="knowledge", text=passage.text, secret=fence_secret)
+    return f"Article `{article.key}`, version {article.version}: {title}\n{block}"
+
+
+def _articles_by_criterion(
+    passages: Sequence[Passage], *, criteria: Sequence[Criterion], size: Size
+) -> tuple[str, ...]:
+    heading = some_texts(size, "knowledge_by_criterion")
+    if not heading:
+        return ()
+    shown_articles = {passage.article for passage in passages}
+    lines = (f"- {c.key}: {article_keys(shown_articles.intersection(c.articles))}" for c in criteria)
+    return ("\n".join((*heading, *lines)),)

@@ -89,10 +89,10 @@ def _locked(run: Run, what: str, states: Collection[Run.State]) -> Run:
     """Return the current run, locked; raises RunRefused unless it is in one of these states."""
     locked = Run.objects.select_for_update(of=("self",)).select_related("judge", "chat_set").get(pk=run.pk)
     if locked.purpose == Run.Purpose.IMPORT:
-        raise RunRefused(f"run {run.pk} was imported and cannot be {what}")
+        raise RunRefused(f"run {run.pk} was imported: it cannot be {what}")
     if locked.state not in states:
         state = locked.get_state_display().lower()
-        raise RunRefused(f"run {run.pk} is {state} and cannot be {what}")
+        raise RunRefused(f"run {run.pk} is {state}: it cannot be {what}")
     return locked
 
 

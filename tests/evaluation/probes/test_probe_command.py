@@ -140,7 +140,10 @@ def test_profile_brings_the_recipe(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("args", "error"),
     [
-        (("--engine", "direct", "--kinds", "magic"), "error: --kinds: 'magic' is none of direct_command, "),
+        (
+            ("--engine", "direct", "--kinds", "magic"),
+            "error: --kinds: 'magic' is not one of direct_command, ",
+        ),
         (("--engine", "direct", "--directions", "up"), "error: --directions: 'up' is neither true nor false"),
         (("--engine", "direct", "--altered", "k1"), "error: --altered: KEY=FILE, not 'k1'"),
         (("--profile", "none"), "error: --profile: there is no judge profile 'none'"),
