@@ -14,11 +14,12 @@ from evaluation.engines.core import judge_group
 from evaluation.gateway.batches import WINDOW
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
+from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.worker.batch_rows import PENDING, Files, Question
 from evaluation.runs.worker.placebo_chat import placebo_chat
 from evaluation.runs.worker.process_units import Plan
 from evaluation.runs.worker.replay import Lookups, replay_together, sample_index
-from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work, core_chat
+from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work
 from labeling.models.chats import Chat as ChatRow
 
 UNITS = 400

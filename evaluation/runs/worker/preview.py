@@ -8,9 +8,9 @@ from evaluation.core.types import Reply, Request, Role
 from evaluation.engines.core import judge_group
 from evaluation.engines.core.roles import ROLES, role_of
 from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
+from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.worker.estimate import Asking
 from evaluation.runs.worker.replay import replay_together
-from evaluation.runs.worker.units import core_chat
 from labeling.models.chats import Chat
 
 # Marks an answer that the judge has not given yet. NB: without a VERDICTS block, so that the formatter is
