@@ -85,7 +85,7 @@ def test_a_section_that_would_swallow_the_next_is_refused_at_its_place(
     put(author, text=TEXT)
     answer = put(author, revision=1, sections=SECTIONS | {"context": "```\nA shop."})
     assert answer.status_code == 400
-    assert answer.json() == {"sections.context": ["a code block is opened and not closed (```)"]}
+    assert answer.json() == {"sections.context": ["a code block is not closed (```)"]}
 
 
 def test_examples_alone_leave_the_text_and_the_text_alone_the_examples(
