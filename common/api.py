@@ -28,7 +28,7 @@ Row = TypeVar("Row", bound=models.Model)
 # ---------- permissions ----------
 
 
-class Permitted(IsAuthenticated):
+class RequiredPermission(IsAuthenticated):
     """A route that users without `permission` cannot find; each subclass names the permission."""
 
     permission: ClassVar[str]
@@ -53,7 +53,7 @@ class DownloadView(APIView):
 class PostPermission(APIView):
     """A route where POST requires `post_permission`, every other method `permission_classes`."""
 
-    post_permission: ClassVar[type[Permitted]]
+    post_permission: ClassVar[type[RequiredPermission]]
 
     def get_permissions(self) -> Sequence[BasePermission]:
         """Return the permission for the request's method."""
@@ -126,9 +126,9 @@ def field_error(problem: FieldProblem) -> ValidationError:
 
 NOT_FOUND = OpenApiResponse(description="Not found, or no permission.")
 FORBIDDEN = OpenApiResponse(description="Not signed in, or the CSRF token is missing.")
-WRONG = OpenApiResponse(description="Invalid input: messages by field.")
-GUARDED: dict[int, Any] = {403: FORBIDDEN, 404: NOT_FOUND}
-PROBLEMS: dict[int, Any] = {**GUARDED, 409: ProblemOutput}
+INVALID = OpenApiResponse(description="Invalid input: messages by field.")
+NO_ACCESS: dict[int, Any] = {403: FORBIDDEN, 404: NOT_FOUND}
+PROBLEMS: dict[int, Any] = {**NO_ACCESS, 409: ProblemOutput}
 
 
 # ---------- outputs ----------

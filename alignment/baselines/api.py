@@ -19,7 +19,7 @@ from alignment.comparison.queries.answers import UnknownRater
 from alignment.comparison.queries.scope import requested_scope
 from alignment.models.baselines import BaselineTraining
 from common.access import found_or_404
-from common.api import GUARDED, WRONG
+from common.api import INVALID, NO_ACCESS
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.people.api.permissions import SeesJudge
 
@@ -51,8 +51,8 @@ class RunBaselines(APIView):
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="docs/reference/api.md, Documents"),
             202: TrainingOutput,
-            400: WRONG,
-            **GUARDED,
+            400: INVALID,
+            **NO_ACCESS,
             503: OpenApiResponse(description="Could not be computed; retried an hour later."),
         },
     )

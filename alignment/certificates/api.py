@@ -27,7 +27,7 @@ from alignment.certificates.services.certificates import (
     certificate_revoke,
 )
 from common.access import found_or_404
-from common.api import GUARDED, PROBLEMS, WRONG, PostPermission, StrictInput, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, PostPermission, StrictInput, problem, validated
 from common.problems import InputProblem
 from evaluation.core.hashing import canonical
 from evaluation.runs.queries.runs import runs_open_to
@@ -103,7 +103,7 @@ class CertificateList(PostPermission):
     permission_classes = [SeesJudge]
     post_permission = Releases
 
-    @extend_schema(operation_id="certificates", responses={200: CertificateOutput(many=True), **GUARDED})
+    @extend_schema(operation_id="certificates", responses={200: CertificateOutput(many=True), **NO_ACCESS})
     def get(self, request: Request) -> Response:
         """The newest 100 certificates."""
         rows = certificates_shown(list(certificate_whole()[:SHOWN]), user=request.user)
@@ -115,7 +115,7 @@ class CertificateList(PostPermission):
     @extend_schema(
         operation_id="certificate_issue",
         request=IssueInput,
-        responses={201: CertificateOutput, 400: WRONG, **PROBLEMS},
+        responses={201: CertificateOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request) -> Response:
         """Sign the figures of a run's report."""
@@ -135,7 +135,7 @@ class CertificateDetail(APIView):
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(operation_id="certificate", responses={200: CertificateOutput, **GUARDED})
+    @extend_schema(operation_id="certificate", responses={200: CertificateOutput, **NO_ACCESS})
     def get(self, request: Request, certificate_id: int) -> Response:
         """The certificate, and whether it is valid now."""
         row = found_or_404(certificate_found(certificate_id, user=request.user))
@@ -150,7 +150,7 @@ class CertificateRevoke(APIView):
     @extend_schema(
         operation_id="certificate_revoke",
         request=RevokeInput,
-        responses={200: CertificateOutput, 400: WRONG, **PROBLEMS},
+        responses={200: CertificateOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, certificate_id: int) -> Response:
         """Revoke the certificate, with a reason."""
@@ -171,7 +171,7 @@ class CertificateVerify(APIView):
     @extend_schema(
         operation_id="certificate_verify",
         request=ShownInput,
-        responses={200: VerifiedOutput, 400: WRONG, **GUARDED},
+        responses={200: VerifiedOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request) -> Response:
         """Whether the certificate is genuine, and whether it is still valid."""
@@ -198,7 +198,7 @@ class CertificateKeys(APIView):
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(operation_id="certificate_keys", responses={200: KeyOutput(many=True), **GUARDED})
+    @extend_schema(operation_id="certificate_keys", responses={200: KeyOutput(many=True), **NO_ACCESS})
     def get(self, request: Request) -> Response:
         """Every public key that signed a certificate, oldest first."""
         keys = [{"key": key_id(public), "public_key": public} for public in public_keys()]

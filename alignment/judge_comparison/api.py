@@ -15,7 +15,7 @@ from alignment.judge_comparison.queries.comparison import league_document
 from alignment.judge_comparison.queries.page import HEAD, league_lines
 from alignment.judge_comparison.queries.run_selection import league_choice
 from common.access import found_or_404
-from common.api import GUARDED, WRONG, DownloadView
+from common.api import INVALID, NO_ACCESS, DownloadView
 from common.downloads import table_file
 from labeling.models.chats import ChatSet
 from labeling.people.api.permissions import SeesJudge
@@ -30,7 +30,7 @@ PARAMETERS = [
     ),
     OpenApiParameter("split", OpenApiTypes.STR, enum=["train", "dev", "holdout"]),
 ]
-PROBLEMS: dict[int, Any] = {400: WRONG, **GUARDED}
+RESPONSES: dict[int, Any] = {400: INVALID, **NO_ACCESS}
 
 
 class SetLeague(APIView):
@@ -43,7 +43,7 @@ class SetLeague(APIView):
         parameters=PARAMETERS,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="docs/reference/api.md, Documents"),
-            **PROBLEMS,
+            **RESPONSES,
         },
     )
     def get(self, request: Request, set_id: int) -> Response:
@@ -59,7 +59,7 @@ class SetLeagueTable(DownloadView):
     @extend_schema(
         operation_id="set_league_csv",
         parameters=PARAMETERS,
-        responses={(200, "text/csv"): OpenApiTypes.STR, **PROBLEMS},
+        responses={(200, "text/csv"): OpenApiTypes.STR, **RESPONSES},
     )
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """One figure per row; cells never start a formula."""

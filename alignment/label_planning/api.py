@@ -21,7 +21,7 @@ from alignment.label_planning.queries.plan import CriterionPlan, TopicLabels, cr
 from alignment.label_planning.services.draw_preview import MOST, DrawPreview, DrawWish, label_draw_preview
 from alignment.label_planning.services.draws import draw_source, label_draw
 from alignment.statistics.label_needs import Need
-from common.api import GUARDED, WRONG, validated
+from common.api import INVALID, NO_ACCESS, validated
 from common.problems import InputProblem
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.chats.core.allocation import AllocationRule
@@ -72,7 +72,7 @@ class LabelPlan(APIView):
         parameters=PARAMETERS,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="Needs by criterion, labels by topic"),
-            **GUARDED,
+            **NO_ACCESS,
         },
     )
     def get(self, request: Request, run_id: int) -> Response:
@@ -101,8 +101,8 @@ class LabelDraws(APIView):
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="The preview, or the set sampled before"),
             201: OpenApiResponse(OpenApiTypes.OBJECT, description="The set"),
-            400: WRONG,
-            **GUARDED,
+            400: INVALID,
+            **NO_ACCESS,
         },
     )
     def post(self, request: Request, run_id: int) -> Response:

@@ -33,7 +33,7 @@ from alignment.misalignments.services import (
     misalignment_undo,
 )
 from alignment.models.misalignments import Misalignment, TriageChange
-from common.api import GUARDED, PROBLEMS, WRONG, PagedList, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, problem, validated
 from common.problems import InputProblem
 from labeling.models.people import User
 from labeling.people.api.permissions import SeesJudge, WritesTexts
@@ -123,7 +123,7 @@ FILTERS = [
     get=extend_schema(
         operation_id="misalignments",
         parameters=FILTERS,
-        responses={200: MisalignmentOutput(many=True), **GUARDED},
+        responses={200: MisalignmentOutput(many=True), **NO_ACCESS},
     )
 )
 class MisalignmentList(PagedList[Any]):
@@ -155,7 +155,7 @@ class MisalignmentDetail(APIView):
 
     @extend_schema(
         operation_id="misalignment",
-        responses={200: MisalignmentWhole, **GUARDED},
+        responses={200: MisalignmentWhole, **NO_ACCESS},
     )
     def get(self, request: Request, misalignment_id: int) -> Response:
         """The disagreement with its triage history."""
@@ -164,7 +164,7 @@ class MisalignmentDetail(APIView):
     @extend_schema(
         operation_id="misalignment_triage",
         request=TriageInput,
-        responses={200: MisalignmentWhole, 400: WRONG, **PROBLEMS},
+        responses={200: MisalignmentWhole, 400: INVALID, **PROBLEMS},
     )
     def patch(self, request: Request, misalignment_id: int) -> Response:
         """Set cause, note or owner. 409 if somebody else has changed it since `revision`."""

@@ -10,7 +10,7 @@ from alignment.rater_quality.queries.answers import given
 from alignment.rater_quality.queries.scope import quality_scope
 from alignment.rater_quality.queries.table import quality_document
 from common.access import found_or_404
-from common.api import GUARDED
+from common.api import NO_ACCESS
 from labeling.people.api.permissions import ManagesLabeling
 
 SCHEMA = extend_schema(
@@ -19,7 +19,7 @@ SCHEMA = extend_schema(
         200: OpenApiResponse(
             OpenApiTypes.OBJECT, description="Raters, pairs and criteria with n, value, low and high"
         ),
-        **GUARDED,
+        **NO_ACCESS,
     },
 )
 

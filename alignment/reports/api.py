@@ -18,7 +18,7 @@ from alignment.reports.queries.chat_lists import listed
 from alignment.reports.queries.reports import alignment_report
 from alignment.reports.queries.stored import stored_found, stored_json, stored_lines
 from common.access import found_or_404
-from common.api import FORBIDDEN, GUARDED, DownloadView
+from common.api import FORBIDDEN, NO_ACCESS, DownloadView
 from common.downloads import table_file
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import runs_open_to
@@ -67,7 +67,7 @@ class StoredReport(APIView):
         operation_id="stored_report",
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="docs/reference/api.md, Documents"),
-            **GUARDED,
+            **NO_ACCESS,
         },
     )
     def get(self, request: Request, report_id: int) -> Response:
@@ -82,7 +82,7 @@ class StoredReportTable(DownloadView):
     permission_classes = [SeesJudge]
 
     @extend_schema(
-        operation_id="stored_report_csv", responses={(200, "text/csv"): OpenApiTypes.STR, **GUARDED}
+        operation_id="stored_report_csv", responses={(200, "text/csv"): OpenApiTypes.STR, **NO_ACCESS}
     )
     def get(self, request: Request, report_id: int) -> HttpResponse:
         """One row per criterion, dimension and tier, and one for all; cells never start a formula."""

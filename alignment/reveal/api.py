@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from alignment.reveal.queries import ShownVerdict
 from alignment.reveal.services import JudgeView, judge_view_reveal
 from common.access import found_or_404
-from common.api import GUARDED
+from common.api import NO_ACCESS
 from labeling.models.people import User
 from labeling.people.api.permissions import LabelsChats
 from labeling.people.services.roles import rater_for
@@ -28,7 +28,7 @@ class ShownVerdictOutput(serializers.Serializer[ShownVerdict]):
 
 
 class JudgeViewOutput(serializers.Serializer[JudgeView]):
-    """The judge's verdicts. Before a run has judged the chat, `judge` is empty and nothing is revealed."""
+    """The judge's verdicts; empty, with the chat not revealed, until a run has judged it."""
 
     judge = serializers.CharField()
     revealed_at = serializers.DateTimeField(allow_null=True)
@@ -43,7 +43,7 @@ class RevealApi(APIView):
     @extend_schema(
         operation_id="assignment_reveal",
         request=None,
-        responses={200: JudgeViewOutput, **GUARDED},
+        responses={200: JudgeViewOutput, **NO_ACCESS},
     )
     def post(self, request: Request, assignment_id: int) -> Response:
         """Show the verdicts on a submitted chat. Answers changed afterwards are stored but do not count."""

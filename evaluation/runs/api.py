@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from common.api import GUARDED, WRONG, PagedList, PostPermission, field_error, validated
+from common.api import INVALID, NO_ACCESS, PagedList, PostPermission, field_error, validated
 from common.problems import FieldProblem, InputProblem
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.judges.core.spec import JudgeChoice, choice_read
@@ -52,7 +52,7 @@ class Refused(APIException):
                 description="Only runs with this purpose. Tries are listed only with `purpose=try`.",
             )
         ],
-        responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of runs"), **GUARDED},
+        responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of runs"), **NO_ACCESS},
     )
 )
 class RunList(PostPermission, PagedList[Run]):
@@ -68,13 +68,13 @@ class RunList(PostPermission, PagedList[Run]):
         return run_list(only, among=runs_open_to(self.request.user))
 
     def results(self, page: Sequence[Run]) -> Any:
-        """Return the runs as `list_runs --json` shows them, without errors the user may not see."""
+        """Return the runs with the keys of `list_runs`, without errors that the user may not see."""
         runs = list(page)
         tell_errors(runs, user=self.request.user)
         return [run_json(row) for row in run_rows(runs)]
 
     @extend_schema(
-        operation_id="run_start", request=RunInput, responses={202: StartedOutput, 400: WRONG, **GUARDED}
+        operation_id="run_start", request=RunInput, responses={202: StartedOutput, 400: INVALID, **NO_ACCESS}
     )
     def post(self, request: Request) -> Response:
         """Plan a run; workers process it."""
@@ -89,7 +89,7 @@ class RunDetail(APIView):
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(operation_id="run", responses={200: RunOutput, **GUARDED})
+    @extend_schema(operation_id="run", responses={200: RunOutput, **NO_ACCESS})
     def get(self, request: Request, run_id: int) -> Response:
         """The run's progress and cost."""
         run = get_object_or_404(runs_open_to(request.user), pk=run_id)
@@ -106,7 +106,7 @@ def _action(
         operation_id=f"run_{name}",
         description=f"{name.title()} a run. Returns the run in its new state.",
         request=body,
-        responses={200: RunOutput, **GUARDED, 409: REFUSED} | ({400: WRONG} if body else {}),
+        responses={200: RunOutput, **NO_ACCESS, 409: REFUSED} | ({400: INVALID} if body else {}),
     )
     def post(self: APIView, request: Request, run_id: int) -> Response:
         run = get_object_or_404(runs_open_to(request.user), pk=run_id)

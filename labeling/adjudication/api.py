@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.api import (
-    GUARDED,
+    INVALID,
+    NO_ACCESS,
     PROBLEMS,
-    WRONG,
     AnswerInput,
     PagedList,
     PagedView,
@@ -199,8 +199,8 @@ class LeadView(APIView):
         ],
         responses={
             200: OpenApiResponse(ItemRowOutput(many=True), description="One page: next, previous, results"),
-            400: WRONG,
-            **GUARDED,
+            400: INVALID,
+            **NO_ACCESS,
         },
     )
 )
@@ -227,7 +227,7 @@ class AdjudicationQueueApi(LeadView, PagedList[Any]):
 class AdjudicateApi(LeadView):
     """One item."""
 
-    @extend_schema(operation_id="adjudication", responses={200: AdjudicationItemOutput, **GUARDED})
+    @extend_schema(operation_id="adjudication", responses={200: AdjudicationItemOutput, **NO_ACCESS})
     def get(self, request: Request, chat_id: int, criterion_key: str) -> Response:
         """The chat, its labels without rater names, the notes and the decisions."""
         chat, criterion = self.item(chat_id, criterion_key)
@@ -236,7 +236,7 @@ class AdjudicateApi(LeadView):
     @extend_schema(
         operation_id="adjudication_decide",
         request=DecisionInput,
-        responses={200: DecisionOutput, 400: WRONG, **PROBLEMS},
+        responses={200: DecisionOutput, 400: INVALID, **PROBLEMS},
     )
     def put(self, request: Request, chat_id: int, criterion_key: str) -> Response:
         """Put a decision in force. Repeating it changes nothing.
@@ -251,7 +251,7 @@ class AdjudicateApi(LeadView):
     @extend_schema(
         operation_id="adjudication_withdraw",
         parameters=[OpenApiParameter("seen", OpenApiTypes.INT, required=True)],
-        responses={204: None, 400: WRONG, **PROBLEMS},
+        responses={204: None, 400: INVALID, **PROBLEMS},
     )
     def delete(self, request: Request, chat_id: int, criterion_key: str) -> Response:
         """Withdraw the decision: the majority of the labels counts again."""
@@ -274,7 +274,7 @@ class DawidSkeneApi(LeadView, PagedView[Consensus]):
             OpenApiParameter("page_size", OpenApiTypes.INT, description="chats per page, up to 1,000"),
             OpenApiParameter("cursor", OpenApiTypes.STR, description="from `next` or `previous`"),
         ],
-        responses={200: DawidSkeneOutput, **GUARDED},
+        responses={200: DawidSkeneOutput, **NO_ACCESS},
     )
     def get(self, request: Request, set_id: int, criterion_key: str) -> Response:
         """The estimate from the set's labels, with one page of its chats. It is not stored."""

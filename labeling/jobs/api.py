@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.access import found_or_404
-from common.api import GUARDED, PROBLEMS, WRONG, PagedList, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, problem, validated
 from labeling.jobs.queries.job_page import JobPage, job_page
 from labeling.jobs.queries.jobs import JobRow, job_rows
 from labeling.jobs.services import job_close, job_open, job_start
@@ -154,7 +154,7 @@ class NextOutput(serializers.Serializer[Any]):
 @extend_schema_view(
     get=extend_schema(
         operation_id="jobs",
-        responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of jobs"), **GUARDED},
+        responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of jobs"), **NO_ACCESS},
     )
 )
 class JobsApi(PagedList[Any]):
@@ -170,7 +170,7 @@ class JobsApi(PagedList[Any]):
         return super().results(rows)
 
     @extend_schema(
-        operation_id="job_open", request=JobInput, responses={201: JobOutput, 400: WRONG, **GUARDED}
+        operation_id="job_open", request=JobInput, responses={201: JobOutput, 400: INVALID, **NO_ACCESS}
     )
     def post(self, request: Request) -> Response:
         """Open a job. Without `criteria` it asks every active criterion."""
@@ -188,7 +188,7 @@ class JobApi(APIView):
 
     permission_classes = [ManagesLabeling]
 
-    @extend_schema(operation_id="job", responses={200: JobDetailOutput, **GUARDED})
+    @extend_schema(operation_id="job", responses={200: JobDetailOutput, **NO_ACCESS})
     def get(self, request: Request, job_id: int) -> Response:
         """The job's settings and progress."""
         related = ("chat_set", "group", "guideline", "gold_set", "calibration__chat_set")
@@ -248,7 +248,7 @@ class NextApi(APIView):
     @extend_schema(
         operation_id="job_next",
         request=NextInput,
-        responses={200: NextOutput, 400: WRONG, **PROBLEMS},
+        responses={200: NextOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, job_id: int) -> Response:
         """Lease the chat after the one in progress, or the first. Repeating it returns the same chat.

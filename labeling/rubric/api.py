@@ -8,7 +8,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api import GUARDED, PROBLEMS, WRONG, PagedList, RowOutput, field_error, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, RowOutput, field_error, problem, validated
 from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
@@ -103,7 +103,7 @@ class VersionsView(PagedList[Any]):
 
 @extend_schema_view(
     get=extend_schema(
-        operation_id="rubric_guidelines", responses={200: GuidelineOutput(many=True), **GUARDED}
+        operation_id="rubric_guidelines", responses={200: GuidelineOutput(many=True), **NO_ACCESS}
     )
 )
 class RubricGuidelinesApi(VersionsView):
@@ -119,7 +119,7 @@ class RubricGuidelinesApi(VersionsView):
     @extend_schema(
         operation_id="rubric_guideline_write",
         request=GuidelineInput,
-        responses={200: GuidelineOutput, 201: GuidelineOutput, 400: WRONG, **PROBLEMS},
+        responses={200: GuidelineOutput, 201: GuidelineOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, rubric_id: int) -> Response:
         """Write a version. 200 with the newest version if the text is the same."""
@@ -132,7 +132,7 @@ class RubricGuidelinesApi(VersionsView):
 
 @extend_schema_view(
     get=extend_schema(
-        operation_id="criterion_versions", responses={200: CriterionVersionOutput(many=True), **GUARDED}
+        operation_id="criterion_versions", responses={200: CriterionVersionOutput(many=True), **NO_ACCESS}
     )
 )
 class CriterionVersionsApi(VersionsView):
@@ -148,7 +148,7 @@ class CriterionVersionsApi(VersionsView):
     @extend_schema(
         operation_id="criterion_write",
         request=CriterionTextInput,
-        responses={200: CriterionVersionOutput, 201: CriterionVersionOutput, 400: WRONG, **PROBLEMS},
+        responses={200: CriterionVersionOutput, 201: CriterionVersionOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, key: str) -> Response:
         """Write a version. 200 with the newest version if the texts are the same."""

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import GUARDED, WRONG, DownloadView, PagedList, field_error
+from common.api import INVALID, NO_ACCESS, DownloadView, PagedList, field_error
 from common.files import csv_lines, json_line
 from common.problems import FieldProblem
 from labeling.models.chats import ChatSet
@@ -58,7 +58,7 @@ class SetList(APIView):
 
     permission_classes = [ManagesLabeling]
 
-    @extend_schema(operation_id="sets", responses={200: SetsOutput, **GUARDED})
+    @extend_schema(operation_id="sets", responses={200: SetsOutput, **NO_ACCESS})
     def get(self, request: Request) -> Response:
         """Every chat set by name, with the id that other addresses use."""
         return Response(SetsOutput({"sets": set_rows()}).data)
@@ -78,8 +78,8 @@ class SetList(APIView):
         ],
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page: next, previous, results"),
-            400: WRONG,
-            **GUARDED,
+            400: INVALID,
+            **NO_ACCESS,
         },
     )
 )
@@ -117,7 +117,7 @@ class Export(DownloadView):
             OpenApiParameter("what", OpenApiTypes.STR, OpenApiParameter.PATH, enum=list(LABELLING)),
             OpenApiParameter("kind", OpenApiTypes.STR, OpenApiParameter.PATH, enum=list(TYPES)),
         ],
-        responses={(200, kind): OpenApiTypes.STR for kind in TYPES.values()} | GUARDED,
+        responses={(200, kind): OpenApiTypes.STR for kind in TYPES.values()} | NO_ACCESS,
     )
     def get(self, request: Request, set_id: int, what: str, kind: str) -> StreamingHttpResponse:
         """The lines of `manage.py export`, streamed, without chats you cannot see."""

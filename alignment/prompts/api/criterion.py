@@ -25,7 +25,7 @@ from alignment.prompts.serializers import (
     version_detail_body,
 )
 from common.access import found_or_404
-from common.api import GUARDED, PROBLEMS, WRONG, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, problem, validated
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.services.restores import RestoreRefused, prompt_restore
 from labeling.models.people import User
@@ -44,7 +44,7 @@ class CriteriaApi(APIView):
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(operation_id="criteria", responses={200: CriteriaOutput, **GUARDED})
+    @extend_schema(operation_id="criteria", responses={200: CriteriaOutput, **NO_ACCESS})
     def get(self, request: Request) -> Response:
         """Criteria by rubric and dimension, retired ones last, with the text in force and the champion."""
         return Response({"criteria": [criterion_body(row) for row in criterion_list(user=request.user)]})
@@ -55,7 +55,7 @@ class CriterionApi(APIView):
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(operation_id="criterion", responses={200: CriterionDetailOutput, **GUARDED})
+    @extend_schema(operation_id="criterion", responses={200: CriterionDetailOutput, **NO_ACCESS})
     def get(self, request: Request, key: str) -> Response:
         """The criterion with the champion's alignment by set and split, and all releases."""
         return Response(criterion_detail_body(criterion_row(criterion_or_404(key), user=request.user)))
@@ -73,7 +73,7 @@ class PromptVersionApi(APIView):
                 "against", OpenApiTypes.INT, description="also return the changes since this version"
             )
         ],
-        responses={200: VersionDetailOutput, 400: WRONG, **GUARDED},
+        responses={200: VersionDetailOutput, 400: INVALID, **NO_ACCESS},
     )
     def get(self, request: Request, key: str, number: int) -> Response:
         """The version's text and examples. Examples from chats you cannot see are only counted."""
@@ -91,10 +91,13 @@ class PromptRestore(APIView):
     @extend_schema(
         operation_id="prompt_restore",
         request=RestoreInput,
-        responses={201: VersionDetailOutput, 400: WRONG, **PROBLEMS},
+        responses={201: VersionDetailOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, key: str, number: int) -> Response:
-        """Add a version with the text and examples of this one. 409 if the newest version has them."""
+        """Add a version with the text and examples of this one.
+
+        409 with the reason, such as that the champion or the newest version is the same.
+        """
         criterion = criterion_or_404(key)
         version = get_object_or_404(PromptVersion, criterion=criterion, number=number)
         body, user = validated(RestoreInput, request.data), cast(User, request.user)

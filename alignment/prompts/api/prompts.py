@@ -20,9 +20,9 @@ from alignment.prompts.serializers import VersionOutput, version_body
 from alignment.prompts.services import draft_write, example_choices_for
 from common.access import found_or_404
 from common.api import (
-    GUARDED,
+    INVALID,
+    NO_ACCESS,
     PROBLEMS,
-    WRONG,
     PagedList,
     PostPermission,
     field_error,
@@ -172,7 +172,7 @@ class DraftApi(APIView):
 
     permission_classes = [WritesTexts]
 
-    @extend_schema(operation_id="prompt_draft", responses={200: DraftOutput, **GUARDED})
+    @extend_schema(operation_id="prompt_draft", responses={200: DraftOutput, **NO_ACCESS})
     def get(self, request: Request, key: str) -> Response:
         """Your draft. 404 without one."""
         draft = found_or_404(draft_of(criterion=_criterion(key), author=_author(request)))
@@ -181,7 +181,7 @@ class DraftApi(APIView):
     @extend_schema(
         operation_id="prompt_draft_save",
         request=DraftInput,
-        responses={200: DraftOutput, 400: WRONG, **PROBLEMS},
+        responses={200: DraftOutput, 400: INVALID, **PROBLEMS},
     )
     def put(self, request: Request, key: str) -> Response:
         """Save the draft. 409 with the stored draft if its revision is not `revision`."""
@@ -207,7 +207,7 @@ class DraftApi(APIView):
             raise ValidationError({"examples": [str(refused)]}) from refused
         return Response(_body(draft, author))
 
-    @extend_schema(operation_id="prompt_draft_discard", responses={204: GONE, **GUARDED})
+    @extend_schema(operation_id="prompt_draft_discard", responses={204: GONE, **NO_ACCESS})
     def delete(self, request: Request, key: str) -> Response:
         """Delete the draft."""
         draft_discard(criterion=_criterion(key), author=_author(request))
@@ -222,7 +222,7 @@ class LintApi(APIView):
     @extend_schema(
         operation_id="prompt_lint",
         request=PromptInput,
-        responses={200: LintOutput, 400: WRONG, **GUARDED},
+        responses={200: LintOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request, key: str) -> Response:
         """Problems in the prompt, errors first. The prompt is not stored."""
@@ -241,7 +241,7 @@ class LintApi(APIView):
     get=extend_schema(
         operation_id="prompt_versions",
         parameters=[OpenApiParameter("page", OpenApiTypes.INT)],
-        responses={200: VersionOutput(many=True), **GUARDED},
+        responses={200: VersionOutput(many=True), **NO_ACCESS},
     )
 )
 class PromptVersionsApi(PostPermission, PagedList[Any]):
@@ -264,7 +264,7 @@ class PromptVersionsApi(PostPermission, PagedList[Any]):
     @extend_schema(
         operation_id="prompt_version_write",
         request=NewVersionInput,
-        responses={200: WrittenVersion, 201: WrittenVersion, 400: WRONG, **PROBLEMS},
+        responses={200: WrittenVersion, 201: WrittenVersion, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, key: str) -> Response:
         """Save a version and delete an equal draft. 200 with the earlier version if it has the same content.

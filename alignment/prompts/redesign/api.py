@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from alignment.prompts.redesign.queries import Preview, redesign_preview
 from alignment.prompts.redesign.services import redesign_carry_out
-from common.api import GUARDED, WRONG, field_error, validated
+from common.api import INVALID, NO_ACCESS, field_error, validated
 from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Dimension, Tier
@@ -57,7 +57,7 @@ class RedesignInput(serializers.Serializer[Any]):
     into = SuccessorInput(many=True, required=False, default=list)
     same_answers = serializers.BooleanField(
         default=False,
-        help_text="Where labels carry over, True and False mean the same in the old and the new question.",
+        help_text="Confirms that, where labels carry over, the old and the new answers mean the same.",
     )
     dry_run = serializers.BooleanField(default=False, help_text="Return only the preview.")
 
@@ -155,7 +155,7 @@ class RedesignApi(APIView):
     @extend_schema(
         operation_id="criterion_redesign",
         request=RedesignInput,
-        responses={200: RedesignOutput, 201: RedesignOutput, 400: WRONG, **GUARDED},
+        responses={200: RedesignOutput, 201: RedesignOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request, key: str) -> Response:
         """Retire, replace, split, merge or bring back the criterion. 200 with the preview of a dry run."""
@@ -179,7 +179,7 @@ class LineageApi(APIView):
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(operation_id="criterion_lineage", responses={200: LineageOutput, **GUARDED})
+    @extend_schema(operation_id="criterion_lineage", responses={200: LineageOutput, **NO_ACCESS})
     def get(self, request: Request, key: str) -> Response:
         """The criterion's predecessors and successors, with reasons."""
         return Response(LineageOutput(lineage_of(get_object_or_404(Criterion, key=key))).data)

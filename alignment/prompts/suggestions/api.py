@@ -24,7 +24,7 @@ from alignment.prompts.suggestions.services import (
     suggestion_use,
 )
 from common.access import found_or_404
-from common.api import GUARDED, PROBLEMS, WRONG, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, problem, validated
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from labeling.models.people import User
@@ -99,7 +99,7 @@ class CriterionSuggestions(APIView):
     @extend_schema(
         operation_id="suggestion_start",
         request=SuggestionInput,
-        responses={202: SuggestionOutput, 400: WRONG, **PROBLEMS},
+        responses={202: SuggestionOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, key: str) -> Response:
         """Start a revision of your draft, or else of the champion, from disagreements in the train split."""
@@ -120,7 +120,7 @@ class SuggestionDetail(APIView):
 
     permission_classes = [WritesTexts]
 
-    @extend_schema(operation_id="suggestion", responses={200: SuggestionOutput, **GUARDED})
+    @extend_schema(operation_id="suggestion", responses={200: SuggestionOutput, **NO_ACCESS})
     def get(self, request: Request, suggestion_id: int) -> Response:
         """The suggestion's state and text."""
         user = cast(User, request.user)

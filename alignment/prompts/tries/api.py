@@ -22,7 +22,7 @@ from alignment.prompts.tries.services import (
     try_estimate,
     try_start,
 )
-from common.api import GUARDED, WRONG, StrictInput
+from common.api import INVALID, NO_ACCESS, StrictInput
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
@@ -65,8 +65,8 @@ class PromptPreview(APIView):
         request=PreviewInput,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="The calls in order, tokens and cost"),
-            400: WRONG,
-            **GUARDED,
+            400: INVALID,
+            **NO_ACCESS,
         },
     )
     def post(self, request: Request, key: str) -> Response:
@@ -91,8 +91,8 @@ class PromptTries(APIView):
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="The estimate (dry_run)"),
             202: OpenApiResponse(OpenApiTypes.OBJECT, description="The started try with its id"),
-            400: WRONG,
-            **GUARDED,
+            400: INVALID,
+            **NO_ACCESS,
         },
     )
     def post(self, request: Request, key: str) -> Response:
@@ -120,7 +120,7 @@ class PromptTry(APIView):
         operation_id="prompt_try_result",
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="Progress, and the finished chats"),
-            **GUARDED,
+            **NO_ACCESS,
         },
     )
     def get(self, request: Request, run_id: int) -> Response:

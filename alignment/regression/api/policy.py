@@ -12,9 +12,9 @@ from alignment.models.regressions import Policy
 from alignment.regression.queries.policy_page import policy_body, policy_chosen
 from alignment.regression.services.policies import policy_in_force, policy_revise
 from common.api import (
-    GUARDED,
+    INVALID,
+    NO_ACCESS,
     PROBLEMS,
-    WRONG,
     PostPermission,
     StrictInput,
     field_error,
@@ -55,7 +55,7 @@ class PolicyList(PostPermission):
     permission_classes = [SeesJudge]
     post_permission = Releases
 
-    @extend_schema(operation_id="policies", responses={200: PolicyOutput(many=True), **GUARDED})
+    @extend_schema(operation_id="policies", responses={200: PolicyOutput(many=True), **NO_ACCESS})
     def get(self, request: Request) -> Response:
         """Every stored version. If none is in force, the gate uses its default limits."""
         rows = Policy.objects.filter(kind=Policy.Kind.GATE).select_related("created_by").order_by("-id")
@@ -66,7 +66,7 @@ class PolicyList(PostPermission):
     @extend_schema(
         operation_id="policy_revise",
         request=PolicyInput,
-        responses={201: PolicyOutput, 400: WRONG, **PROBLEMS},
+        responses={201: PolicyOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request) -> Response:
         """Save a new version of the policy in force."""

@@ -37,7 +37,16 @@ from alignment.regression.services.starts import (
 )
 from alignment.regression.services.tests import RegressionRefused, regression_cancel
 from alignment.regression.worker import runs_of
-from common.api import GUARDED, PROBLEMS, WRONG, PagedList, PostPermission, field_error, problem, validated
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    PagedList,
+    PostPermission,
+    field_error,
+    problem,
+    validated,
+)
 from common.problems import FieldProblem, InputProblem
 from evaluation.runs.queries.redact_errors import tell_errors
 from evaluation.runs.serializers import ResumeInput
@@ -57,7 +66,7 @@ T = TypeVar("T")
         ],
         responses={
             200: OpenApiResponse(RegressionRowOutput(many=True), description="One page of tests"),
-            **GUARDED,
+            **NO_ACCESS,
         },
     )
 )
@@ -81,7 +90,7 @@ class RegressionList(PostPermission, PagedList[RegressionTest]):
     @extend_schema(
         operation_id="regression_start",
         request=RegressionInput,
-        responses={200: RegressionOutput, 202: RegressionOutput, 400: WRONG, **GUARDED},
+        responses={200: RegressionOutput, 202: RegressionOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request) -> Response:
         """Start a test; workers process it. 200 if the same `client_id` has started it before."""
@@ -99,7 +108,7 @@ class RegressionEstimate(APIView):
     @extend_schema(
         operation_id="regression_estimate",
         request=RegressionInput,
-        responses={200: EstimateOutput, 400: WRONG, **GUARDED},
+        responses={200: EstimateOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request) -> Response:
         """Calls and cost of both judges, and the power that the labels allow. Sends no requests."""
@@ -139,7 +148,7 @@ class RegressionDetail(APIView):
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(operation_id="regression", responses={200: RegressionOutput, **GUARDED})
+    @extend_schema(operation_id="regression", responses={200: RegressionOutput, **NO_ACCESS})
     def get(self, request: Request, test_id: int) -> Response:
         """The test's progress, and its results when it is done."""
         return Response(_body(test_id, cast(User, request.user)))
@@ -154,7 +163,7 @@ def _action(
         operation_id=f"regression_{name}",
         description=f"{name.title()} a test. Returns the test in its new state.",
         request=body,
-        responses={200: RegressionOutput, **PROBLEMS} | ({400: WRONG} if body else {}),
+        responses={200: RegressionOutput, **PROBLEMS} | ({400: INVALID} if body else {}),
     )
     def post(self: APIView, request: Request, test_id: int) -> Response:
         test, user = get_object_or_404(RegressionTest, pk=test_id), cast(User, request.user)
@@ -183,7 +192,7 @@ class RegressionRelease(APIView):
     @extend_schema(
         operation_id="regression_release",
         request=ReleaseInput,
-        responses={200: RegressionOutput, 400: WRONG, **PROBLEMS},
+        responses={200: RegressionOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, test_id: int) -> Response:
         """Make the candidate the champion of future runs."""

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import GUARDED, WRONG, PagedList, Pages, RowOutput, validated
+from common.api import INVALID, NO_ACCESS, PagedList, Pages, RowOutput, validated
 from labeling.models.people import AuditEvent, User
 from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.queries.audit import audit_events
@@ -29,7 +29,7 @@ class WorkspaceApi(APIView):
 
     permission_classes = [ManagesLabeling]
 
-    @extend_schema(operation_id="workspace", responses={200: RulesSerializer, **GUARDED})
+    @extend_schema(operation_id="workspace", responses={200: RulesSerializer, **NO_ACCESS})
     def get(self, request: Request) -> Response:
         """The rules in force."""
         return Response(RulesSerializer(rules_now()).data)
@@ -37,7 +37,7 @@ class WorkspaceApi(APIView):
     @extend_schema(
         operation_id="workspace_change",
         request=RulesSerializer,
-        responses={200: RulesSerializer, 400: WRONG, **GUARDED},
+        responses={200: RulesSerializer, 400: INVALID, **NO_ACCESS},
     )
     def patch(self, request: Request) -> Response:
         """Change the rules in the body; the others stay."""
@@ -58,7 +58,7 @@ class AuditOutput(RowOutput[AuditEvent]):
 
 
 @extend_schema_view(
-    get=extend_schema(operation_id="workspace_log", responses={200: AuditOutput(many=True), **GUARDED})
+    get=extend_schema(operation_id="workspace_log", responses={200: AuditOutput(many=True), **NO_ACCESS})
 )
 class AuditApi(PagedList[AuditEvent]):
     """The audit log of the labelling side, newest first, without events about chats you cannot see."""

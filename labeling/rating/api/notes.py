@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.access import found_or_404
-from common.api import GUARDED, PROBLEMS, WRONG, PagedList, Pages, RowOutput, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, Pages, RowOutput, validated
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
 from labeling.people.api.permissions import WritesTexts
@@ -67,7 +67,7 @@ class AssignmentNotesApi(RaterView):
     @extend_schema(
         operation_id="note_add",
         request=NoteInput,
-        responses={200: NoteOutput, 201: NoteOutput, 400: WRONG, **PROBLEMS},
+        responses={200: NoteOutput, 201: NoteOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, assignment_id: int) -> Response:
         """Add a note. Repeating a `client_id` changes nothing and answers 200."""
@@ -88,7 +88,7 @@ class AssignmentNotesApi(RaterView):
             OpenApiParameter("criterion", description="A criterion's key."),
             OpenApiParameter("state", enum=STATES),
         ],
-        responses={200: AnyNoteOutput(many=True), 400: WRONG, **GUARDED},
+        responses={200: AnyNoteOutput(many=True), 400: INVALID, **NO_ACCESS},
     )
 )
 class NotesApi(PagedList[RaterNote]):
@@ -116,7 +116,7 @@ class NoteSettleApi(APIView):
 
     permission_classes = [WritesTexts]
 
-    @extend_schema(operation_id="note_settle", request=None, responses={200: AnyNoteOutput, **GUARDED})
+    @extend_schema(operation_id="note_settle", request=None, responses={200: AnyNoteOutput, **NO_ACCESS})
     def post(self, request: Request, note_id: int) -> Response:
         """Settle a note. Repeating it changes nothing."""
         user = cast(User, request.user)

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.access import found_or_404
-from common.api import GUARDED, PROBLEMS, WRONG, field_error, problem, validated
+from common.api import INVALID, NO_ACCESS, PROBLEMS, field_error, problem, validated
 from common.problems import FieldProblem
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import ApiToken, Rater, User
@@ -89,7 +89,7 @@ class RaterView(APIView):
 class QueueApi(RaterView):
     """The queue."""
 
-    @extend_schema(operation_id="queue", responses={200: QueueOutput, **GUARDED})
+    @extend_schema(operation_id="queue", responses={200: QueueOutput, **NO_ACCESS})
     def get(self, request: Request) -> Response:
         """Your jobs with your progress."""
         return Response(QueueOutput({"jobs": queue_for(rater=self.rater).jobs}).data)
@@ -98,7 +98,7 @@ class QueueApi(RaterView):
 class AssignmentApi(RaterView):
     """One chat to label."""
 
-    @extend_schema(operation_id="assignment", responses={200: AssignmentOutput, **GUARDED})
+    @extend_schema(operation_id="assignment", responses={200: AssignmentOutput, **NO_ACCESS})
     def get(self, request: Request, assignment_id: int) -> Response:
         """The chat, its criteria, and your answers and notes."""
         assignment = self.own(assignment_id)
@@ -128,7 +128,7 @@ class LabelApi(RaterView):
     @extend_schema(
         operation_id="label_save",
         request=LabelInput,
-        responses={200: LabelOutput, 400: WRONG, **PROBLEMS, 409: StaleOutput},
+        responses={200: LabelOutput, 400: INVALID, **PROBLEMS, 409: StaleOutput},
     )
     def put(self, request: Request, assignment_id: int, criterion_key: str) -> Response:
         """Save an answer. Repeating a `client_id` changes nothing and returns the same answer."""
@@ -143,7 +143,7 @@ class LabelApi(RaterView):
     @extend_schema(
         operation_id="label_clear",
         parameters=[ClearInput],
-        responses={204: None, 400: WRONG, **PROBLEMS, 409: StaleOutput},
+        responses={204: None, 400: INVALID, **PROBLEMS, 409: StaleOutput},
     )
     def delete(self, request: Request, assignment_id: int, criterion_key: str) -> Response:
         """Withdraw a draft answer."""
@@ -160,7 +160,7 @@ class SubmitApi(RaterView):
     @extend_schema(
         operation_id="assignment_submit",
         request=SubmitInput,
-        responses={200: StateOutput, 400: WRONG, **PROBLEMS, 409: IncompleteOutput},
+        responses={200: StateOutput, 400: INVALID, **PROBLEMS, 409: IncompleteOutput},
     )
     def post(self, request: Request, assignment_id: int) -> Response:
         """Submit every answer. Repeating it changes nothing. All fields are optional."""
@@ -185,7 +185,7 @@ class SkipApi(RaterView):
     @extend_schema(
         operation_id="assignment_skip",
         request=SkipInput,
-        responses={200: StateOutput, 400: WRONG, **PROBLEMS},
+        responses={200: StateOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, assignment_id: int) -> Response:
         """Skip the chat with a reason; another rater gets it."""
@@ -199,7 +199,7 @@ class SkipApi(RaterView):
 class GuidelineApi(RaterView):
     """The guidelines for a chat."""
 
-    @extend_schema(operation_id="assignment_guideline", responses={200: GuidanceOutput, **GUARDED})
+    @extend_schema(operation_id="assignment_guideline", responses={200: GuidanceOutput, **NO_ACCESS})
     def get(self, request: Request, assignment_id: int) -> Response:
         """The texts in force, and what has changed since you last labelled by them."""
         assignment = self.own(assignment_id)
