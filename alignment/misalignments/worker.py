@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.db import connection, models, transaction
+from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.utils import timezone
 
@@ -19,6 +19,7 @@ from alignment.misalignments.queries.runs import (
     runs_waiting,
 )
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
+from common.sql import insert_select
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
 
@@ -78,37 +79,24 @@ def _change(rows: QuerySet[Misalignment], **values: Any) -> None:
 @transaction.atomic
 def _find(run: Run, differing: QuerySet[Verdict]) -> None:
     """New items, and a sighting for each item of this run."""
-    _insert(
+    insert_select(
         Misalignment,
-        differing.values_list("chat_id", "criterion_id"),
         ("chat", "criterion"),
-        {"cause": "", "note": "", "state": _State.OPEN.value, "newest_run": run.pk}
+        differing.values_list("chat_id", "criterion_id"),
+        constants={"cause": "", "note": "", "state": _State.OPEN.value, "newest_run": run.pk}
         | {"closed_by": "", "returned": False, "revision": 0},
+        ignore_conflicts=True,
     )
     same = Misalignment.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     people = Case(When(value=True, then=Value(False)), default=Value(True))
     seen = differing.annotate(item=Subquery(same.values("pk")[:1]), said=people)
-    _insert(
+    insert_select(
         Sighting,
-        seen.values_list("item", "said", "value"),
         ("misalignment", "human", "judge"),
-        {"run": run.pk},
+        seen.values_list("item", "said", "value"),
+        constants={"run": run.pk},
+        ignore_conflicts=True,
     )
-
-
-def _insert(
-    model: type[models.Model], rows: QuerySet[Any, Any], names: tuple[str, ...], same: dict[str, Any]
-) -> None:
-    """INSERT … SELECT of these rows, with the `same` values in each; what is there already stays."""
-    select, params = rows.order_by().query.sql_with_params()
-    quote, fields = connection.ops.quote_name, {field.name: field for field in model._meta.concrete_fields}
-    columns = ", ".join(quote(str(fields[name].column)) for name in (*names, *same))
-    given = ", ".join(["%s"] * len(same))
-    table = quote(model._meta.db_table)
-    # NB: all of it is compiled by Django, or fixed above; values are parameters.
-    sql = f"INSERT INTO {table} ({columns}) SELECT f.*, {given} FROM ({select}) f WHERE true"  # noqa: S608
-    with connection.cursor() as cursor:
-        cursor.execute(f"{sql} ON CONFLICT DO NOTHING", [*same.values(), *params])
 
 
 def _of(verdicts: QuerySet[Verdict]) -> Exists:
