@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from alignment.baselines.services import baselines_get
 from alignment.comparison.api import REPORT_PARAMETERS
 from alignment.comparison.queries.answers import UnknownRater
-from alignment.comparison.queries.scope import requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.baselines import BaselineTraining
 from common.access import found_or_404
 from common.api import INVALID, NO_ACCESS

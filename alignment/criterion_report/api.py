@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from alignment.comparison.api import REPORT_PARAMETERS
 from alignment.comparison.queries.answers import UnknownRater
-from alignment.comparison.queries.scope import requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.criterion_report.queries.report import criterion_report
 from common.access import found_or_404
 from common.api import FORBIDDEN
