@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.generics import GenericAPIView, ListAPIView
+from rest_framework.metadata import SimpleMetadata
 from rest_framework.pagination import (
     BasePagination,
     CursorPagination,
@@ -181,6 +182,14 @@ class Pages(BasePagination):
         return _STYLES[view.page_style](view).get_schema_operation_parameters(view)
 
 
+class RouteMetadata(SimpleMetadata):
+    """The answer to OPTIONS: a route's name and formats. Its fields are in the OpenAPI document."""
+
+    def determine_actions(self, request: Request, view: APIView) -> dict[str, Any]:
+        """Return no fields: those of a list's entries are not those that POST expects."""
+        return {}
+
+
 class PagedView(GenericAPIView[Row]):
     """A route with a list in pages; subclasses set the pages' size, order and style."""
 
@@ -188,6 +197,7 @@ class PagedView(GenericAPIView[Row]):
     page_size = 100
     page_order = "-id"  # of pages by cursor
     largest_page: int | None = None  # the most that callers may ask for
+    metadata_class = RouteMetadata
 
     @cached_property
     def paginator(self) -> Pages:

@@ -1,4 +1,4 @@
-"""The request parser of the API, with the guards of the file import: a hostile body never causes a 500."""
+"""Request parser of the API with the guards of import files: a hostile body is never a 500."""
 
 from collections.abc import Mapping
 from typing import IO, Any
@@ -12,12 +12,12 @@ from common.problems import FieldProblem
 
 
 class GuardedJSONParser(JSONParser):
-    """JSON in UTF-8 with limits on size, depth and numbers, without NaN and duplicate keys."""
+    """JSON of bounded size, depth and numbers, in UTF-8, without NaN and without a key twice."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """Return the parsed body. Raises ParseError with the reason."""
+        """Return the parsed body; raise ParseError with the reason."""
         # NB: Django's own limit guards `request.body`, not a stream that is read.
         limit = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
         raw: bytes = stream.read(limit + 1)

@@ -60,7 +60,6 @@ class RunList(PostPermission, PagedList[Run]):
 
     permission_classes = [SeesJudge]
     post_permission = StartsRuns
-    serializer_class = RunInput
 
     def get_queryset(self) -> QuerySet[Run]:
         """Return the runs that this user may see and the query selects."""
