@@ -1,4 +1,4 @@
-"""Says whether database, broker and endpoint answer, one line each."""
+"""Check database, broker and endpoint; print one line each."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from lace_site.health import check_broker, check_database
 
 
 class Command(WorkbenchCommand):
-    """Exit 4 when a part does not answer."""
+    """Exit 4 when a check fails."""
 
     help = __doc__
 
@@ -29,7 +29,7 @@ class Command(WorkbenchCommand):
 
 
 def endpoint_check() -> Check:
-    """The endpoint that the settings name; settings that name none are a failed check."""
+    """Check the endpoint of the settings; a missing endpoint is a failed check."""
     try:
         endpoint = current_endpoint()
     except (EndpointError, EmbeddedModelError) as error:

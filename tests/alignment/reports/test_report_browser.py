@@ -38,7 +38,7 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
     lead.get_by_role("link", name=f"Run {compared.run.pk}").click()
     expect(lead.get_by_role("heading", level=1)).to_have_text("Alignment report")
     expect(lead.get_by_label("Notices")).to_contain_text("Labels written for this demo")
-    number = lead.locator("#c-polite").get_by_role("link", name="missed by judge")
+    number = lead.locator("#c-polite").get_by_role("link", name="only raters True")
     expect(number).to_contain_text(str(len(missed)))
     number.click()
     expect(lead.get_by_role("heading", level=1)).to_have_text("People say True, the judge False")
