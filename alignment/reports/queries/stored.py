@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_date
 from alignment.certificates.queries.certificates import certificate_whole, certificates_shown
 from alignment.comparison.queries.scope import Scope, narrowed, own_chats
 from alignment.models.reports import Report
-from alignment.reports.core.csv_rows import report_lines
+from alignment.reports.core.csv_rows import csv_rows
 from alignment.reports.queries.chat_lists import listed
 from alignment.reports.queries.engine_page import engine_parts
 from alignment.reports.queries.headline import stored_headline
@@ -59,7 +59,7 @@ def stored_json(row: Report, *, user: User | AnonymousUser) -> dict[str, Any]:
 
 def stored_lines(row: Report) -> Iterator[dict[str, Any]]:
     """The rows of its table file."""
-    return report_lines(row.body, pin=row.pin)
+    return csv_rows(row.body, pin=row.pin)
 
 
 def stored_page(row: Report, *, user: User | AnonymousUser) -> dict[str, Any]:
