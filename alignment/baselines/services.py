@@ -16,11 +16,10 @@ from alignment.baselines.queries.baselines import (
     stored_answers,
     stored_comparison,
 )
-from alignment.baselines.worker import is_forsaken, trainings_take_back
+from alignment.baselines.worker import is_forsaken, training_enqueue, trainings_take_back
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.scope import Scope
 from alignment.models.baselines import BaselineTraining
-from alignment.tasks import training_ring
 
 NO_ONE_ANSWER = "Against each rater there is no one answer to learn: choose the consensus or one rater."
 # What could not be trained is tried again when somebody asks so much later.
@@ -64,9 +63,9 @@ def _asked(scope: Scope, pin: str) -> BaselineTraining:
         old.filter(pin=pin, asked_at__lt=timezone.now() - AFTER_FAILURE).delete()
         row, made = BaselineTraining.objects.get_or_create(pin=pin, defaults=asked)
         if made:
-            transaction.on_commit(partial(training_ring, row.pk))
+            transaction.on_commit(partial(training_enqueue, row.pk))
     if is_forsaken(row):  # whoever looks on does not wait for the reaper, which may be gone, too
         trainings_take_back()
-        training_ring(row.pk)
+        training_enqueue(row.pk)
         row.refresh_from_db()
     return row

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from alignment.baselines.queries.baselines import answers_document, scope_of
 from alignment.models.baselines import BaselineTraining
+from common.queue import enqueue_row
 from evaluation.models.runs import WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, LeaseLost, is_dead, lease_beat, lease_begin, lease_end
 
@@ -16,6 +17,7 @@ log = logging.getLogger(__name__)
 
 # A ring that nobody has answered for so long may be lost.
 RING_AGAIN = timedelta(seconds=30)
+TRAIN = "alignment.tasks.train"
 _State = BaselineTraining.State
 
 
@@ -32,6 +34,18 @@ def training_work(training_id: int) -> None:
     finally:
         BaselineTraining.objects.filter(pk=training_id, lease=lease).update(state=_State.OPEN, lease=None)
         lease_end(lease.pk)
+
+
+def training_enqueue(training_id: int) -> bool:
+    """Enqueue one; False when the broker is down: the next sweep does it."""
+    return enqueue_row(TRAIN, BaselineTraining.objects.filter(pk=training_id))
+
+
+def trainings_sweep() -> None:
+    """Free what dead workers held, and enqueue what nobody works on."""
+    for training_id in trainings_waiting():
+        if not training_enqueue(training_id):
+            break  # the others would wait for the same broker
 
 
 def trainings_waiting() -> list[int]:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from alignment.models.suggestions import Suggestion
 from alignment.prompts.suggestions.core import Drafted, Unreadable, read_answer
 from common.problems import InputProblem
+from common.queue import enqueue_row
 from evaluation.core.types import PromptMessage, Reply, Request
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.gateway.ledger import CallUsed, attempts_mark_lost
@@ -28,6 +29,7 @@ PATIENCE = 45.0
 # A ring that nobody has answered for so long may be lost; so long, too, an endpoint in trouble gets a rest.
 RING_AGAIN = timedelta(seconds=30)
 POISON = f"the worker process died {MOST_TRIES} times while it asked for this"
+SUGGEST = "alignment.tasks.suggest"
 _State = Suggestion.State
 _UNREAD = {
     "refused": "the model refused to answer",
@@ -48,6 +50,18 @@ def suggestion_work(suggestion_id: int) -> None:
         held = Suggestion.objects.filter(pk=suggestion_id, lease=lease, state=_State.ASKING)
         held.update(state=_State.OPEN, lease=None)
         lease_end(lease.pk)
+
+
+def suggestion_enqueue(suggestion_id: int) -> bool:
+    """Enqueue one; False when the broker is down: the next sweep does it."""
+    return enqueue_row(SUGGEST, Suggestion.objects.filter(pk=suggestion_id))
+
+
+def suggestions_sweep() -> None:
+    """Free what dead workers held, and enqueue what nobody works on."""
+    for suggestion_id in suggestions_waiting():
+        if not suggestion_enqueue(suggestion_id):
+            break  # the others would wait for the same broker
 
 
 def suggestions_waiting() -> list[int]:
