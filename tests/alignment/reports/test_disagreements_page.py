@@ -1,4 +1,4 @@
-"""The page of a run's disagreements: all of them in the set's order, for those who may see the chats."""
+"""The disagreements of a run: all of them in the set's order, for users who can see the chats."""
 
 import pytest
 from django.test import Client

@@ -62,7 +62,7 @@ class Read:
     def answered(
         self, n: int, reply: str, *, role: str = "direct", step: int = 1, window: int = 0, sample: int = 0
     ) -> None:
-        """What a role answered on a chat."""
+        """Store the answer of a role on a chat."""
         key = f"{n}{role}{step}/{window}/{sample}"
         call = ModelCall.objects.create(
             key=key, endpoint="e", model="m", role=role, settings={}, parts=[], reply=reply
