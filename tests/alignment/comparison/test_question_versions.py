@@ -50,7 +50,7 @@ def told(compared: Compared, client: Client, query: str = "") -> dict[str, Any]:
         assert "Labels and judge answer different versions of the question on 1 criterion" in shown
         assert query or f"polite: {words}." in out.getvalue()
     else:
-        assert "the same text" not in shown
+        assert "different versions of the question" not in shown
         assert "version" not in out.getvalue()
     return questions
 

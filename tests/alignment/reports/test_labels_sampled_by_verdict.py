@@ -261,7 +261,7 @@ def test_a_version_has_the_figures_and_the_status_of_the_report(
 @pytest.mark.django_db
 @pytest.mark.usefixtures("version")
 def test_the_criterion_page_says_that_its_figures_are_weighted(lead: Client) -> None:
-    assert "labelled chats were sampled by verdict" in text_of(lead.get("/criteria/polite/"))
+    assert "labelled chats were drawn by verdict" in text_of(lead.get("/criteria/polite/"))
 
 
 @pytest.mark.django_db

@@ -68,8 +68,8 @@ def test_an_empty_run_says_why_every_number_is_missing(compared: Compared, lead:
 
 def test_few_labels_are_named_with_their_counts(compared: Compared, lead: Client) -> None:
     shown = text_of(lead.get(urls(compared)["report"]))
-    assert "Not enough human True labels: 20 of 30" in shown
-    assert "Not enough human False labels: 0 of 30" in shown
+    assert "Needs 10 more human True labels (20 of 30)" in shown
+    assert "Needs 30 more human False labels (0 of 30)" in shown
 
 
 def test_a_workspace_without_runs_and_sets_says_how_to_begin(lead: Client) -> None:
