@@ -184,6 +184,10 @@ USE_TZ = True
 STATIC_URL = "static/" if DEBUG else f"static/{static_mark()}/"
 STATIC_ROOT = VAR_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)
+# The docs as pages (lace_site/docs.py): pages link to the chapter that explains them.
+DOCS_DIR = VAR_DIR / "docs"
+DOCS_DIR.mkdir(exist_ok=True)
+STATICFILES_DIRS = [("docs", DOCS_DIR)]
 # Served straight from the apps: no collect step, and no stale copy after an update.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG

@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.contrib.messages import get_messages
 from django.template import Context
+from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeData, SafeString, mark_safe
@@ -388,3 +389,10 @@ def estimates(holder: Any, paths: str) -> SafeString:
     """Table cells of several statistics: the value, its interval below."""
     cells = ((stat(holder, path), interval(pick_path(holder, path))) for path in paths.split())
     return format_html_join("", '<td class="num">{}<small>{}</small></td>', cells)
+
+
+@register.simple_tag
+def learn_more(page: str, heading: str = "", *, text: str = "Learn more") -> SafeString:
+    """A link to a chapter of the docs: the page's path without ending, and the anchor of a heading."""
+    address = static(f"docs/{page}.html") + (f"#{heading}" if heading else "")
+    return format_html('<a class="more" href="{}">{}</a>', address, text)

@@ -81,6 +81,8 @@ class Run(models.Model):
         return self.units_total - self.units_done - self.units_failed
 
 
+# In a run's options: its units are for the workers, not for the process that started it.
+ON_WORKER = "on_worker"
 # Every unit was worked off: what these runs found may be shown and compared.
 FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
 # Runs that evaluate a set, here or elsewhere: neither an author's tries nor the runs of a regression test.

@@ -18,9 +18,9 @@ from evaluation.models.judges import Judge
 from evaluation.probes.core import KINDS, Direction, attacks, probe_report
 from evaluation.probes.worker.cases import Case, Suite, articles_read, probe_cases
 from evaluation.probes.worker.probes import calls_paid, probe_plan, probes_ask, probes_walk
+from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.services.runs import chosen_criteria
 from evaluation.runs.worker.process_units import Plan
-from evaluation.runs.worker.units import core_chat
 from labeling.models.chats import ChatSet
 
 

@@ -11,11 +11,11 @@ from django.utils import timezone
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import Run
+from evaluation.models.runs import ON_WORKER, Run
 from evaluation.runs.services.runs import RunChoice, RunRefused, budget_change, run_start
 from evaluation.runs.worker.batch import batches_stop
 from evaluation.runs.worker.enqueue import run_enqueue
-from evaluation.runs.worker.execute import ON_WORKER, run_reopen
+from evaluation.runs.worker.execute import run_reopen
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 

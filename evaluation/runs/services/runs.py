@@ -17,8 +17,7 @@ from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.judges import groups_of, judge_ensure
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import Run, RunChat, Unit
-from evaluation.runs.worker.execute import ON_WORKER
+from evaluation.models.runs import ON_WORKER, Run, RunChat, Unit
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -14,11 +14,12 @@ from evaluation.engines.core import judge_group
 from evaluation.gateway.batches import WINDOW
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
+from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.worker.batch_rows import PENDING, Files, Wanted
 from evaluation.runs.worker.placebo_chat import partner_chat
 from evaluation.runs.worker.process_units import Plan
 from evaluation.runs.worker.replay import Lookups, sample_index, walk_together
-from evaluation.runs.worker.units import Desk, Finished, Work, core_chat
+from evaluation.runs.worker.units import Desk, Finished, Work
 from labeling.models.chats import Chat as ChatRow
 
 UNITS = 400

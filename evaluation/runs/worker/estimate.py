@@ -18,11 +18,11 @@ from evaluation.gateway.ledger import STORED_STATES, call_key, stored_reply
 from evaluation.gateway.prices import BATCH_SHARE, Price
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run, Unit
+from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.queries.pace import calls_a_second
 from evaluation.runs.worker.plan import judge_groups
 from evaluation.runs.worker.process_units import Group
 from evaluation.runs.worker.replay import Lookups, sample_index, walk_together
-from evaluation.runs.worker.units import core_chat
 from labeling.models.chats import Chat
 from labeling.models.people import Workspace
 

@@ -12,14 +12,11 @@ from django.db.models import Count, F, Q, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from evaluation.models.runs import Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
+from evaluation.models.runs import ON_WORKER, Attempt, ModelCall, Passage, Run, Unit, UnitCall, Verdict
 from evaluation.runs.queries.progress import PAID
 from evaluation.runs.worker.leases import has_suspects, units_release
 from evaluation.runs.worker.plan import plan_load
 from evaluation.runs.worker.process_units import Plan, Trouble, drain
-
-# In a run's options: its units are for the workers, not for the process that started it.
-ON_WORKER = "on_worker"
 
 
 def run_execute(

@@ -2,7 +2,7 @@
 
 from evaluation.core.types import Chat
 from evaluation.models.runs import RunChat
-from evaluation.runs.worker.units import core_chat
+from evaluation.runs.queries.chats import core_chat
 from labeling.models.chats import Chat as ChatRow
 
 

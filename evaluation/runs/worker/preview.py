@@ -7,9 +7,9 @@ from decimal import Decimal
 from evaluation.core.types import Asked, Reply, Request
 from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
+from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.worker.estimate import Asking
 from evaluation.runs.worker.replay import walk_together
-from evaluation.runs.worker.units import core_chat
 from labeling.models.chats import Chat
 
 # What stands for an answer that nobody has given yet. NB: without a VERDICTS block, so that the formatter

@@ -10,9 +10,9 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from common.problems import InputProblem
-from evaluation.models.runs import Run, Unit, WorkerLease
+from evaluation.models.runs import ON_WORKER, Run, Unit, WorkerLease
 from evaluation.runs.worker.batch import batch_advance
-from evaluation.runs.worker.execute import ON_WORKER, run_execute, run_settle
+from evaluation.runs.worker.execute import run_execute, run_settle
 from evaluation.runs.worker.leases import leases_release
 
 log = logging.getLogger(__name__)

@@ -7,11 +7,12 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
-from evaluation.core.types import Article, Chat, GroupResult, Message, VerdictResult
+from evaluation.core.types import Article, Chat, GroupResult, VerdictResult
 from evaluation.gateway.ledger import CallUsed
 from evaluation.gateway.rows import Row, rows_add, rows_insert
 from evaluation.models.prompts import ArticleVersion
 from evaluation.models.runs import Passage, Run, Unit, UnitCall, Verdict, WorkerLease
+from evaluation.runs.queries.chats import core_chat
 from labeling.models.chats import Chat as ChatRow
 
 LARGEST_SMALL_COUNT = 2**15 - 1  # what PostgreSQL's smallint holds
@@ -70,11 +71,6 @@ def units_take(*, run_id: int, lease_id: int, limit: int, least_tries: int = 0) 
     chats = ChatRow.objects.only("content_hash", "messages").in_bulk({unit.chat_id for unit in units})
     ready = {pk: core_chat(row) for pk, row in chats.items()}
     return [Work(unit.pk, unit.chat_id, ready[unit.chat_id], unit.group) for unit in units]
-
-
-def core_chat(row: ChatRow) -> Chat:
-    """The engine's view of a stored chat."""
-    return Chat(row.content_hash, tuple(Message(m["n"], m["role"], m["content"]) for m in row.messages))
 
 
 class Desk:

@@ -32,7 +32,8 @@ from evaluation.models.judges import Judge
 from evaluation.models.prompts import ArticleVersion, KnowledgeArticle
 from evaluation.models.runs import Attempt, ModelCall, Run, TextBlock, Unit, UnitCall, Verdict, WorkerLease
 from evaluation.models.runs import Passage as PassageRow
-from evaluation.runs.worker.units import Desk, Finished, Work, core_chat
+from evaluation.runs.queries.chats import core_chat
+from evaluation.runs.worker.units import Desk, Finished, Work
 from labeling.models.rubric import Criterion
 from tests.factories.runs import chats_of, rubric_of
 
