@@ -85,7 +85,7 @@ def test_a_criterion_is_named_where_the_judge_does_not_beat_a_baseline_and_where
     found = document(lead, compared)
     assert (found["not_beaten"], found["not_compared"]) == (["polite", "wrong_fact"], ["welcome"])
     undefined = on(found, "welcome")["undefined"]
-    assert undefined["majority.difference"] == "no chat that people answered False"
+    assert undefined["majority.difference"] == "no chat with a human False"
     assert undefined["bag_of_words.difference"].endswith("needs 2 chats with answer False, has 0")
 
 
@@ -235,7 +235,7 @@ def test_the_page_names_the_criteria_and_says_why_some_are_not_compared(
     assert "The judge is worse than the bag of words on Polite." in page
     assert "The judge is not shown to beat the bag of words on Wrong fact." in page
     assert "Not compared with both: Welcome." in page
-    assert "No chat that people answered False" in page
+    assert "No chat with a human False" in page
 
 
 def test_a_judge_that_beats_both_on_all_is_told_so(compared: Compared, lead: Client) -> None:
