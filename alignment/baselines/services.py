@@ -16,7 +16,7 @@ from alignment.baselines.queries.baselines import (
     stored_answers,
     stored_comparison,
 )
-from alignment.baselines.worker import is_forsaken, trainings_take_back
+from alignment.baselines.worker import TRAININGS, trainings_reopen
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.scope import Scope
 from alignment.models.baselines import BaselineTraining
@@ -65,8 +65,8 @@ def _asked(scope: Scope, pin: str) -> BaselineTraining:
         row, made = BaselineTraining.objects.get_or_create(pin=pin, defaults=asked)
         if made:
             transaction.on_commit(partial(training_ring, row.pk))
-    if is_forsaken(row):  # whoever looks on does not wait for the reaper, which may be gone, too
-        trainings_take_back()
+    if TRAININGS.is_abandoned(row):  # the page does not wait for the reaper, which may have died, too
+        trainings_reopen()
         training_ring(row.pk)
         row.refresh_from_db()
     return row
