@@ -4,6 +4,7 @@ from django.urls import path
 
 from alignment.baselines import views as baselines
 from alignment.certificates import views as certificates
+from alignment.chat_detail import views as chat_detail
 from alignment.criterion_report import views as criterion_report
 from alignment.judge_comparison import views as league
 from alignment.label_planning import views as label_plan
@@ -123,8 +124,8 @@ urlpatterns = [
         name="certificate_revoke",
     ),
     path("reports/runs/<int:run_id>/certificate/", certificates.certificate_new, name="certificate_new"),
-    path("chats/<int:chat_id>/judged/", reports.chat_newest, name="chat_newest"),
-    path("runs/<int:run_id>/chats/<int:chat_id>/", reports.chat, name="chat"),
+    path("chats/<int:chat_id>/judged/", chat_detail.chat_newest, name="chat_newest"),
+    path("runs/<int:run_id>/chats/<int:chat_id>/", chat_detail.chat, name="chat"),
     path("misalignments/", misalignments.misalignment_list, name="misalignment_list"),
     path(
         "misalignments/<int:misalignment_id>/", misalignments.misalignment_detail, name="misalignment_detail"

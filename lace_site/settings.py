@@ -253,17 +253,13 @@ CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://localhost
 CELERY_TASK_IGNORE_RESULT = True
 # Turns on runs last up to a minute: the reaper must not wait behind them.
 CELERY_TASK_ROUTES = {
-    "evaluation.tasks.drain": {"queue": "judge"},
+    "evaluation.tasks.process_units": {"queue": "judge"},
     "alignment.tasks.suggest": {"queue": "judge"},
     "alignment.tasks.train": {"queue": "judge"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
-    "sweep": {"task": "evaluation.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
-    "gate": {"task": "alignment.tasks.gate", "schedule": 5.0, "options": {"expires": 30}},
-    "suggestions": {"task": "alignment.tasks.suggestions", "schedule": 5.0, "options": {"expires": 30}},
-    "misalignments": {"task": "alignment.tasks.misalignments", "schedule": 5.0, "options": {"expires": 30}},
-    "baselines": {"task": "alignment.tasks.baselines", "schedule": 5.0, "options": {"expires": 30}},
+    "sweep": {"task": "alignment.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
 }
 # Nothing of the schedule is worth keeping over a restart.
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
@@ -274,9 +270,9 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A broker may be away for hours.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # While somebody waits for an answer: how long a broker that hangs may hold up the ring.
-CELERY_RING_OPTIONS: dict[str, Any] = {}
+CELERY_ENQUEUE_OPTIONS: dict[str, Any] = {}
 if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
-    CELERY_RING_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
+    CELERY_ENQUEUE_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
 if CELERY_BROKER_URL.startswith("filesystem://"):
     # NB: the folders come from the transport options only; the URL's path is ignored by kombu.
     for folder in ("queue", "control"):

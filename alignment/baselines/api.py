@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 
 from alignment.baselines.services import baselines_get
 from alignment.comparison.queries.answers import UnknownRater
-from alignment.comparison.queries.scope import requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.baselines import BaselineTraining
 from alignment.reports.api.reports import REPORT_PARAMETERS
 from common.api import FORBIDDEN, NOT_FOUND, WRONG

@@ -16,11 +16,10 @@ from alignment.baselines.queries.baselines import (
     stored_answers,
     stored_comparison,
 )
-from alignment.baselines.worker import TRAININGS, trainings_reopen
+from alignment.baselines.worker import TRAININGS
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.scope import Scope
 from alignment.models.baselines import BaselineTraining
-from alignment.tasks import training_ring
 
 NO_ONE_ANSWER = "Against each rater there is no one answer to learn: choose the consensus or one rater."
 # What could not be trained is tried again when somebody asks so much later.
@@ -64,9 +63,9 @@ def _asked(scope: Scope, pin: str) -> BaselineTraining:
         old.filter(pin=pin, asked_at__lt=timezone.now() - AFTER_FAILURE).delete()
         row, made = BaselineTraining.objects.get_or_create(pin=pin, defaults=asked)
         if made:
-            transaction.on_commit(partial(training_ring, row.pk))
-    if TRAININGS.is_abandoned(row):  # the page does not wait for the reaper, which may have died, too
-        trainings_reopen()
-        training_ring(row.pk)
+            transaction.on_commit(partial(TRAININGS.enqueue, row.pk))
+    if TRAININGS.is_abandoned(row):  # the page does not wait for the next sweep
+        TRAININGS.reopen_abandoned()
+        TRAININGS.enqueue(row.pk)
         row.refresh_from_db()
     return row

@@ -6,8 +6,8 @@ from django.urls import reverse
 
 from alignment.baselines.queries.page import baselines_page
 from alignment.baselines.services import baselines_get
+from alignment.comparison.views import run_and_scope, unknown_rater_404
 from alignment.reports.queries.page import scope_query
-from alignment.reports.views.reports import run_and_scope, unknown_rater_404
 from common.access import permission_or_404
 
 

@@ -10,20 +10,26 @@ from evaluation.runs.worker.leases import MOST_TRIES, LeaseLost, lease_beat
 
 log = logging.getLogger(__name__)
 
+TRAIN = "alignment.tasks.train"
+
 
 class _Trainings(LeasedRows[BaselineTraining]):
     model = BaselineTraining
+    task = TRAIN
     open_state = BaselineTraining.State.OPEN
     working_state = BaselineTraining.State.WORKING
     related = ("run__chat_set",)
     start = {"done": 0}
-    # A worker consumed the task before it died, so the row needs a new one at once.
+    # The dead worker consumed the task, so the row needs a new one at once.
     reopen = {"rung_at": None}
 
     def fail(self, row: BaselineTraining) -> None:
         row.state = BaselineTraining.State.FAILED
         row.save(update_fields=["state"])
         log.error("the baselines of run %s could not be trained %s times", row.run_id, MOST_TRIES)
+
+    def log_death(self, row: BaselineTraining) -> None:
+        log.warning("the baselines of run %s are trained again: their worker died", row.run_id)
 
 
 TRAININGS = _Trainings()
@@ -41,14 +47,12 @@ def training_work(training_id: int) -> None:
 
 def trainings_waiting() -> list[int]:
     """Reopen the trainings of dead workers, and return the open ones whose task was not enqueued lately."""
-    trainings_reopen()
-    return TRAININGS.due()
+    return TRAININGS.waiting()
 
 
-def trainings_reopen() -> None:
-    """Reopen the trainings whose worker died."""
-    for row in TRAININGS.reopen_abandoned():
-        log.warning("the baselines of run %s are trained again: their worker died", row.run_id)
+def trainings_sweep() -> None:
+    """Enqueue the trainings that wait."""
+    TRAININGS.sweep()
 
 
 def _train(row: BaselineTraining, lease: WorkerLease) -> None:

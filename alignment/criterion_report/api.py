@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.comparison.queries.answers import UnknownRater
-from alignment.comparison.queries.scope import requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.criterion_report.queries.report import criterion_report
 from alignment.reports.api.reports import REPORT_PARAMETERS
 from common.api import FORBIDDEN

@@ -5,9 +5,9 @@ from django.shortcuts import render
 
 from alignment.baselines.queries.page import baselines_page
 from alignment.baselines.services import baselines_get
+from alignment.comparison.views import run_and_scope, unknown_rater_404
 from alignment.criterion_report.queries.page import criterion_report_page
 from alignment.criterion_report.queries.report import criterion_report as reported
-from alignment.reports.views.reports import run_and_scope, unknown_rater_404
 from common.access import permission_or_404
 
 

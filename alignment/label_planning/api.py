@@ -14,7 +14,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.comparison.core.codes import CONSENSUS
-from alignment.comparison.queries.scope import Scope, requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
+from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.forms import LARGEST_SEED, some_seed
 from alignment.label_planning.queries.plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
 from alignment.label_planning.services.draw_preview import MOST, DrawPreview, DrawWish, label_draw_preview

@@ -1,5 +1,6 @@
 """Looks finished runs through for misalignments, piece by piece: the database finds, closes, reopens them."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,11 +23,23 @@ from alignment.models.misalignments import Misalignment, MisalignmentCount, Sigh
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
 
+log = logging.getLogger(__name__)
+
 # Runs that one page looks through.
 AT_ONCE = 3
 # Verdicts looked through, and items changed, in one transaction.
 PIECE, AT_A_TIME = 20_000, 1_000
 _State, _ClosedBy = Misalignment.State, Misalignment.ClosedBy
+
+
+def disagreements_sweep() -> None:
+    """Scan finished runs, and those on whose chats labels have changed."""
+    for run in runs_waiting():
+        try:
+            misalignments_refresh(run)
+        except Exception:
+            # One run that cannot be scanned must not hold up the others.
+            log.exception("run %s could not be scanned for disagreements", run.pk)
 
 
 def misalignments_refresh(run: Run) -> None:

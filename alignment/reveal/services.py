@@ -8,8 +8,9 @@ from django.db import transaction
 from alignment.reveal.queries import ShownVerdict, judging_run, shown_verdicts
 from labeling.models.labels import Assignment
 from labeling.models.people import Rater
-from labeling.rating.queries.labels import criteria_of, may_reveal
+from labeling.rating.queries.labels import may_reveal
 from labeling.rating.services.submission import assignment_reveal
+from labeling.rubric.queries.criteria import criteria_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,8 @@ class Run(models.Model):
 
 # Every unit was worked off: what these runs found may be shown and compared.
 FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
+# Runs that evaluate a set, here or elsewhere: neither an author's tries nor the runs of a regression test.
+EVALUATIONS = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
 
 
 class RunChat(models.Model):

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 
 from common.api import FORBIDDEN, Permitted
 from common.problems import FieldProblem, InputProblem
+from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.embedded import EmbeddedModelError
 from evaluation.judges.core.spec import JudgeChoice, choice_read
 from evaluation.models.judges import JudgeProfile
@@ -26,7 +27,6 @@ from evaluation.runs.queries.runs import RunFilter, run_json, run_list, run_rows
 from evaluation.runs.serializers import ResumeInput, RunInput, RunOutput, StartedOutput, run_body
 from evaluation.runs.services.control import run_cancel, run_launch, run_pause, run_resume
 from evaluation.runs.services.runs import RunRefused
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 

@@ -325,3 +325,13 @@ class RaterNote(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} by {self.rater_id}"
+
+
+# The skip reason of an assignment that went to somebody else because its lease ran out.
+EXPIRED = "lease expired"
+
+
+def through_with() -> Q:
+    """Of assignments, those that their rater has submitted or given back."""
+    skipped = Q(state=Assignment.State.SKIPPED) & ~Q(skip_reason=EXPIRED)
+    return Q(state=Assignment.State.SUBMITTED) | skipped

@@ -10,9 +10,10 @@ from labeling.models.chats import Chat
 from labeling.models.labels import RaterNote
 from labeling.models.rubric import Criterion
 from labeling.rating.core.evidence import LIMIT
-from labeling.rating.queries.labels import Answer, newest_version
+from labeling.rating.queries.labels import Answer
 from labeling.rating.queries.queue import QueueJob
 from labeling.rating.services.leases import SkipReason
+from labeling.rubric.queries.criteria import newest_version
 
 HOUR_MS = 3_600_000
 

@@ -16,7 +16,7 @@ from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
 from labeling.rating.api.rater import RaterView
-from labeling.rating.queries.labels import criteria_of
+from labeling.rubric.queries.criteria import criteria_of
 from labeling.rubric.queries.guidelines import Change, CriterionText, changes_since, guideline_for
 from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
 

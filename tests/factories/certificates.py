@@ -12,12 +12,12 @@ from alignment.certificates.services.keys import signing_key
 from alignment.comparison.queries.scope import Scope
 from alignment.models.certificates import Certificate
 from alignment.reports.queries.reports import stored_report
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import Run
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import Compared

@@ -11,7 +11,7 @@ from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.models.runs import Run
 from evaluation.prompts.services.drafts import draft_save
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.tasks import drain
+from evaluation.tasks import process_units
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -100,7 +100,7 @@ def on_disagreements(n: int = 10, **more: Any) -> TryChoice:
 
 def carried_out(started: Run) -> Run:
     """The run as a worker leaves it."""
-    drain(started.pk)
+    process_units(started.pk)
     started.refresh_from_db()
     return started
 

@@ -11,15 +11,16 @@ from django.utils import timezone
 
 from alignment.certificates.core.body import differences, other_tier
 from alignment.certificates.core.signatures import verifies
+from alignment.comparison.core.disclosure_limit import FEWEST
 from alignment.comparison.queries.disclosure import held_counts
 from alignment.models.certificates import Certificate
-from alignment.regression.core.topics import FEWEST
+from alignment.models.reports import Report
 from common.problems import FieldProblem, InputProblem
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import judge_configs
 from evaluation.models.judges import Judge
 from evaluation.prompts.queries.versions import newest_versions
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
@@ -56,6 +57,11 @@ class Verified:
 def certificate_whole() -> QuerySet[Certificate]:
     """Certificates, newest first, with all that pages name."""
     return Certificate.objects.select_related("judge", "report", "issued_by", "revoked_by").order_by("-id")
+
+
+def certificates_of_report(report: Report, *, user: User | AnonymousUser) -> list[Certificate]:
+    """The certificates issued on a stored report, the oldest first, as far as the user may see them."""
+    return certificates_shown(list(certificate_whole().filter(report=report).order_by("id")), user=user)
 
 
 def certificates_shown(rows: Sequence[Certificate], *, user: User | AnonymousUser) -> list[Certificate]:

@@ -5,18 +5,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 
+from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from labeling.models.rubric import Criterion, CriterionVersion
-
-if TYPE_CHECKING:
-    from alignment.comparison.queries.scope import Scope  # which keeps documents itself
 
 # By pin, of what threads of this process are computing.
 _COMPUTING: WeakValueDictionary[str, Lock] = WeakValueDictionary()
@@ -24,7 +22,7 @@ _LOOKING_UP = Lock()
 
 
 def pin_of(
-    scope: "Scope",
+    scope: Scope,
     *more: Any,
     criteria: Sequence[Criterion] | None = None,
     numbers: Mapping[int, int] | None = None,
@@ -53,7 +51,7 @@ def pin_of(
 
 
 def kept(
-    scope: "Scope",
+    scope: Scope,
     *,
     kind: Report.Kind,
     pin: str,
@@ -94,7 +92,7 @@ def _one_at_a_time(pin: str) -> Iterator[None]:
 
 
 def _computed(
-    scope: "Scope",
+    scope: Scope,
     kind: Report.Kind,
     pin: str,
     body: Callable[[], dict[str, Any]],
@@ -139,7 +137,7 @@ def hash_of(parts: Any) -> str:
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 
 
-def subject_of(scope: "Scope", kind: Report.Kind, options: Sequence[Any] = ()) -> str:
+def subject_of(scope: Scope, kind: Report.Kind, options: Sequence[Any] = ()) -> str:
     """A hash over what a document is about, without the state that answers, texts and chats are in."""
     whose = [scope.run and scope.run.pk, scope.chat_set and scope.chat_set.pk, scope.against, scope.only]
     part = [scope.split, scope.topic, scope.since, scope.until, sorted(scope.without_holdout)]

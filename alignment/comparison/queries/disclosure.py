@@ -6,8 +6,8 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Subquery
 
+from alignment.comparison.core.disclosure_limit import FEWEST
 from alignment.models.regressions import RegressionTest
-from alignment.regression.core.topics import FEWEST
 from evaluation.models.runs import RunChat, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.people import User

@@ -1,8 +1,8 @@
 """What has to be said of the labels and verdicts that a report covers, to whoever reads it."""
 
+from alignment.comparison.core.disclosure_limit import FEWEST
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import covered
-from alignment.regression.core.topics import FEWEST
 from evaluation.runs.queries.runs import run_notices
 from labeling.models.people import Rater
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from alignment.comparison.core.codes import Codes
 from alignment.comparison.queries.answers import Chats, columns_of, covered_chats, labels_of, report_data
 from alignment.comparison.queries.cached_documents import kept, pin_of
-from alignment.comparison.queries.scope import Scope, own_chats
+from alignment.comparison.queries.requested_scope import own_chats
+from alignment.comparison.queries.scope import Scope
 from alignment.criterion_report.core import by_part, length_bins, length_range, people, probabilities
 from alignment.criterion_report.core.parts import Part
 from alignment.models.reports import Report

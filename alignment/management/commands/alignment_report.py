@@ -4,7 +4,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from alignment.comparison.queries.answers import UnknownRater
-from alignment.comparison.queries.scope import Scope, valid_ground_truth
+from alignment.comparison.queries.requested_scope import valid_ground_truth
+from alignment.comparison.queries.scope import Scope
 from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
 from common.commands import WorkbenchCommand

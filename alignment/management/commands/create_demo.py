@@ -19,11 +19,11 @@ from alignment.reports.core.terminal_table import report_table
 from alignment.reports.queries.reports import alignment_report
 from common.commands import WorkbenchCommand
 from common.problems import OutsideFailure
+from evaluation.gateway.current import current_endpoint, current_prices
 from evaluation.gateway.embedded import EMBEDDED_NOTICE
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.models.runs import Run
 from evaluation.runs.worker.execute import run_execute, run_reopen
-from evaluation.runs.worker.plan import current_endpoint, current_prices
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.people.services.roles import rater_for

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 
-from alignment.comparison.queries.scope import Scope, own_chats
+from alignment.comparison.queries.rationales import judge_rationales
+from alignment.comparison.queries.requested_scope import own_chats
+from alignment.comparison.queries.scope import Scope
 from alignment.misalignments.queries.runs import counted_runs
 from alignment.models.misalignments import Misalignment, Sighting
-from alignment.prompts.queries.disagreements import judge_said
 from alignment.statistics.text_similarity import groups_of
 from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import ChatSet
@@ -226,7 +227,7 @@ def listed(rows: QuerySet[Misalignment]) -> QuerySet[Misalignment]:
 def misalignment_rows(items: Sequence[Misalignment]) -> list[MisalignmentRow]:
     """What the list shows of these items of `listed`; two queries."""
     verdicts = Verdict.objects.in_bulk([item.verdict for item in items if item.verdict])  # type: ignore[attr-defined]
-    said = judge_said(list(verdicts.values()))
+    said = judge_rationales(list(verdicts.values()))
     return [
         MisalignmentRow(
             item,

@@ -7,11 +7,10 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
 
 from alignment.models.misalignments import MisalignmentCount
-from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
+from evaluation.models.runs import EVALUATIONS, FINISHED, Run, RunChat, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
 
-COUNTED = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
 ANSWERED_ALIKE = Q(value=True, human=Consensus.State.TRUE) | Q(value=False, human=Consensus.State.FALSE)
 ANSWERED = Q(state=Verdict.State.READ, value__isnull=False)
 # Labels come in one by one: a run is not looked through again for each of them.
@@ -22,7 +21,7 @@ SMALL = 5_000
 
 def counted_runs() -> QuerySet[Run]:
     """Finished evaluations and imports; what authors try and what tests repeat is not counted."""
-    return Run.objects.filter(state__in=FINISHED, purpose__in=COUNTED)
+    return Run.objects.filter(state__in=FINISHED, purpose__in=EVALUATIONS)
 
 
 def labels_seq() -> int:

@@ -7,7 +7,9 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
-from alignment.comparison.queries.scope import Own, Scope, own_chats
+from alignment.comparison.queries.rationales import judge_rationales, short_rationale
+from alignment.comparison.queries.requested_scope import Own, own_chats
+from alignment.comparison.queries.scope import Scope
 from alignment.prompts.queries.version_metrics import Measured
 from alignment.prompts.queries.versions import VersionRow
 from alignment.reports.core import Pair
@@ -15,7 +17,6 @@ from alignment.reports.queries.chat_lists import CELL_CODES, PairRow, pair_rows
 from alignment.reports.queries.page import notices
 from alignment.statistics.agreement import Confusion
 from evaluation.models.runs import RunChat, Verdict
-from evaluation.runs.queries.steps import final_rationales
 from labeling.models.chats import Split
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User
@@ -24,7 +25,6 @@ from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 READ_BY_AUTHORS = (Split.DEV, Split.TRAIN)
 DISAGREEMENTS_SHOWN = 5
-LONGEST_WORDS = 280  # characters of a rationale in the list
 
 Words = Mapping[str, str]  # by a chat's external id
 
@@ -120,7 +120,7 @@ def _differing(one: Measured) -> QuerySet[Verdict]:
 def _chats(one: Measured, verdicts: Sequence[Verdict]) -> Iterable[PartedChat]:
     key = one.criterion.key
     pairs = [Pair(row.chat.external_id, key, not row.value, bool(row.value)) for row in verdicts]
-    people, judge = _people_said(one.criterion, pairs), judge_said(verdicts)
+    people, judge = _people_said(one.criterion, pairs), judge_rationales(verdicts)
     for verdict, row in zip(verdicts, pair_rows(_scope(one), pairs, f"&split={one.split}"), strict=True):
         yield PartedChat(row, people.get(row.chat_id, ""), judge[verdict.pk])
 
@@ -130,15 +130,4 @@ def _people_said(criterion: Criterion, pairs: Sequence[Pair]) -> Words:
     answers = {pair.chat_id: pair.human for pair in pairs}
     labels = Label.objects.counted().filter(criterion=criterion, chat__external_id__in=answers)
     rows = labels.exclude(rationale="").order_by("-pk").values_list("chat__external_id", "value", "rationale")
-    return {chat: _short(said) for chat, value, said in rows if answers[chat] == value}
-
-
-def judge_said(verdicts: Sequence[Verdict]) -> dict[int, str]:
-    """The sentence that the formatter kept, else the rationale's beginning; by verdict id."""
-    final = final_rationales(verdicts)
-    return {row.pk: _short(row.explanation or row.rationale or final.get(row.pk, "")) for row in verdicts}
-
-
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= LONGEST_WORDS else f"{words[: LONGEST_WORDS - 1].rstrip()}…"
+    return {chat: short_rationale(said) for chat, value, said in rows if answers[chat] == value}

@@ -12,10 +12,10 @@ from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 
 from alignment.comparison.core.codes import CONSENSUS
+from alignment.comparison.core.disclosure_limit import FEWEST
 from alignment.comparison.queries.cached_documents import hash_of, older_than, replace_kept
 from alignment.comparison.queries.disclosure import held_counts
 from alignment.models.reports import Report
-from alignment.regression.core.topics import FEWEST
 from alignment.reports.core.judge_side import judge_rates
 from alignment.reports.core.status import Decision, LeftOpen, decide_status
 from alignment.reports.queries.reports import BODY_VERSION as REPORT_VERSION

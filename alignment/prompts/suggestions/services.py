@@ -17,10 +17,11 @@ from alignment.prompts.suggestions.queries.training_examples import (
     open_notes,
     train_disagreements,
 )
-from alignment.tasks import suggestion_ring
+from alignment.prompts.suggestions.worker import SUGGESTIONS
 from common.problems import InputProblem
 from evaluation.core.grouping import default_sampling
 from evaluation.core.types import Request
+from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import model_kind, model_of
@@ -31,7 +32,6 @@ from evaluation.prompts.queries.drafts import draft_of, examples_as_lines, worki
 from evaluation.prompts.queries.versions import champions, newest_versions
 from evaluation.prompts.services.drafts import draft_discard, draft_save
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.runs.worker.plan import current_endpoint
 from evaluation.runs.worker.single_calls import QuestionEstimate, question_estimate, question_key
 from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
@@ -139,7 +139,7 @@ def suggestion_start(*, criterion: Criterion, choice: SuggestionChoice, by: User
         question=question,
         sample=sample,
     )
-    transaction.on_commit(partial(suggestion_ring, row.pk))
+    transaction.on_commit(partial(SUGGESTIONS.enqueue, row.pk))
     return row
 
 

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 # Seconds to wait for an endpoint that does not answer, before the worker turns to other tasks.
 PATIENCE = 45.0
 POISON = f"the worker process died {MOST_TRIES} times while it asked for this"
+SUGGEST = "alignment.tasks.suggest"
 _State = Suggestion.State
 _NO_ANSWER = {
     "refused": "the model refused to answer",
@@ -36,11 +37,20 @@ _NO_ANSWER = {
 
 class _Suggestions(LeasedRows[Suggestion]):
     model = Suggestion
+    task = SUGGEST
     open_state = _State.OPEN
     working_state = _State.ASKING
 
     def fail(self, row: Suggestion) -> None:
         _fail(row, POISON)
+
+    def log_death(self, row: Suggestion) -> None:
+        log.warning("suggestion %s is asked again: its worker died", row.pk)
+
+    def waiting(self) -> list[int]:
+        ids = super().waiting()
+        _mark_lost()
+        return ids
 
     def must_wait(self, row: Suggestion) -> bool:
         """Whether a cancelled suggestion's worker still asks the same question: its answer will do."""
@@ -60,10 +70,12 @@ def suggestion_work(suggestion_id: int) -> None:
 
 def suggestions_waiting() -> list[int]:
     """Reopen the suggestions of dead workers, and return the open ones whose task was not enqueued lately."""
-    for row in SUGGESTIONS.reopen_abandoned():
-        log.warning("suggestion %s is asked again: its worker died", row.pk)
-    _mark_lost()
-    return SUGGESTIONS.due()
+    return SUGGESTIONS.waiting()
+
+
+def suggestions_sweep() -> None:
+    """Enqueue the suggestions that wait."""
+    SUGGESTIONS.sweep()
 
 
 def _mark_lost() -> None:

@@ -13,6 +13,7 @@ from alignment.prompts.queries.sections import hides_examples
 from alignment.prompts.services import example_choices_for
 from alignment.prompts.tries.queries import TRIED, members_to_try, tries_of
 from common.problems import FieldProblem, InputProblem
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.queries.profiles import profile_choice
 from evaluation.judges.services.judges import judge_ensure
@@ -26,7 +27,6 @@ from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_launch
 from evaluation.runs.services.estimates import estimate_for
 from evaluation.runs.services.runs import RunChoice, asked_together, chosen_criteria
 from evaluation.runs.worker.estimate import Estimate, asking_of
-from evaluation.runs.worker.plan import current_endpoint
 from evaluation.runs.worker.preview import Preview, preview
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User, Workspace

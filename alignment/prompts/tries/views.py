@@ -13,6 +13,7 @@ from alignment.prompts.tries.services import MOST_CHATS, USUAL_CHATS, try_cancel
 from alignment.prompts.tries.services import prompt_preview as preview_of
 from common.access import permission_or_404
 from common.problems import InputProblem
+from evaluation.gateway.current import current_endpoint
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from evaluation.prompts.queries.drafts import draft_of
@@ -22,7 +23,6 @@ from evaluation.runs.queries.progress import run_progress
 from evaluation.runs.queries.redact_errors import tell_errors
 from evaluation.runs.queries.runs import runs_open_to
 from evaluation.runs.services.control import CANCELLABLE
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown

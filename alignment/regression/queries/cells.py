@@ -14,7 +14,8 @@ from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode
 from alignment.comparison.queries.answers import JUDGE_STATES, JUDGE_VALUES
 from alignment.comparison.queries.disclosure import concealed, held_counts
 from alignment.comparison.queries.filters import select_filter
-from alignment.comparison.queries.scope import Own, Scope, own_chats
+from alignment.comparison.queries.requested_scope import Own, own_chats
+from alignment.comparison.queries.scope import Scope
 from alignment.models.regressions import RegressionTest
 from alignment.regression.core import CELLS, PairedVerdicts
 from alignment.regression.queries.paired_verdicts import judge_codes, paired_answers

@@ -11,7 +11,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.comparison.queries.answers import UnknownRater
-from alignment.comparison.queries.scope import Scope, requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
+from alignment.comparison.queries.scope import Scope
 from alignment.reports.queries.chat_lists import listed
 from alignment.reports.queries.reports import alignment_report
 from common.api import FORBIDDEN

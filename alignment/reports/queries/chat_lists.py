@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from alignment.comparison.core.codes import CriterionData, HumanCode, JudgeCode, ReportData
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.cached_documents import kept, pin_of
-from alignment.comparison.queries.scope import Own, Scope, own_chats
+from alignment.comparison.queries.requested_scope import Own, own_chats
+from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core import Pair, disagreeing
 from evaluation.models.runs import RunChat, Verdict

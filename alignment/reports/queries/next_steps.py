@@ -9,12 +9,11 @@ from django.urls import reverse
 
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.scope import Scope
-from alignment.misalignments.queries.runs import COUNTED
 from alignment.reports.core.cautions import INVERTED
 from alignment.reports.core.status import Status
 from alignment.reports.queries.reports import POLICY
 from alignment.statistics.label_needs import missing_labels
-from evaluation.models.runs import FINISHED, Run
+from evaluation.models.runs import EVALUATIONS, FINISHED, Run
 from labeling.models.people import User
 
 
@@ -99,7 +98,7 @@ def _missing(entry: Mapping[str, Any]) -> str:
 
 def _triage(key: str, scope: Scope, run: Run) -> str:
     """Misalignments are kept against the consensus, and of runs that count."""
-    if scope.against != CONSENSUS or run.purpose not in COUNTED or run.state not in FINISHED:
+    if scope.against != CONSENSUS or run.purpose not in EVALUATIONS or run.state not in FINISHED:
         return f"#c-{key}"
     return reverse("alignment:misalignment_list", query={"criterion": key, "run": run.pk})
 

@@ -10,7 +10,8 @@ from django.contrib.auth.models import AnonymousUser
 from alignment.comparison.core.codes import CriterionData, ReportData
 from alignment.comparison.core.data_hash import answers_hash, chats_hash
 from alignment.comparison.queries.notices import scope_notices
-from alignment.comparison.queries.scope import Scope, narrowed
+from alignment.comparison.queries.requested_scope import narrowed
+from alignment.comparison.queries.scope import Scope
 from evaluation.judges.queries.recipes import judge_roles, judge_settings
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import PromptVersion

@@ -8,8 +8,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 from django.utils.dateparse import parse_date
 
-from alignment.certificates.queries.certificates import certificate_whole, certificates_shown
-from alignment.comparison.queries.scope import Scope, narrowed, own_chats
+from alignment.comparison.queries.requested_scope import narrowed, own_chats
+from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from alignment.reports.core.csv_rows import report_lines
 from alignment.reports.queries.chat_lists import listed
@@ -62,12 +62,8 @@ def stored_lines(row: Report) -> Iterator[dict[str, Any]]:
     return report_lines(row.body, pin=row.pin)
 
 
-def stored_page(row: Report, *, user: User | AnonymousUser) -> dict[str, Any]:
-    """The template context: the body with the names that it was stored with, and whether it is of today.
-
-    `certificates` were made from it, the oldest first, as far as the user may be told of them.
-    """
-    made = list(certificate_whole().filter(report=row).order_by("id"))
+def stored_page(row: Report) -> dict[str, Any]:
+    """The template context: the body with the names it was stored with, and whether it is still current."""
     body, scope = row.body, scope_of(row)
     names = {one["key"]: one for one in body["pinned"]["criteria"]}
     criteria = [entry | {"pinned": names[entry["key"]]} for entry in body["criteria"]]
@@ -77,7 +73,6 @@ def stored_page(row: Report, *, user: User | AnonymousUser) -> dict[str, Any]:
         "pinned": body["pinned"],
         "groups": _groups(body, criteria),
         "pooled": _pooled(body),
-        "certificates": certificates_shown(made, user=user),
         "headline": stored_headline(criteria) if body["judge"] else "",
         "engine_parts": engine_parts(body["engine"]),
         "ground_truth": scope.ground_truth,

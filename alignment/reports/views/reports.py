@@ -1,8 +1,6 @@
 """Alignment reports, their cells, and a run's chats."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
 from typing import Any
 
 from django.contrib import messages
@@ -16,38 +14,23 @@ from alignment.baselines.services import baselines_get
 from alignment.certificates.forms import IssueForm
 from alignment.certificates.queries.page import allows_nothing, headline, uses_of
 from alignment.certificates.services.certificates import certifiable
-from alignment.chat_detail.queries.page import chat_page
 from alignment.comparison.core.codes import CONSENSUS
-from alignment.comparison.queries.answers import UnknownRater, knows_rater
+from alignment.comparison.queries.answers import knows_rater
+from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
-from alignment.comparison.queries.scope import Scope, requested_scope
-from alignment.prompts.queries.sections import hides_examples
+from alignment.comparison.queries.scope import Scope
+from alignment.comparison.views import run_and_scope, scope_or_404, unknown_rater_404
 from alignment.reports.queries import chat_lists as cells
 from alignment.reports.queries.knowledge_gaps import knowledge_gaps
 from alignment.reports.queries.page import CELLS, notices, report_page, scope_query
 from alignment.reports.queries.report_list import report_list as all_reports
 from alignment.reports.queries.reports import alignment_report
 from common.access import permission_or_404
-from evaluation.models.runs import FINISHED, Run, RunChat
-from evaluation.runs.queries.runs import runs_open_to
+from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
-from labeling.people.queries.visibility import chats_shown
 
 PAGE = 50
-
-
-def unknown_rater_404(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Guard a view: a page against a rater who gave no label there does not exist."""
-
-    @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        try:
-            return view(request, *args, **kwargs)
-        except UnknownRater as error:
-            raise Http404 from error
-
-    return guarded
 
 
 @permission_or_404("labeling.see_judge")
@@ -130,56 +113,6 @@ def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
     )
 
 
-@permission_or_404("labeling.see_judge")
-@unknown_rater_404
-def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
-    """One chat of a run: people's labels, the verdicts, and the whole rationale."""
-    run, scope = run_and_scope(request, run_id)
-    chats = chats_shown(user=request.user).select_related("topic")
-    row = get_object_or_404(chats, pk=chat_id, pk__in=run.run_chats.values("chat_id"))
-    more = scope_query(scope, start="&")
-    context = chat_page(scope=scope, run=run, chat=row, key=request.GET.get("criterion", ""), query=more)
-    key = context["focus"]["criterion"]["key"]
-    # A chat outside of the part asked for comes before all of it.
-    member, split = scope.members.filter(chat=row).values_list("pk", "split").first() or (0, None)
-    links = _neighbours(request, scope, run, key, member, more)
-    report_url = reverse("alignment:report_run", args=[run.pk]) + scope_query(scope)
-    extra = {
-        "split": split,
-        "report_url": report_url,
-        "notices": notices(scope),
-        "prompts_shown": not hides_examples(run.judge, user=request.user),
-    }
-    return render(request, "alignment/chat_detail/chat.html", context | links | extra)
-
-
-@permission_or_404("labeling.see_judge")
-def chat_newest(request: HttpRequest, chat_id: int) -> HttpResponse:
-    """The chat in the newest finished run that judged it, from pages that know no runs."""
-    row = get_object_or_404(chats_shown(user=request.user), pk=chat_id)
-    done = Run.objects.filter(state__in=FINISHED, run_chats__chat=row)
-    run = done.exclude(purpose=Run.Purpose.TRY).order_by("-pk").first()
-    if run is None:
-        messages.info(request, "No finished run has judged this chat yet.")
-        return redirect("alignment:report_list")
-    criterion = {name: value for name, value in request.GET.items() if name == "criterion"}
-    return redirect(reverse("alignment:chat", args=[run.pk, row.pk], query=criterion))
-
-
-def run_and_scope(request: HttpRequest, run_id: int) -> tuple[Run, Scope]:
-    """The run and what the query string asks of it; 404 where either is not there."""
-    run = get_object_or_404(runs_open_to(request.user), pk=run_id)
-    return run, scope_or_404(request, run.chat_set, run)
-
-
-def scope_or_404(request: HttpRequest, chat_set: ChatSet | None, run: Run | None) -> Scope:
-    """The scope that the query string asks for; nonsense there is not found."""
-    scope = requested_scope(chat_set, run, request.GET, request.user)
-    if scope is None:
-        raise Http404
-    return scope
-
-
 def _opened(request: HttpRequest, choice: RunChoice) -> HttpResponse:
     """To the report of the run that fits, its filters in the address; to the list where none fits.
 
@@ -228,17 +161,4 @@ def _listed(request: HttpRequest, scope: Scope, run: Run, found: cells.Places) -
         "run": run,
         "report_url": reverse("alignment:report_run", args=[run.pk]) + scope_query(scope),
         "notices": notices(scope),
-    }
-
-
-def _neighbours(
-    request: HttpRequest, scope: Scope, run: Run, key: str, member: int, query: str
-) -> dict[str, Any]:
-    """Links to the previous and the next disagreement on this criterion, in the set's order."""
-    found = cells.disagreements(replace(scope, only=key), request.user).around(member)
-    chats = dict(RunChat.objects.filter(pk__in=[pk for pk in found if pk]).values_list("pk", "chat_id"))
-    return {
-        name: f"{reverse('alignment:chat', args=[run.pk, chats[pk]])}?criterion={key}{query}"
-        for name, pk in zip(("prev_url", "next_url"), found, strict=True)
-        if pk
     }

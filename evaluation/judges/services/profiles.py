@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from common.problems import FieldProblem, InputProblem
+from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeChoice, choice_json
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.rubric import Criterion, Rubric
 
 DEFAULT = "default"

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from common.commands import CommandExit, ExitCode, WorkbenchCommand
 from common.problems import InputProblem
 from evaluation.gateway.budget import BUDGET_REACHED, budget_check
+from evaluation.gateway.current import current_endpoint, current_prices
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.management.options import (
     add_judge_arguments,
@@ -31,7 +32,7 @@ from evaluation.runs.services.runs import budget_change, run_start
 from evaluation.runs.worker.batch import batch_advance
 from evaluation.runs.worker.estimate import Estimate, run_estimate
 from evaluation.runs.worker.execute import run_execute, run_reopen, run_settle
-from evaluation.runs.worker.plan import current_endpoint, current_prices, plan_load
+from evaluation.runs.worker.plan import plan_load
 
 # An endpoint that could not be reached at so many looks in a row is given up; its batches are not.
 SILENT_POLLS = 20

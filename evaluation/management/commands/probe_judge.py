@@ -12,11 +12,11 @@ from common.commands import CommandExit, ExitCode, WorkbenchCommand
 from common.jsonl import read_text
 from common.problems import FieldProblem, InputProblem
 from evaluation.core.types import KnowledgeMode
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice, choice_read
 from evaluation.models.judges import Engine, JudgeProfile
 from evaluation.probes.core import DIRECTIONS, KINDS
 from evaluation.probes.services import ProbeChoice, probe_estimate, probe_judge, probe_prepare
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet, Split
 
 # 20 chats make hundreds of calls a criterion already.

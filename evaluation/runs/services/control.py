@@ -14,8 +14,8 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from evaluation.runs.services.runs import RunChoice, RunRefused, budget_change, run_start
 from evaluation.runs.worker.batch import batches_stop
+from evaluation.runs.worker.enqueue import run_enqueue
 from evaluation.runs.worker.execute import ON_WORKER, run_reopen
-from evaluation.tasks import ring
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 
@@ -34,7 +34,7 @@ def run_launch(
     by: User | None,
     prompts: Collection[PromptVersion] = (),
 ) -> Run:
-    """Plan a run and ring for a worker once it is stored. `prompts` as for run_start. Raises RunRefused."""
+    """Plan a run and enqueue it once it is stored. `prompts` as for run_start. Raises RunRefused."""
     if endpoint.embedded and judge.grouping == "auto":
         # The embedded model does best with one criterion a call.
         judge = replace(judge, grouping="criterion")
@@ -42,13 +42,13 @@ def run_launch(
     started = run_start(
         chat_set=chat_set, judge=judge, run=planned, endpoint=endpoint, by=by, prompts=prompts
     )
-    run_ring(started)
+    run_enqueue_on_commit(started)
     return started
 
 
-def run_ring(run: Run) -> None:
-    """Ring for a worker when the transaction is committed; with the broker down the reaper rings later."""
-    transaction.on_commit(partial(ring, run.pk))
+def run_enqueue_on_commit(run: Run) -> None:
+    """Enqueue the run when the transaction commits; with the broker down the next sweep does it."""
+    transaction.on_commit(partial(run_enqueue, run.pk))
 
 
 @transaction.atomic
@@ -72,7 +72,7 @@ def run_resume(*, run: Run, by: User | None, budget_usd: Decimal | None = None) 
     if budget_usd is not None:
         budget_change(locked, budget_usd)
     resumed = run_reopen(locked, on_worker=True)
-    run_ring(resumed)
+    run_enqueue_on_commit(resumed)
     return resumed
 
 

@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef
 
 from common.problems import InputProblem
 from evaluation.gateway.budget import budget_check, budget_recount
+from evaluation.gateway.current import current_prices
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.judges import groups_of, judge_ensure
@@ -18,7 +19,6 @@ from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, RunChat, Unit
 from evaluation.runs.worker.execute import ON_WORKER
-from evaluation.runs.worker.plan import current_prices
 from labeling.models.chats import ChatSet, ChatSetMember, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

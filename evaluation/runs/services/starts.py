@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.runs import Run
@@ -11,7 +12,6 @@ from evaluation.runs.services.control import run_launch
 from evaluation.runs.services.estimates import estimate_for
 from evaluation.runs.services.runs import RunChoice
 from evaluation.runs.worker.estimate import Estimate
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 

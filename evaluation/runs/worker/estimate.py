@@ -13,12 +13,13 @@ from evaluation.core.types import Chat as CoreChat
 from evaluation.core.types import Layout, Reply, Request
 from evaluation.engines.core import judge_group
 from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
+from evaluation.gateway.current import current_prices
 from evaluation.gateway.ledger import STORED_STATES, call_key, stored_reply
 from evaluation.gateway.prices import BATCH_SHARE, Price
 from evaluation.models.judges import Judge
 from evaluation.models.runs import ModelCall, Run, Unit
 from evaluation.runs.queries.pace import calls_a_second
-from evaluation.runs.worker.plan import current_prices, judge_groups
+from evaluation.runs.worker.plan import judge_groups
 from evaluation.runs.worker.process_units import Group
 from evaluation.runs.worker.replay import Lookups, sample_index, walk_together
 from evaluation.runs.worker.units import core_chat

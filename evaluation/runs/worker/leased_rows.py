@@ -9,6 +9,7 @@ from django.db import models, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from common.queue import enqueue_row
 from evaluation.models.runs import WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, is_dead, lease_begin, lease_end
 
@@ -23,10 +24,11 @@ class LeasedRows(Generic[Row]):
     The waiting rows of one table and the workers that take them.
 
     The table has the columns `state`, `lease` (null unless a worker has the row), `tries` and `rung_at` (when
-    its task was last enqueued). A subclass names the model and its states, and says what a failure writes.
+    its task was last enqueued). A subclass names model, task and states, and says what a failure writes.
     """
 
     model: ClassVar[Any]
+    task: ClassVar[str]  # the name of the task that works on one row
     open_state: ClassVar[str]
     working_state: ClassVar[str]
     related: ClassVar[Collection[str]] = ()  # fetched with a row that is taken
@@ -35,6 +37,10 @@ class LeasedRows(Generic[Row]):
 
     def fail(self, row: Row) -> None:
         """Store that the row used up its tries. It is locked."""
+        raise NotImplementedError
+
+    def log_death(self, row: Row) -> None:
+        """Log that the row was reopened because its worker died."""
         raise NotImplementedError
 
     def must_wait(self, row: Row) -> bool:
@@ -55,8 +61,8 @@ class LeasedRows(Generic[Row]):
 
     def owned(self, pk: int, lease: WorkerLease) -> QuerySet[Row]:
         """The row while this lease still owns it, else nothing."""
-        rows: QuerySet[Row] = self.model.objects.filter(pk=pk, lease=lease, state=self.working_state)
-        return rows
+        owned: QuerySet[Row] = self.model.objects.filter(pk=pk, lease=lease, state=self.working_state)
+        return owned
 
     @transaction.atomic
     def _take(self, pk: int, lease: WorkerLease) -> Row | None:
@@ -77,21 +83,31 @@ class LeasedRows(Generic[Row]):
 
     # ---------- all rows ----------
 
-    def due(self) -> list[int]:
-        """Ids of the open rows whose task was not enqueued lately, oldest first."""
+    def enqueue(self, pk: int) -> bool:
+        """Enqueue the task of one row. False when the broker is down: the next sweep enqueues it."""
+        return enqueue_row(self.task, self.model.objects.filter(pk=pk))
+
+    def sweep(self) -> None:
+        """Enqueue what waits, up to the first row that the broker refuses."""
+        for pk in self.waiting():
+            if not self.enqueue(pk):
+                break  # the others need the same broker
+
+    def waiting(self) -> list[int]:
+        """Reopen the rows of dead workers; return the open ones whose task was not enqueued lately."""
+        self.reopen_abandoned()
         due = Q(rung_at=None) | Q(rung_at__lt=timezone.now() - ENQUEUE_AGAIN)
-        return list(
-            self.model.objects.filter(due, state=self.open_state).order_by("pk").values_list("pk", flat=True)
-        )
+        rows = self.model.objects.filter(due, state=self.open_state).order_by("pk")
+        return list(rows.values_list("pk", flat=True))
 
     @transaction.atomic
-    def reopen_abandoned(self) -> list[Row]:
-        """Reopen and return the rows whose worker died."""
+    def reopen_abandoned(self) -> None:
+        """Reopen the rows whose worker died."""
         working = self.model.objects.filter(state=self.working_state).select_for_update(of=("self",))
-        rows = [row for row in working.select_related("lease") if self.is_abandoned(row)]
-        for row in rows:
-            _store(row, state=self.open_state, lease=None, **self.reopen)
-        return rows
+        for row in working.select_related("lease"):
+            if self.is_abandoned(row):
+                _store(row, state=self.open_state, lease=None, **self.reopen)
+                self.log_death(row)
 
     def is_abandoned(self, row: Any) -> bool:
         """Whether the row counts as being worked on, but its worker died."""

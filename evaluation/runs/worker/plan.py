@@ -1,17 +1,12 @@
 """Loads what a worker needs for a run: the judge's groups as the engines know them, and the endpoint."""
 
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 from django.conf import settings
 
 from common.problems import InputProblem
 from evaluation.core.types import Article, Criterion, Example, Sampling, Setup, Tier, Windows
-from evaluation.gateway.embedded import ensure_running
-from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
-from evaluation.gateway.prices import Price, read_prices
+from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
 from evaluation.gateway.throttle import Limits
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import SnapshotItem
@@ -53,21 +48,6 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
         broker_url=settings.CELERY_BROKER_URL,
     )
-
-
-def current_endpoint() -> Endpoint:
-    """The endpoint that the settings name."""
-    return resolve_endpoint(base_url=settings.OPENAI_BASE_URL, api_key=settings.OPENAI_API_KEY)
-
-
-def current_prices() -> dict[str, Price]:
-    """The prices of the settings' file; empty without one, so that costs are unknown."""
-    return read_prices(Path(settings.LACE_PRICES)) if settings.LACE_PRICES else {}
-
-
-def endpoint_locator(endpoint: Endpoint) -> Callable[[], str] | None:
-    """How to find the embedded server, which may have another port after a restart."""
-    return partial(ensure_running, settings.VAR_DIR) if endpoint.embedded else None
 
 
 def judge_groups(judge: Judge, prompts: list[JudgePrompt]) -> dict[int, Group]:

@@ -11,13 +11,14 @@ from django.conf import settings
 
 from evaluation.core.types import Reply, Request, Sampling, Setup
 from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
+from evaluation.gateway.current import current_endpoint, current_prices, endpoint_locator
 from evaluation.gateway.ledger import STORED_STATES, call_key
 from evaluation.gateway.model import GatewayModel
 from evaluation.gateway.throttle import Limits
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import ModelCall
 from evaluation.runs.worker.leases import LEASE, LeaseLost, lease_beat
-from evaluation.runs.worker.plan import EndpointChanged, current_endpoint, current_prices, endpoint_locator
+from evaluation.runs.worker.plan import EndpointChanged
 from evaluation.runs.worker.process_units import Group, Plan, gateway_open
 
 

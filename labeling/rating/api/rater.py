@@ -18,7 +18,7 @@ from labeling.models.labels import Assignment, Label
 from labeling.models.people import ApiToken, Rater, User
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import rater_for
-from labeling.rating.queries.labels import answers_of, asked_criterion, criteria_of, own_assignment, own_work
+from labeling.rating.queries.labels import answers_of, asked_criterion, own_assignment, own_work
 from labeling.rating.queries.notes import own_notes
 from labeling.rating.queries.queue import queue_for
 from labeling.rating.serializers import (
@@ -37,6 +37,7 @@ from labeling.rating.serializers import (
 from labeling.rating.services.answers import Incomplete, Stale, label_clear, label_save
 from labeling.rating.services.leases import Conflict, assignment_skip, lease_extend
 from labeling.rating.services.submission import Outdated, Unanswered, assignment_submit
+from labeling.rubric.queries.criteria import criteria_of
 
 
 class RaterView(APIView):

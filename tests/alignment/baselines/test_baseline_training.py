@@ -13,7 +13,7 @@ from alignment.baselines.core import out_of_fold
 from alignment.baselines.queries import baselines as selectors
 from alignment.baselines.queries.baselines import part_of, scope_of
 from alignment.baselines.worker import training_work, trainings_waiting
-from alignment.comparison.queries.scope import requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
 from alignment.tasks import train

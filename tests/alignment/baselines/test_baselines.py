@@ -12,7 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from alignment.baselines.queries import baselines as selectors
-from alignment.comparison.queries.scope import Scope, requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
+from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat

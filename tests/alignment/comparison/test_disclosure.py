@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from alignment.comparison.queries.disclosure import CONCEALED, tell
-from alignment.comparison.queries.scope import requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.reports import Report
 from alignment.prompts.queries.version_metrics import measured
 from alignment.regression.core import junit_xml, markdown_summary

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from django.test import Client
 
-from alignment.comparison.queries.scope import Scope, requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
+from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, Topic

@@ -12,9 +12,8 @@ from django.utils import timezone
 
 from alignment.misalignments import worker as runner
 from alignment.misalignments.queries.runs import runs_waiting
-from alignment.misalignments.worker import misalignments_refresh
+from alignment.misalignments.worker import disagreements_sweep, misalignments_refresh
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
-from alignment.tasks import misalignments
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, Verdict
 from labeling.models.chats import Chat
@@ -237,20 +236,20 @@ def test_an_older_run_does_not_overrule_a_newer_one(compared: Compared) -> None:
 
 
 def test_the_clock_looks_through_what_waits_and_again_when_labels_change(compared: Compared) -> None:
-    misalignments()
+    disagreements_sweep()
     assert stored() == differing()
     assert not runs_waiting().exists()
     people_say("chat-5", str(JUDGE["polite"](5)).lower())
     assert not runs_waiting().exists()  # not for each label at once
     MisalignmentCount.objects.update(at="2026-01-01T00:00:00Z")
-    misalignments()
+    disagreements_sweep()
     assert on("chat-5").state == "closed"
 
 
 def a_minute_later() -> None:
     """Labels that change are looked at once a minute."""
     MisalignmentCount.objects.update(at="2026-01-01T00:00:00Z")
-    misalignments()
+    disagreements_sweep()
 
 
 def unlabelled(*chats: str) -> None:
@@ -298,14 +297,14 @@ def test_a_run_is_never_looked_through_again_once_newer_ones_have_answered_all_i
         Criterion.objects.filter(key="polite").update(labels_seq=F("labels_seq") + 1)
         MisalignmentCount.objects.update(at="2026-01-01T00:00:00Z")
         looked.append(list(runs_waiting()))
-        misalignments()
+        disagreements_sweep()
     assert looked == [[compared.run, newer], [newer]]
 
 
 @pytest.mark.parametrize("purpose", ["try", "regression", "confirm", "noise"])
 def test_tries_and_tests_are_not_counted(compared: Compared, purpose: str) -> None:
     Run.objects.update(purpose=purpose)
-    misalignments()
+    disagreements_sweep()
     assert not Misalignment.objects.exists()
     with pytest.raises(ValueError, match="does not count"):
         misalignments_refresh(compared.run)
@@ -313,7 +312,7 @@ def test_tries_and_tests_are_not_counted(compared: Compared, purpose: str) -> No
 
 def test_a_run_that_goes_on_is_not_counted(compared: Compared) -> None:
     Run.objects.update(state="running")
-    misalignments()
+    disagreements_sweep()
     assert not Misalignment.objects.exists()
 
 

@@ -20,8 +20,7 @@ from alignment.regression.services.tests import (
     prompt_test_start,
     regression_cancel,
 )
-from alignment.regression.worker import regression_advance, runs_of
-from alignment.tasks import gate
+from alignment.regression.worker import regression_advance, regressions_sweep, runs_of
 from common.problems import FieldProblem, InputProblem
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.queries.profiles import default_profile
@@ -79,7 +78,7 @@ def champion_of(key: str = "polite") -> PromptVersion:
 def carried_out(test: RegressionTest) -> RegressionTest:
     for one in runs_of(test):
         run_execute(one, on_unit=lambda failed: None)
-    gate()
+    regressions_sweep()
     test.refresh_from_db()
     return test
 
@@ -244,7 +243,7 @@ def test_a_run_that_is_cancelled_by_itself_ends_its_test_and_the_other_runs(
     run("evaluate", "--set", "golden", "--engine", "direct", "--dry-run")
     test = prompt_test_start(candidate=version_of(), choice=choice(golden, noise=True))
     run_cancel(run=test.candidate_run, by=lead_user)
-    gate()
+    regressions_sweep()
     test.refresh_from_db()
     gone = f"run {test.candidate_run_id} was cancelled by {lead_user.get_username()}"
     assert (test.state, test.reasons) == ("cancelled", [gone])
@@ -264,7 +263,7 @@ def test_a_second_run_that_no_price_caps_any_more_ends_the_test_with_one_message
         stub.answer = always(False)
         run_execute(test.candidate_run, on_unit=lambda failed: None)
         settings.LACE_PRICES = ""
-        gate()
+        regressions_sweep()
     test.refresh_from_db()
     assert (test.state, test.confirm_run) == ("cancelled", None)
     assert test.reasons == [

@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from alignment.comparison.queries.cached_documents import pin_of
-from alignment.comparison.queries.scope import Scope, narrowed, requested_scope
+from alignment.comparison.queries.requested_scope import narrowed, requested_scope
+from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import covered
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split, Topic

@@ -11,7 +11,7 @@ from bench._endpoint import Server, endpoint
 from bench._workers import BROKERS, Workers, broker
 from evaluation.models.runs import Attempt, Verdict
 from evaluation.runs.worker.leases import POISON
-from evaluation.tasks import drain
+from evaluation.tasks import process_units
 from tests.factories.runs import environment, point_at, workspace
 from tests.factories.workers import launched, purge_rings, unheard
 
@@ -51,7 +51,7 @@ def test_who_finishes_late_writes_nothing_and_nothing_is_asked_again(
     server.set(latency=2.0)
     run = launched(workspace("polite", chats=20))
     assert late_finishers(run, server, units=20) == 0
-    drain(run.pk)
+    process_units(run.pk)
     run.refresh_from_db()
     assert (run.state, Verdict.objects.count()) == ("done", 20)
     assert server.counts()["requests"] == Attempt.objects.count() == 20

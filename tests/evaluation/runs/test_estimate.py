@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from evaluation.core.types import Windows
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Unit
@@ -17,7 +18,6 @@ from evaluation.runs.services.estimates import estimate_for
 from evaluation.runs.services.runs import RunChoice
 from evaluation.runs.worker import estimate as estimates
 from evaluation.runs.worker.estimate import Estimate, evenly_spaced, run_estimate
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet
 from labeling.models.people import Workspace
 from tests.factories.rows import make_set

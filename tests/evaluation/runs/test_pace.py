@@ -11,13 +11,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Attempt, ModelCall, Run
 from evaluation.runs.queries.pace import FEWEST, RUNS, calls_a_second
 from evaluation.runs.services.estimates import estimate_for
 from evaluation.runs.services.runs import RunChoice
-from evaluation.runs.worker.plan import current_endpoint
 from tests.factories.runs import always, answering, evaluate, point_at, workspace
 
 pytestmark = pytest.mark.django_db(transaction=True)

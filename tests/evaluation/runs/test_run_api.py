@@ -13,7 +13,8 @@ from pytest_django import Settings
 from evaluation.judges.core.spec import JudgeChoice, choice_json
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, Run
-from evaluation.tasks import drain, rings_waiting
+from evaluation.runs.worker.enqueue import runs_waiting_in_queue
+from evaluation.tasks import process_units
 from labeling.models.people import User
 from tests.factories.runs import always, answering, workspace
 from tests.factories.workers import launched, purge_rings
@@ -68,7 +69,7 @@ def test_a_started_run_is_accepted_with_its_id_and_a_worker_is_rung(lead: Client
     run = Run.objects.get(pk=answer.json()["id"])
     assert answer.json() == {"id": run.pk, "state": "running", "units": 2}
     assert (run.started_by, run.options["max_in_flight"]) == (lead_user, 3)
-    assert rings_waiting() == 1
+    assert runs_waiting_in_queue() == 1
 
 
 def test_a_run_shows_its_live_numbers(lead: Client) -> None:
@@ -81,7 +82,7 @@ def test_a_run_shows_its_live_numbers(lead: Client) -> None:
         0,
     )
     assert (waiting["seconds_left"], waiting["set"], waiting["engine"]) == (None, "calibration", "direct")
-    drain(run_id)
+    process_units(run_id)
     done = look(lead, run_id).json()
     assert (done["state"], done["units_done"], done["calls"], done["units_failed"]) == ("done", 3, 3, 0)
     assert done["rate"] > 0
@@ -90,7 +91,7 @@ def test_a_run_shows_its_live_numbers(lead: Client) -> None:
 
 def test_a_request_on_its_way_is_counted(lead: Client) -> None:
     run_id = start(lead).json()["id"]
-    drain(run_id)
+    process_units(run_id)
     Attempt.objects.filter(pk=Attempt.objects.latest("id").pk).update(ended_at=None)
     assert look(lead, run_id).json()["in_flight"] == 1
 
@@ -166,8 +167,8 @@ def test_only_who_may_start_runs_controls_them_and_only_who_sees_the_judge_sees_
 def test_the_number_of_queries_does_not_grow_with_the_run(lead: Client, stub: StubEndpoint) -> None:
     small = start(lead, limit=1).json()["id"]
     large = launched(Run.objects.get().chat_set, replicate=1).pk
-    drain(small)
-    drain(large)
+    process_units(small)
+    process_units(large)
     counts = []
     for run_id in (small, large):
         with CaptureQueriesContext(connection) as queries:

@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from bench._workers import BROKERS
 from evaluation.models.runs import Attempt, Run, WorkerLease
-from evaluation.tasks import drain
+from evaluation.tasks import process_units
 from tests.factories.runs import always, answering, verdicts_of, workspace
 from tests.factories.workers import ended, launched, unheard, wait_until, workers_with
 from tests.stub_endpoint import StubReply
@@ -55,7 +55,7 @@ def test_a_ring_for_a_run_that_is_not_running_asks_nothing(settings: Settings) -
     with answering(settings, always(True)) as stub:
         run = launched(workspace("polite", chats=CHATS))
         Run.objects.filter(pk=run.pk).update(state="paused")
-        drain(run.pk)
+        process_units(run.pk)
         assert stub.count == 0
     run.refresh_from_db()
     assert (run.state, run.finished_at) == ("paused", None)

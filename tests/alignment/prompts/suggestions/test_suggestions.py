@@ -19,8 +19,8 @@ from alignment.prompts.suggestions.services import (
     suggestion_start,
     suggestion_use,
 )
-from alignment.prompts.suggestions.worker import suggestions_waiting
-from alignment.tasks import suggest, suggestions
+from alignment.prompts.suggestions.worker import suggestions_sweep, suggestions_waiting
+from alignment.tasks import suggest
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.profiles import profile_save
 from evaluation.models.prompts import PromptVersion
@@ -248,7 +248,7 @@ def test_what_may_pass_leaves_it_open_and_the_reaper_rings_again(
         assert suggestions_waiting() == []  # rung for a moment ago
         Suggestion.objects.update(rung_at=None)
         assert suggestions_waiting() == [row.pk]
-        suggestions()
+        suggestions_sweep()
         row.refresh_from_db()
         assert row.rung_at is not None
         stub.answer = drafts(parted)

@@ -5,11 +5,11 @@ import pytest
 from alignment.comparison.queries.latest_verdicts import judged
 from alignment.exports.queries import runs_to_export
 from alignment.prompts.tries.services import TryRefused, try_start
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import RunFilter, run_list
 from evaluation.runs.services.runs import RunChoice, RunRefused, chosen_members, run_start
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
 from tests.factories.runs import command
