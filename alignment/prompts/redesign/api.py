@@ -206,7 +206,7 @@ _NOTHING: dict[str, Any] = {
 
 
 def _previewed(redesign: Redesign, found: Preview) -> dict[str, Any]:
-    people = found.people
+    people = found.consequences
     return {
         "olds": [row.key for row in found.olds],
         "new": [successor.spec.key for successor in redesign.into],

@@ -143,7 +143,7 @@ def test_a_saved_version_leads_to_its_page_and_names_the_test_as_the_next_step(
 def test_what_says_the_same_as_a_version_makes_none(criterion: Criterion, author: Client) -> None:
     answer = publish(author, revision=0)
     assert answer["Location"] == reverse("alignment:prompt_version", args=["polite", 1])
-    assert "Version 1 says the same" in words_of(author.get(EDIT))
+    assert "version 1 has the same text" in words_of(author.get(EDIT))
     assert PromptVersion.objects.count() == 1
 
 
@@ -194,7 +194,7 @@ def test_the_page_tells_of_newer_versions_before_anybody_saves(
 def test_findings_lead_to_their_section(criterion: Criterion, author: Client, author_user: User) -> None:
     draft_of_text(criterion, author_user, f"{TEXT}Be strict.")
     answer = part(author, "prompt_findings")
-    assert "Nothing that keeps a version from being saved." in words_of(answer)
+    assert "No errors. You can save." in words_of(answer)
     assert '<a href="#text-tone" data-goto>Tone</a>' in text_of(answer)
     assert '<a href="#text-text" data-goto>Tone</a>' in text_of(part(author, "prompt_findings", whole="1"))
 

@@ -70,7 +70,7 @@ def test_a_version_shows_its_text_by_section_and_its_examples(
         "Why an-old-one is True.",
     ):
         assert words in shown
-    assert "What changed since version" in shown
+    assert "Compare with version" in shown
 
 
 def test_two_versions_are_compared_word_by_word_and_section_by_section(
@@ -138,7 +138,7 @@ def test_an_example_whose_chat_was_held_out_since_is_shown_to_leads_alone(
             assert secret not in author.get(url).content.decode(), url
         assert "-one" in lead.get(url).content.decode(), url
     assert author.get(API.format(1)).json()["hidden_examples"] == 1
-    assert "on a chat that you may not read" in words_of(author.get(URL.format(1)))
+    assert "on a chat that you cannot see" in words_of(author.get(URL.format(1)))
 
 
 def test_no_route_of_criteria_names_a_holdout_chat_to_an_author(

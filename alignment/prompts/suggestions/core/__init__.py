@@ -1,4 +1,4 @@
-"""A revision of a prompt, drafted by a model: the request, its answer, and words copied from chats."""
+"""Suggested revisions: the request to the model, reading its answer, passages copied from chats."""
 
 from alignment.prompts.suggestions.core.answer import Drafted, Unreadable, read_answer
 from alignment.prompts.suggestions.core.copied import copied_findings

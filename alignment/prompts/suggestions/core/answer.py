@@ -1,4 +1,4 @@
-"""Reads a suggestion out of a model's answer, by rule: what cannot be read is never guessed."""
+"""Read a suggestion from a model's answer by rule, never by guessing."""
 
 import re
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ LONGEST_REASON = 300
 
 
 class Unreadable(ValueError):
-    """The answer holds no prompt that could stand in the old one's place; the message says why."""
+    """The answer holds no valid revised prompt; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A revised prompt, what the disagreements have in common (prose), and why in one line."""
+    """A revised prompt, what the disagreements have in common (prose), and the reason in one line."""
 
     text: str
     reasons: str
@@ -29,10 +29,10 @@ class Drafted:
 
 
 def read_answer(answer: str, *, prompt: str, question: str) -> Drafted:
-    """Return what an answer suggests in the place of `prompt`.
+    """Return the revision of `prompt` in an answer.
 
-    Raises Unreadable where a part is missing or given twice, or where the revision loses a heading, the
-    question, the line for the knowledge or the examples, or asks for a form of answer.
+    Raises Unreadable if a part is missing or repeated, or if the revision loses a heading, the question, the
+    knowledge line or the examples, or asks for a form of answer.
 
     >>> try:
     ...     read_answer("Nothing to change.", prompt="", question="Is it so?")
@@ -43,22 +43,24 @@ def read_answer(answer: str, *, prompt: str, question: str) -> Drafted:
     lines = answer.replace("\r\n", "\n").replace("\r", "\n").strip()
     markers = list(_MARKER.finditer(lines))
     if len(markers) != 1:
-        given = "no line" if not markers else "more than one line"
-        raise Unreadable(f"the answer has {given} REVISED PROMPT")
-    said = lines[: markers[0].start()].strip()
-    named = [line for found in _REASON.findall(said) if (line := found.strip(_EMPHASIS))]
-    if len(named) != 1:
-        raise Unreadable("the answer has no line REASON" if not named else "the answer has two lines REASON")
-    prose = _REASON.sub("", said).strip()
+        count = "no line" if not markers else "more than one line"
+        raise Unreadable(f"the answer has {count} REVISED PROMPT")
+    preface = lines[: markers[0].start()].strip()
+    reasons = [line for match in _REASON.findall(preface) if (line := match.strip(_EMPHASIS))]
+    if len(reasons) != 1:
+        raise Unreadable(
+            "the answer has no line REASON" if not reasons else "the answer has two lines REASON"
+        )
+    prose = _REASON.sub("", preface).strip()
     if not prose:
         raise Unreadable("the answer does not say what the disagreements have in common")
     text = _block(lines[markers[0].end() :])
     _check(text, prompt=prompt, question=question)
-    return Drafted(text, prose, named[0][:LONGEST_REASON])
+    return Drafted(text, prose, reasons[0][:LONGEST_REASON])
 
 
 def _block(rest: str) -> str:
-    """The text between the first fence and the last line like it, behind which nothing may stand."""
+    """Return the text between the first fence and the last line, which must be the same fence."""
     opening = _OPENING.match(rest)
     if opening is None:
         raise Unreadable("no fenced prompt follows the line REVISED PROMPT")
@@ -70,15 +72,15 @@ def _block(rest: str) -> str:
 
 
 def _check(text: str, *, prompt: str, question: str) -> None:
-    found = sections(text)
+    parts = sections(text)
     for name in COSTAR:
-        if name not in found:
+        if name not in parts:
             raise Unreadable(f"the revised prompt has nothing under # {name.capitalize()}")
-    if " ".join(question.split()) not in " ".join(found["objective"].split()):
+    if " ".join(question.split()) not in " ".join(parts["objective"].split()):
         raise Unreadable("the revised prompt does not ask the question word for word")
     if has_slot(prompt) and not has_slot(text):
         raise Unreadable("the revised prompt has lost the line {{knowledge}}")
-    if found.get("examples") != sections(prompt).get("examples"):
+    if parts.get("examples") != sections(prompt).get("examples"):
         raise Unreadable("the revised prompt changes the examples")
     for finding in lint_prompt(text, question=question, has_articles=has_slot(prompt)):
         if finding.level == Level.ERROR:

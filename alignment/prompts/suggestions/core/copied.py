@@ -1,4 +1,4 @@
-"""Finds words of a chat in a suggested prompt: a judge that has read a chat's words knows its answer."""
+"""Find passages that a suggested prompt copied from chats: they would give the judge the answers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,12 +11,12 @@ from evaluation.prompts.core.lint import Finding, Level
 
 
 def copied_findings(text: str, *, before: str, chats: Sequence[Chat]) -> Iterator[Finding]:
-    """Yield what each section repeats of each chat, numbered from 1, unless the prompt `before` had it.
+    """Yield passages of each section copied from a chat, numbered from 1, unless `before` had them.
 
     >>> from evaluation.core.types import Message
     >>> chat = Chat("h", (Message(1, "user", "my dog ate the voucher for the blue bicycle"),))
     >>> text = "# Style\\nMy dog ate the voucher for the blue car"
-    >>> [found.message for found in copied_findings(text, before="", chats=[chat])]
+    >>> [finding.message for finding in copied_findings(text, before="", chats=[chat])]
     ['repeats words of chat 1: “My dog ate the voucher for the blue”']
     """
     old = shingles_of([before])
@@ -24,5 +24,5 @@ def copied_findings(text: str, *, before: str, chats: Sequence[Chat]) -> Iterato
         known = np.setdiff1d(shingles_of(message.content for message in chat.messages), old)
         for name, part in sections(text).items():
             for passage in leaked_passages(part, known=known):
-                said = f"repeats words of chat {number}: “{shortened(passage)}”"
-                yield Finding(Level.WARNING, name, said)
+                message = f"repeats words of chat {number}: “{shortened(passage)}”"
+                yield Finding(Level.WARNING, name, message)

@@ -61,7 +61,7 @@ def test_a_split_is_filled_in_looked_at_and_carried_out(
     assert page.count('<fieldset class="question">') == 2
     seen = words_of(lead.post(PAGE + "?kind=split", form("preview", *SPLIT)))
     assert "120 labels and 0 adjudications carry over." in seen
-    assert "No labels carry over: raters answer it afresh." in seen
+    assert "No labels carry over. Raters label it again." in seen
     assert "when the first run asks it" in seen
     assert set(active()) == {"polite", "wrong_fact", "welcome"}
     word = {"reason": "Two in one", "same_answers": "on"}
@@ -141,7 +141,7 @@ def test_a_merge_first_asks_with_which_others(lead: Client, compared: Compared) 
     assert "Merge Polite and Welcome" in page
     question = asked(0, "kind", carries=["polite", "welcome"])
     seen = words_of(lead.post(PAGE + merged, form("preview", question)))
-    assert "differ between the old questions and stay behind" in seen
+    assert "do not carry over: the answers to the old questions differ" in seen
     word = {"reason": "The same", "same_answers": "on"}
     done = lead.post(PAGE + merged, form("confirm", question, **word), follow=True)
     assert "Polite and Welcome are merged into Kind" in words_of(done)
@@ -335,7 +335,7 @@ def test_lineage_stands_on_the_criterions_pages_and_in_the_list(lead: Client, co
     assert "by ines with Welcome into Kind : “Same”." in old
     assert "Bring back" in old
     assert "“Same”. Labels of Polite carried over." in words_of(lead.get("/criteria/kind/"))
-    assert "Polite Test rubric Is polite so? Kind took its place" in words_of(lead.get("/criteria/"))
+    assert "Polite Test rubric Is polite so? Replaced by Kind" in words_of(lead.get("/criteria/"))
 
 
 def test_three_names_are_listed_with_a_comma_and_an_and(lead: Client, compared: Compared) -> None:

@@ -87,7 +87,7 @@ def test_one_chat_shows_the_verdict_before_and_after(try_set: ChatSet, author_us
     (one,) = result(run, author_user).chats
     assert one.before is not None
     assert one.after is not None
-    assert (one.people, one.before.value, one.after.value, one.change) == ("true", False, True, "fixed")
+    assert (one.consensus, one.before.value, one.after.value, one.change) == ("true", False, True, "fixed")
 
 
 def test_what_was_right_and_is_wrong_now_is_broken(

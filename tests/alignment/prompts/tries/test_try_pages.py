@@ -58,7 +58,7 @@ def started(author: User, **more: Any) -> Run:
 def test_the_form_offers_the_disagreements_first_and_no_holdout(try_set: ChatSet, author: Client) -> None:
     text = page(author, "prompt_try")
     assert text.index("c-10:") < text.index("c-08:")
-    assert "Judge and people part" in text
+    assert "Disagreements" in text
     assert not [case for case in HOLDOUT if f"{case}:" in text]
 
 
@@ -79,7 +79,7 @@ def test_the_preview_shows_the_draft_between_the_fences_of_the_chat(
     assert "&lt;&lt;chat " in text
     assert "Asked in the same call: Exact." in text
     assert "only if the rules cannot read the answer" in text
-    assert "price not known (LACE_PRICES)" in text
+    assert "price unknown (LACE_PRICES)" in text
 
 
 def test_the_draft_of_another_author_is_not_shown(try_set: ChatSet, author: Client) -> None:
@@ -151,7 +151,7 @@ def test_progress_brings_only_what_the_page_has_not_seen(
     assert text.count('hx-swap-oob="true"') == 5
     assert "every 1s" not in text
     assert "6 fixed, 0 broken of 7." in text
-    assert "Disagreements alone flatter a revision" in text
+    assert "A try on disagreements alone cannot show regressions" in text
 
 
 def test_the_last_try_is_shown_again_with_both_verdicts(
@@ -195,7 +195,7 @@ def test_no_route_of_a_try_shows_a_chat_that_was_held_out_meanwhile(
     assert author.get(url("prompt_try_chat", run.pk, gone)).status_code == 404
     for text in (page(author, "prompt_try"), page(author, "prompt_try_progress", run.pk)):
         assert "c-00" not in text
-    assert "1 chat is not open to you now" in page(author, "prompt_try")
+    assert "1 chat is hidden from you now" in page(author, "prompt_try")
 
 
 def test_what_one_author_tried_is_no_other_authors(
