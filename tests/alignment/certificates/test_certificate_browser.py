@@ -15,7 +15,7 @@ def test_a_lead_issues_prints_and_revokes_one(
 ) -> None:
     signed_in.goto(f"{live_server.url}/reports/runs/{compared.run.pk}/?split=dev")
     assert faults(signed_in) == []
-    signed_in.get_by_label("Valid for so many days").fill("30")
+    signed_in.get_by_label("Valid for (days)").fill("30")
     issue = signed_in.get_by_role("button", name="Issue a certificate on dev")
     issue.click()  # the browser itself asks for the confirmation
     assert signed_in.url.endswith("?split=dev")
@@ -32,7 +32,7 @@ def test_a_lead_issues_prints_and_revokes_one(
     assert faults(signed_in) == []
 
     signed_in.get_by_text("Revoke…").click()
-    signed_in.get_by_label("Why it must not be relied on any more").fill("The labels were wrong")
+    signed_in.get_by_label("Reason").fill("The labels were wrong")
     signed_in.get_by_role("button", name="Revoke permanently").click()
     expect(signed_in.get_by_role("heading", level=1)).to_contain_text("Revoked")
     expect(signed_in.get_by_text("The labels were wrong")).to_be_visible()

@@ -60,13 +60,13 @@ def test_one_changed_word_makes_it_forged(certificate: Certificate, lead: Client
     changes: list[dict[str, Any]] = [{"expires_at": "2099-01-01T00:00:00+00:00"}, {"limits": []}, {"more": 1}]
     for change in changes:
         found = verify(lead, given | {"body": given["body"] | change})
-        assert (found["answer"], found["reason"]) == ("forged", "its text was changed after it was signed")
+        assert (found["answer"], found["reason"]) == ("forged", "the text was changed after signing")
 
 
 def test_anothers_key_makes_it_forged(certificate: Certificate, lead: Client) -> None:
     signature = sign(certificate.body, Ed25519PrivateKey.generate())
     found = verify(lead, {"body": certificate.body, "signature": signature})
-    assert (found["answer"], found["reason"]) == ("forged", "this workbench has not signed it")
+    assert (found["answer"], found["reason"]) == ("forged", "this workbench did not sign it")
 
 
 def test_our_key_without_our_record_is_unknown(certificate: Certificate, compared: Compared) -> None:

@@ -57,7 +57,7 @@ def test_another_endpoint_ends_it(in_use: Certificate, settings: Settings) -> No
 @pytest.mark.parametrize("changes", [{"engine": "debate"}, {"samples": 3}, {"grouping": "criterion"}])
 def test_other_settings_end_it(in_use: Certificate, changes: dict[str, Any]) -> None:
     JudgeProfile.objects.update(config=RECIPE | changes)
-    assert why(in_use) == ("expired", ("the default profile asks with other settings",))
+    assert why(in_use) == ("expired", ("the settings of the default profile have changed",))
 
 
 def test_another_default_profile_ends_it(in_use: Certificate) -> None:
@@ -69,7 +69,7 @@ def test_another_default_profile_ends_it(in_use: Certificate) -> None:
 
 def test_newer_knowledge_ends_it(in_use: Certificate) -> None:
     article(polite(), "refunds", "Within 30 days.")
-    assert why(in_use) == ("expired", ("the articles that the judge reads are no longer the same",))
+    assert why(in_use) == ("expired", ("the judge's knowledge articles have changed",))
 
 
 def test_an_article_that_no_criterion_of_it_reads_does_not(in_use: Certificate) -> None:
@@ -104,7 +104,7 @@ def test_another_tier_ends_it_of_every_judge(request: pytest.FixtureRequest, who
 
 
 def test_revoking_ends_it_for_good_with_a_reason(certificate: Certificate, lead_user: User) -> None:
-    with pytest.raises(CertificateRefused, match="needs a reason"):
+    with pytest.raises(CertificateRefused, match="give a reason"):
         certificate_revoke(certificate=certificate, reason=" ", by=lead_user)
     certificate_revoke(certificate=certificate, reason="Labels were wrong", by=lead_user)
     assert why(certificate) == ("revoked", ("Labels were wrong",))
@@ -118,7 +118,7 @@ def test_without_an_endpoint_nobody_can_tell_and_it_does_not_hold(
 ) -> None:
     settings.OPENAI_BASE_URL = "nonsense"
     word, (reason,) = why(in_use)
-    assert (word, "nobody can tell which judge would answer" in reason) == ("expired", True)
+    assert (word, "so the current judge is unknown" in reason) == ("expired", True)
 
 
 def test_with_a_recipe_that_cannot_be_read_nobody_can_tell_either(in_use: Certificate) -> None:
@@ -126,7 +126,7 @@ def test_with_a_recipe_that_cannot_be_read_nobody_can_tell_either(in_use: Certif
     word, (reason,) = why(in_use)
     assert (word, reason) == (
         "expired",
-        "nobody can tell which judge would answer: endpoint: is no setting of a judge",
+        "the current judge is unknown: endpoint: is no setting of a judge",
     )
 
 

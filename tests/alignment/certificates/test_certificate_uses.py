@@ -60,7 +60,7 @@ def test_one_that_allows_no_use_is_issued_only_when_that_is_confirmed(
     page = text_of(lead.get(urls(compared)["report"]))
     assert ALTHOUGH in page and "required" in page[page.index('name="although"') - 80 :][:200]
     refused = issued(lead, compared)
-    assert "No certificate was issued: it would allow no use on any criterion; confirm" in words_of(refused)
+    assert "No certificate was issued: it would permit no use on any criterion: confirm" in words_of(refused)
     assert not Certificate.objects.exists()
     issued(lead, compared, although="on")
     assert Certificate.objects.count() == 1

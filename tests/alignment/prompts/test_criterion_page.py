@@ -263,7 +263,7 @@ def test_a_retired_criterion_can_be_read_and_not_edited(compared: Compared, auth
     a_version(polite())
     Criterion.objects.filter(key="polite").update(state="retired")
     shown = page(author)
-    assert "Nothing new is asked of it." in shown
+    assert "New runs do not include it." in shown
     assert "Edit the prompt" not in shown and "needs a test" not in shown
     assert page(author, "/criteria/polite/versions/2/")
 
@@ -298,7 +298,7 @@ def test_open_notes_come_before_settled_ones(compared: Compared, author: Client,
     RaterNote.objects.filter(text="The second").update(settled_at=timezone.now(), settled_by=lead_user)
     shown = page(author)
     assert shown.index("The first") < shown.index("The second")
-    assert "1 open of 2" in shown
+    assert "1 of 2 open" in shown
 
 
 # ---------- the list ----------

@@ -182,5 +182,5 @@ def test_a_chat_of_the_holdout_is_no_chat_for_anybody(
 ) -> None:
     labelled(tmp_path, judged=False)
     for person in (author_user, lead_user):
-        with pytest.raises(TryRefused, match="no such chat"):
+        with pytest.raises(TryRefused, match="the chat is not in train or dev"):
             prompt_preview(criterion=polite(), author=person, choice=on_chat(case))

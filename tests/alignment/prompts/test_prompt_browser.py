@@ -33,7 +33,7 @@ def test_what_is_written_saves_itself_and_is_there_after_a_reload(
     editor: Page, live_server: LiveServer, prompted: Criterion
 ) -> None:
     opened(editor, live_server)
-    expect(status(editor)).to_have_text("Nothing changed")
+    expect(status(editor)).to_have_text("No changes")
     write(editor, "Tone", "Calm, and be strict.")
     expect(status(editor)).to_have_text(SAVED)
     assert stored() == champion_of(prompted).text.replace(
@@ -238,7 +238,7 @@ def test_a_double_press_saves_one_version(editor: Page, live_server: LiveServer)
     write(editor, "Tone", "Calm.")
     editor.get_by_role("button", name=re.compile("Save as version 2")).click()
     dialog = editor.get_by_role("dialog", name="Save version 2")
-    dialog.get_by_label("What is new, and why").fill("Calmer")
+    dialog.get_by_label("Reason for the change").fill("Calmer")
     with editor.expect_request(lambda request: request.url.endswith(EDIT) and request.method == "POST"):
         editor.keyboard.press("Control+Enter")
     editor.keyboard.press("Control+Enter")
@@ -251,7 +251,7 @@ def test_errors_open_the_dialog_again_with_their_names(editor: Page, live_server
     write(editor, "Objective", "")
     editor.get_by_role("button", name=re.compile("Save as version 2")).click()
     dialog = editor.get_by_role("dialog", name="Save version 2")
-    dialog.get_by_label("What is new, and why").fill("Shorter")
+    dialog.get_by_label("Reason for the change").fill("Shorter")
     dialog.get_by_role("button", name="Save version 2").click()
     expect(dialog.get_by_role("alert")).to_contain_text("# Objective: is missing or empty")
     dialog.get_by_role("button", name="Cancel").click()
@@ -284,7 +284,7 @@ def test_words_that_only_this_browser_has_go_with_the_discarded_draft(
     editor.get_by_role("dialog").get_by_role("button", name="Discard").click()
     expect(editor.get_by_role("status").first).to_contain_text("The draft was discarded")
     editor.wait_for_load_state("networkidle")
-    expect(status(editor)).to_have_text("Nothing changed")
+    expect(status(editor)).to_have_text("No changes")
     expect(editor.get_by_label("Tone", exact=True)).to_have_value(re.compile("Impartial"))
     forgive(console, "ERR_FAILED")
 

@@ -136,7 +136,7 @@ def test_a_part_that_does_not_come_is_said(
         lambda route: route.abort() if broken == "no answer" else route.fulfill(status=500),
     )
     editor.get_by_text("Changes since version 1").click()
-    expect(status(editor)).to_have_text("The server did not answer as it should. Try again.")
+    expect(status(editor)).to_have_text("The server returned an error. Try again.")
     for cause in ("ERR_FAILED", "500", "htmx:"):
         forgive(console, cause)
 

@@ -219,8 +219,8 @@ def test_the_page_restores_and_goes_to_the_new_version(three: list[PromptVersion
     answer = author.post(URL.format(1) + "restore/", {"reason": "The newer one was worse."}, follow=True)
     assert answer.redirect_chain == [(URL.format(4), 302)]
     shown = words_of(answer)
-    assert "Version 4 says what version 1 said. It is a draft." in shown
-    assert "Says the same as version 1" in shown
+    assert "Version 1 was restored as version 4, a draft." in shown
+    assert "Same text as version 1" in shown
 
 
 def test_a_refused_restore_says_why_and_keeps_the_reason(three: list[PromptVersion], author: Client) -> None:

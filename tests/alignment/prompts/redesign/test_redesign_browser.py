@@ -47,7 +47,7 @@ def test_by_keyboard_alone_a_criterion_is_split_and_its_labels_carry_over(
     expect(quiet.locator(".made").first).to_contain_text("36 labels and 0 adjudications carry over.")
     quiet.get_by_role("button", name="Split into 2 questions").press("Enter")
     expect(quiet.get_by_text("Confirm this, or carry no labels over.")).to_be_visible()
-    quiet.get_by_label("I have compared the questions").press("Space")
+    quiet.get_by_label("I compared the questions").press("Space")
     quiet.get_by_label("Reason").fill("Two in one")
     quiet.get_by_role("button", name="Split into 2 questions").press("Enter")
     expect(quiet.get_by_role("status")).to_contain_text("36 labels carried over")

@@ -133,11 +133,11 @@ def test_own_work_in_the_draft_is_named_before_it_is_replaced(
     reviser: StubEndpoint, parted: Parted, signed_in: Client, author_user: User
 ) -> None:
     asked(parted, author_user)
-    assert "takes their place" not in text(signed_in)
+    assert "replaces your own changes" not in text(signed_in)
     PromptDraft.objects.create(
         criterion=parted.criterion, author=author_user, base=parted.champion, text="# Objective\nMine."
     )
-    assert "takes their place" in text(signed_in)
+    assert "replaces your own changes" in text(signed_in)
 
 
 def test_the_number_of_queries_does_not_grow(

@@ -77,7 +77,7 @@ def test_the_preview_shows_the_draft_between_the_fences_of_the_chat(
     text = page(author, "prompt_preview", chat=pk_of("c-03"))
     assert MARK in text
     assert "&lt;&lt;chat " in text
-    assert "Asked in the same call: Exact." in text
+    assert "Same call: Exact." in text
     assert "only if the rules cannot read the answer" in text
     assert "price unknown (LACE_PRICES)" in text
 
@@ -116,7 +116,7 @@ def test_a_chat_of_the_holdout_does_not_exist_for_either(
     client.force_login(lead_user)
     for person in (author, client):
         text = page(person, name, chat=pk_of(HOLDOUT[0]), what="chat")
-        assert "There is no such chat" in text
+        assert "The chat is not in train or dev" in text
         assert HOLDOUT[0] not in text
 
 
@@ -139,7 +139,7 @@ def test_a_try_that_begins_says_what_it_waits_for(
     assert "0 of 3 judged" in answer
     assert f"{url('prompt_try_progress', run.pk)}?seen=" in answer
     Run.objects.filter(pk=run.pk).update(rung_at=None)
-    assert "No worker is on it right now." in page(author, "prompt_try_progress", run.pk)
+    assert "No worker is running." in page(author, "prompt_try_progress", run.pk)
 
 
 def test_progress_brings_only_what_the_page_has_not_seen(
@@ -163,7 +163,7 @@ def test_the_last_try_is_shown_again_with_both_verdicts(
     assert "Tried on 7 disagreements" in text
     assert text.count("Fixed") == 6
     assert text.count("Still wrong") == 1
-    assert "This asked the draft as it stands." in text
+    assert "Tested your current draft." in text
     assert "the champion’s newest verdict" in text
     drafted(author_user, DRAFT + "More.")
     assert "The draft has changed since." in page(author, "prompt_try")
@@ -175,7 +175,7 @@ def test_the_steps_of_a_chat_lead_to_its_turns(try_set: ChatSet, author: Client,
     text = page(author, "prompt_try_chat", run.pk, pk_of(STILL_WRONG))
     chat_page = reverse("alignment:chat", args=[run.pk, pk_of(STILL_WRONG)])
     assert f'href="{chat_page}#m1"' in text
-    assert "Formatting: read by rule" in text
+    assert "Verdict read by rule" in text
     assert author.get(chat_page, {"criterion": "polite"}).status_code == 200
 
 
