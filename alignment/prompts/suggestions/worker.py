@@ -10,7 +10,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from alignment.models.suggestions import Suggestion
-from alignment.prompts.suggestions.core import Drafted, Unreadable, read_answer
+from alignment.prompts.suggestions.core import Revision, Unreadable, read_answer
 from common.problems import InputProblem
 from evaluation.core.types import PromptMessage, Reply, Request
 from evaluation.gateway.embedded import EmbeddedModelError
@@ -113,7 +113,7 @@ def _read(row: Suggestion, lease: WorkerLease, reply: Reply) -> None:
     _settle(row, lease, revision=revision, error=error, call=call)
 
 
-def _revision(row: Suggestion, reply: Reply) -> tuple[Drafted | None, str]:
+def _revision(row: Suggestion, reply: Reply) -> tuple[Revision | None, str]:
     """Return the revision, or None and why the answer cannot be read."""
     if reply.state != "answered":
         return None, _NO_ANSWER.get(reply.state, reply.error)
@@ -129,7 +129,7 @@ def _settle(
     lease: WorkerLease,
     *,
     error: str,
-    revision: Drafted | None = None,
+    revision: Revision | None = None,
     call: ModelCall | None = None,
 ) -> None:
     """Store the result, unless the suggestion was cancelled or taken over meanwhile."""

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.prompts.tries.forms import TryForm
-from alignment.prompts.tries.queries import TRIED, TriedChat, members_to_try, try_result
+from alignment.prompts.tries.queries import TRY_OPTIONS, TryChat, members_to_try, try_result
 from alignment.prompts.tries.services import (
     CHAT,
     DISAGREEMENTS,
@@ -131,7 +131,7 @@ class PromptTry(APIView):
     def get(self, request: Request, run_id: int) -> Response:
         """What it came to so far; a chat that is not open to the caller is left out."""
         run = get_object_or_404(runs_open_to(request.user).filter(purpose=Run.Purpose.TRY), pk=run_id)
-        criterion = get_object_or_404(Criterion, key=run.options[TRIED]["criterion"])
+        criterion = get_object_or_404(Criterion, key=run.options[TRY_OPTIONS]["criterion"])
         tell_errors([run], user=request.user)
         found = try_result(run=run, criterion=criterion, user=cast(User, request.user))
         return Response(
@@ -211,7 +211,7 @@ def _preview_json(found: Preview) -> dict[str, Any]:
     }
 
 
-def _chat_json(one: TriedChat) -> dict[str, Any]:
+def _chat_json(one: TryChat) -> dict[str, Any]:
     return {
         "chat": one.chat.external_id,
         "split": one.split,

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from alignment.comparison.queries.latest_verdicts import Judged
-from alignment.prompts.tries.core.outcome import Change, Tally, change, tally
+from alignment.prompts.tries.core import Change, Tally, change, tally
 from alignment.reports.queries.chat_lists import excerpt
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, Verdict
@@ -20,7 +20,7 @@ from labeling.people.queries.visibility import chats_shown, held_out
 
 SPLITS = (Split.TRAIN, Split.DEV)
 # The key in a run's options that holds what a try tried.
-TRIED = "try"
+TRY_OPTIONS = "try"
 OFFERED = 40
 HUMAN = {Consensus.State.TRUE: True, Consensus.State.FALSE: False}
 
@@ -42,7 +42,7 @@ def last_try(*, criterion: Criterion, author: User) -> Run | None:
 def tries_of(*, criterion: Criterion, author: User) -> QuerySet[Run]:
     """Return an author's tries of a criterion's prompt, newest first."""
     runs = Run.objects.filter(purpose=Run.Purpose.TRY, started_by=author)
-    runs = runs.filter(**{f"options__{TRIED}__criterion": criterion.key})
+    runs = runs.filter(**{f"options__{TRY_OPTIONS}__criterion": criterion.key})
     return runs.select_related("judge", "chat_set").order_by("-id")
 
 
@@ -58,7 +58,7 @@ class LiveStep:
 
 
 @dataclass(frozen=True, slots=True)
-class TriedChat:
+class TryChat:
     """One chat of a try: the consensus, the verdicts before and after, and the change.
 
     `consensus` is its state, '' without one. Without `after` the chat is not judged yet: `state` is the state
@@ -92,14 +92,14 @@ class TryResult:
 
     run: Run
     criterion: Criterion
-    chats: tuple[TriedChat, ...]
+    chats: tuple[TryChat, ...]
     tally: Tally
     hidden: int
 
     @property
     def options(self) -> Mapping[str, Any]:
         """The options of the try: criterion, what, n, prompt, before and by_champion."""
-        return self.run.options[TRIED]  # type: ignore[no-any-return]  # JSON
+        return self.run.options[TRY_OPTIONS]  # type: ignore[no-any-return]  # JSON
 
     @property
     def ended(self) -> int:
@@ -115,7 +115,7 @@ def try_result(*, run: Run, criterion: Criterion, user: User) -> TryResult:
     consensus = dict(
         Consensus.objects.filter(criterion=criterion, chat__in=ids).values_list("chat_id", "state")
     )
-    pinned = {int(chat): pk for chat, pk in run.options[TRIED]["before"].items()}
+    pinned = {int(chat): pk for chat, pk in run.options[TRY_OPTIONS]["before"].items()}
     old = Verdict.objects.in_bulk(pinned.values())
     new = {row.chat_id: row for row in Verdict.objects.filter(run=run, criterion=criterion)}
     units, live = {row.chat_id: row for row in Unit.objects.filter(run=run)}, _live_steps(run)
@@ -141,10 +141,10 @@ def _chat(
     verdicts: tuple[Verdict | None, Verdict | None],
     unit: Unit,
     steps: Sequence[LiveStep],
-) -> TriedChat:
+) -> TryChat:
     before, after = verdicts
     # A try asks one group of criteria, so a chat has one unit.
-    return TriedChat(
+    return TryChat(
         chat=row,
         split=split,
         consensus=consensus,

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from alignment.comparison.queries.latest_verdicts import Judged, judged
 from alignment.prompts.queries.sections import hides_examples
 from alignment.prompts.services import example_choices_for
-from alignment.prompts.tries.queries import TRIED, members_to_try, tries_of
+from alignment.prompts.tries.queries import TRY_OPTIONS, members_to_try, tries_of
 from common.problems import FieldProblem, InputProblem
 from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
@@ -79,7 +79,7 @@ class _Plan:
             chats=self.chat_ids,
             purpose=Run.Purpose.TRY,
             budget_usd=choice.budget_usd,
-            options={TRIED: tried, "profile": choice.profile.name},
+            options={TRY_OPTIONS: tried, "profile": choice.profile.name},
         )
 
 

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from alignment.chat_detail.queries.verdict_detail import how_judged
 from alignment.prompts.tries.forms import TryForm
-from alignment.prompts.tries.queries import TRIED, TryResult, has_other_recipe, last_try, try_result
+from alignment.prompts.tries.queries import TRY_OPTIONS, TryResult, has_other_recipe, last_try, try_result
 from alignment.prompts.tries.services import MOST_CHATS, USUAL_CHATS, try_cancel, try_estimate, try_start
 from alignment.prompts.tries.services import prompt_preview as preview_of
 from common.access import permission_or_404
@@ -127,7 +127,7 @@ def _run_or_404(request: HttpRequest, key: str, run_id: int) -> tuple[Criterion,
     criterion = get_object_or_404(Criterion, key=key)
     runs = runs_open_to(request.user).filter(purpose=Run.Purpose.TRY)
     run = get_object_or_404(runs, pk=run_id)
-    if run.options[TRIED]["criterion"] != key:
+    if run.options[TRY_OPTIONS]["criterion"] != key:
         raise Http404
     return criterion, run
 

@@ -1,12 +1,17 @@
-"""Read a suggestion from a model's answer by rule, never by guessing."""
+"""Read a suggestion from a model's answer by rule, and find passages that it copied from chats."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from alignment.prompts.suggestions.core.prompt import has_slot
+from evaluation.core.types import Chat
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.costar import COSTAR
-from evaluation.prompts.core.lint import Level, lint_prompt
+from evaluation.prompts.core.leaks import leaked_passages, shingles_of, shortened
+from evaluation.prompts.core.lint import Finding, Level, lint_prompt
 
 _MARKER = re.compile(r"^[ \t>*_#`]*revised prompt[ \t*_:`.]*$", re.IGNORECASE | re.MULTILINE)
 _REASON = re.compile(r"^[ \t>*_#`-]*reason[ \t*_`]*:(.+)$", re.IGNORECASE | re.MULTILINE)
@@ -20,7 +25,7 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
+class Revision:
     """A revised prompt, what the disagreements have in common (prose), and the reason in one line."""
 
     text: str
@@ -28,7 +33,7 @@ class Drafted:
     reason: str
 
 
-def read_answer(answer: str, *, prompt: str, question: str) -> Drafted:
+def read_answer(answer: str, *, prompt: str, question: str) -> Revision:
     """Return the revision of `prompt` in an answer.
 
     Raises Unreadable if a part is missing or repeated, or if the revision loses a heading, the question, the
@@ -56,7 +61,7 @@ def read_answer(answer: str, *, prompt: str, question: str) -> Drafted:
         raise Unreadable("the answer does not say what the disagreements have in common")
     text = _block(lines[markers[0].end() :])
     _check(text, prompt=prompt, question=question)
-    return Drafted(text, prose, reasons[0][:LONGEST_REASON])
+    return Revision(text, prose, reasons[0][:LONGEST_REASON])
 
 
 def _block(rest: str) -> str:
@@ -85,3 +90,23 @@ def _check(text: str, *, prompt: str, question: str) -> None:
     for finding in lint_prompt(text, question=question, has_articles=has_slot(prompt)):
         if finding.level == Level.ERROR:
             raise Unreadable(f"the revised prompt: {finding.line.removeprefix('error: ')}")
+
+
+def copied_findings(text: str, *, before: str, chats: Sequence[Chat]) -> Iterator[Finding]:
+    """Yield passages of each section copied from a chat, numbered from 1, unless `before` had them.
+
+    They would give the judge the answers on these chats.
+
+    >>> from evaluation.core.types import Message
+    >>> chat = Chat("h", (Message(1, "user", "my dog ate the voucher for the blue bicycle"),))
+    >>> text = "# Style\\nMy dog ate the voucher for the blue car"
+    >>> [finding.message for finding in copied_findings(text, before="", chats=[chat])]
+    ['repeats words of chat 1: “My dog ate the voucher for the blue”']
+    """
+    old = shingles_of([before])
+    for number, chat in enumerate(chats, start=1):
+        known = np.setdiff1d(shingles_of(message.content for message in chat.messages), old)
+        for name, part in sections(text).items():
+            for passage in leaked_passages(part, known=known):
+                message = f"repeats words of chat {number}: “{shortened(passage)}”"
+                yield Finding(Level.WARNING, name, message)

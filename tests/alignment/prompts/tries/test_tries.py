@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from alignment.comparison.queries.latest_verdicts import judged
-from alignment.prompts.tries.queries import TRIED, last_try
+from alignment.prompts.tries.queries import TRY_OPTIONS, last_try
 from alignment.prompts.tries.services import TryRefused, try_cancel, try_estimate, try_start
 from common.problems import InputProblem
 from evaluation.judges.core.spec import JudgeChoice
@@ -305,7 +305,7 @@ def test_steps_are_seen_while_a_chat_is_in_work(
         ("Judge", "Asked, no answer yet"),
     ]
     assert all(step.text for step in one.steps[:2])
-    assert run.options[TRIED]["what"] == "chat"
+    assert run.options[TRY_OPTIONS]["what"] == "chat"
 
 
 def test_without_an_endpoint_that_can_be_named_there_is_no_try(
