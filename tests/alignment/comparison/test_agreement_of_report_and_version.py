@@ -27,7 +27,7 @@ def test_a_version_is_measured_by_its_newest_finished_run_on_each_split(compared
     assert [(one.split, one.table.n) for one in found] == [("dev", 20), ("train", 10), ("holdout", 10)]
     dev = found[0]
     wrong = sum(SPLITS[n % 4] == "dev" and n % 10 == 0 for n in range(1, 41))
-    assert (dev.table.fn + dev.table.fp, dev.silent, dev.ceiling is not None) == (wrong, 0, True)
+    assert (dev.table.fn + dev.table.fp, dev.undecided, dev.ceiling is not None) == (wrong, 0, True)
 
 
 def test_a_version_is_decided_on_as_the_report_decides(compared: Compared) -> None:

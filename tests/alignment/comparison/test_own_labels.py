@@ -137,8 +137,8 @@ def test_where_judge_and_people_part_follows(compared: Compared, both: Client) -
     promote(version := a_version(polite()))
     run_of(version, compared.chat_set, wrong=5)
     to_label(compared, 5)
-    for parting in both.get("/criteria/polite/").context["partings"]:
-        assert (parting.chats, parting.hidden, parting.differ > 0) == ((), 0, True)
+    for split in both.get("/criteria/polite/").context["disagreements"]:
+        assert (split.chats, split.hidden, split.count > 0) == ((), 0, True)
     assert TOLD in words_of(both.get("/criteria/polite/"))
 
 

@@ -74,9 +74,9 @@ def test_an_author_goes_from_the_criterion_to_a_change_and_restores_by_keyboard(
 ) -> None:
     author.goto(live_server.url + PAGE)
     expect(author.locator("#next")).to_contain_text("Version 3 is being tested")
-    author.get_by_role("link", name="What changed since version 1 in version 2").press("Enter")
+    author.get_by_role("link", name="Changes since version 1 in version 2").press("Enter")
     expect(author.locator("#changed ins")).to_have_count(3)  # a word, a section, an example
-    author.get_by_label("What changed since version").press("ArrowUp")
+    author.get_by_label("Compare with version").press("ArrowUp")
     author.get_by_role("button", name="Compare").press("Enter")
     expect(author.get_by_role("heading", name="From version 3 to version 2")).to_be_visible()
     author.goto(f"{live_server.url}{PAGE}versions/1/")
@@ -91,7 +91,7 @@ def test_an_author_goes_from_the_criterion_to_a_change_and_restores_by_keyboard(
 
 def test_a_cell_and_a_disagreement_lead_to_their_chats(author: Page, live_server: LiveServer) -> None:
     author.goto(live_server.url + PAGE)
-    dev = author.locator("article.parting").first
+    dev = author.locator("article.split-disagreements").first
     missed = dev.get_by_role("link", name="only raters True").first
     count = int(missed.locator("b").inner_text())
     missed.click()

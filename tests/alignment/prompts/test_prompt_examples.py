@@ -1,4 +1,4 @@
-"""Worked examples in the prompt editor: train chats that people decided on, picked and taken out."""
+"""Worked examples in the prompt editor: train chats with a consensus, added and removed."""
 
 import re
 from typing import Any
@@ -107,7 +107,7 @@ def test_what_is_wrong_with_an_example_is_said_at_its_place(
 def test_a_chat_that_can_be_no_example_says_why(criterion: Criterion, author: Client) -> None:
     chat = decided(criterion, "t0", messages=[("user", "The same"), ("assistant", "words")])
     pick(author, chat)
-    assert "This chat is an example already." in words_of(part(author, "prompt_example", chat.pk))
+    assert "This chat is already an example." in words_of(part(author, "prompt_example", chat.pk))
     near = decided(criterion, "t1", messages=[("user", "Of two"), ("assistant", "kinds")])
     held = make_chat("secret", messages=[("user", "Of two"), ("assistant", "sorts")])
     make_set(criterion.rubric, held, name="held", split="holdout")

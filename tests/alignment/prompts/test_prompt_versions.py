@@ -70,7 +70,7 @@ def test_a_version_shows_its_text_by_section_and_its_examples(
         "Why an-old-one is True.",
     ):
         assert words in shown
-    assert "What changed since version" in shown
+    assert "Compare with version" in shown
 
 
 def test_two_versions_are_compared_word_by_word_and_section_by_section(
@@ -138,7 +138,7 @@ def test_an_example_whose_chat_was_held_out_since_is_shown_to_leads_alone(
             assert secret not in author.get(url).content.decode(), url
         assert "-one" in lead.get(url).content.decode(), url
     assert author.get(API.format(1)).json()["hidden_examples"] == 1
-    assert "on a chat that you may not read" in words_of(author.get(URL.format(1)))
+    assert "on a chat that you cannot see" in words_of(author.get(URL.format(1)))
 
 
 def test_no_route_of_criteria_names_a_holdout_chat_to_an_author(
@@ -219,8 +219,8 @@ def test_the_page_restores_and_goes_to_the_new_version(three: list[PromptVersion
     answer = author.post(URL.format(1) + "restore/", {"reason": "The newer one was worse."}, follow=True)
     assert answer.redirect_chain == [(URL.format(4), 302)]
     shown = words_of(answer)
-    assert "Version 4 says what version 1 said. It is a draft." in shown
-    assert "Says the same as version 1" in shown
+    assert "Version 1 was restored as version 4, a draft." in shown
+    assert "Same text as version 1" in shown
 
 
 def test_a_refused_restore_says_why_and_keeps_the_reason(three: list[PromptVersion], author: Client) -> None:

@@ -158,7 +158,7 @@ def test_the_embedded_model_is_called_what_it_is(golden: ChatSet, lead: Client, 
     assert "weak judge" not in words_of(lead.get(ESTIMATE, choose(golden)))
     settings.OPENAI_BASE_URL = settings.OPENAI_API_KEY = ""
     told = words_of(lead.get(ESTIMATE, choose(golden)))
-    assert "weak judge, and of a prompt it reads the Objective down to its first blank line only" in told
+    assert "weak judge. It reads only the Objective, down to the first blank line" in told
 
 
 def test_the_holdout_is_opened_knowingly_and_on_record(

@@ -18,7 +18,7 @@ from alignment.comparison.queries.disclosure import CONCEALED
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.services.draw_preview import DrawWish
 from alignment.label_planning.services.draws import label_draw
-from alignment.prompts.queries.version_metrics import Measured, measured
+from alignment.prompts.queries.version_metrics import Measured, version_metrics
 from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
 from alignment.reports.queries.reports import alignment_report
@@ -237,7 +237,7 @@ def version(compared: Compared, labelled_draw: ChatSet) -> PromptVersion:
 
 
 def measured_for(version: PromptVersion, user: User) -> tuple[Measured, ...]:
-    (found,) = measured([version.criterion], user=user).values()
+    (found,) = version_metrics([version.criterion], user=user).values()
     return found.rows
 
 
@@ -253,7 +253,7 @@ def test_a_version_has_the_figures_and_the_status_of_the_report(
             name: found[name] for name in one.rates
         }
         assert (one.decision.status, list(one.decision.reasons)) == (found["status"], found["reasons"])
-        assert one.drawn == found["drawn_by_verdict"] > 0
+        assert one.sampled == found["drawn_by_verdict"] > 0
     dev = rows[0]
     assert dev.rates["tpr"].value != dev.table.tpr  # what the labels alone would say
 
@@ -261,7 +261,7 @@ def test_a_version_has_the_figures_and_the_status_of_the_report(
 @pytest.mark.django_db
 @pytest.mark.usefixtures("version")
 def test_the_criterion_page_says_that_its_figures_are_weighted(lead: Client) -> None:
-    assert "labelled chats were drawn by verdict" in text_of(lead.get("/criteria/polite/"))
+    assert "labelled chats were sampled by verdict" in text_of(lead.get("/criteria/polite/"))
 
 
 @pytest.mark.django_db
@@ -292,5 +292,5 @@ def test_versions_are_read_back_with_no_more_queries_than_without_draws(
     labelled_draw.save()
     Criterion.objects.update(labels_seq=Column("labels_seq") + 1)
     version.criterion.refresh_from_db()
-    assert {one.drawn for one in measured_for(version, lead_user)} == {0}
+    assert {one.sampled for one in measured_for(version, lead_user)} == {0}
     assert queries() == weighted

@@ -45,10 +45,10 @@ def test_asked_by_keyboard_followed_without_a_reload_and_taken_over(
     lead: Page, live_server: LiveServer, parted: Parted
 ) -> None:
     open_panel(lead, live_server)
-    chats = lead.get_by_label("Chats at most")
+    chats = lead.get_by_label("Maximum chats")
     chats.fill("2")
     chats.press("Tab")
-    expect(lead.locator("#suggestions")).to_contain_text("2 are shown to")
+    expect(lead.locator("#suggestions")).to_contain_text("2 go to")
     expect(chats).to_have_value("2")
     lead.get_by_role("button", name="Suggest a revision").press("Enter")
     expect(lead.locator("#suggestions")).to_contain_text("Waiting for a worker")
@@ -65,7 +65,7 @@ def test_asked_by_keyboard_followed_without_a_reload_and_taken_over(
     expect(lead.locator("#suggestions")).to_contain_text("This is your draft now.")
     row.refresh_from_db()
     assert PromptDraft.objects.get().text == row.text
-    lead.get_by_role("button", name="Take the draft before it back").press("Enter")
+    lead.get_by_role("button", name="Restore my earlier draft").press("Enter")
     expect(lead.get_by_label("Objective")).not_to_have_value(re.compile(RULE))
     assert not PromptDraft.objects.exists()
 
@@ -86,7 +86,7 @@ def test_while_one_is_asked_for_the_panel_stays_as_the_reader_left_it(
     asked(parted, User.objects.get(username="ines"))
     asked(parted, User.objects.get(username="ines"), anew=True)
     open_panel(lead, live_server)
-    lead.get_by_role("button", name="Ask anew").click()
+    lead.get_by_role("button", name="Ask again").click()
     expect(lead.locator("#suggestions")).to_contain_text("Waiting for a worker")
     lead.get_by_text("Earlier suggestions").click()
     with lead.expect_response(lambda answer: "seen=" in answer.url) as again:

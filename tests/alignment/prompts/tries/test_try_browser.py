@@ -88,7 +88,7 @@ def test_a_try_streams_in_and_is_there_after_a_reload(panel: Page) -> None:
     first = panel.locator(".tried details").first
     first.locator("summary").focus()
     panel.keyboard.press("Enter")
-    expect(first).to_contain_text("Formatting: read by rule")
+    expect(first).to_contain_text("Verdict read by rule")
     assert [found["id"] for found in Axe().run(panel).response["violations"]] == []
     panel.wait_for_load_state("networkidle")
     panel.reload()
@@ -117,7 +117,7 @@ def test_a_try_that_goes_on_can_be_cancelled(panel: Page) -> None:
     panel.get_by_role("button", name="Cancel the try").press("Enter")
     expect(panel.locator("#try-progress")).to_contain_text("Cancelled.")
     expect(panel.get_by_role("button", name="Cancel the try")).to_have_count(0)
-    expect(panel.get_by_role("heading", name="Try it before you save it")).to_be_focused()
+    expect(panel.get_by_role("heading", name="Preview and try")).to_be_focused()
 
 
 def test_what_the_estimate_says_follows_the_choice(panel: Page) -> None:
