@@ -10,9 +10,13 @@ from typing import Any
 import hypothesis
 import pytest
 from django.conf import settings
+from django.db.backends.signals import connection_created
+from django.test import TransactionTestCase
+from pytest_django import DjangoDbBlocker
 
 from labeling.models.people import Role, User
 from lace_site import celery_app
+from tests.database import Database, database_create, database_delete
 from tests.factories.rows import make_user
 
 # A busy machine is no fault of the code under test.
@@ -55,25 +59,69 @@ def broker_of_our_own() -> None:
     celery_app.conf.update(broker_url="memory://", broker_transport_options={})
 
 
-# ---------- browser ----------
+# ---------- database ----------
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+def do_not_wait_for_the_disk(connection: Any, **_: Any) -> None:
+    """What a power cut would take is of no interest here."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA synchronous=OFF")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Database]:
+    """A copy of the migrated template; what a test commits is undone more quickly than by a flush."""
+    connection_created.connect(do_not_wait_for_the_disk)
+    worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
+    with django_db_blocker.unblock():
+        database_create(worker, migrate=request.config.getoption("create_db"))
+        database = Database()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: database.restore())
+        yield database
+    with django_db_blocker.unblock():
+        database_delete()
+
+
+# ---------- groups ----------
+
+GROUPS = {
+    "browser": "needs a real browser; `make test` runs it on SQLite alone",
+    "sweep": "asks every route; `make test` runs it on SQLite alone",
+    "heavy": "kills processes or repeats a rule at length; `make test-all` alone runs it",
+    "pure": "uses no database, so one run is enough (set here, from the fixtures)",
+}
+NEED_DATABASE = {"db", "transactional_db", "live_server"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "browser: needs a real browser")
+    for name, meaning in GROUPS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what uses no database; keep the tests of a module in one process, which sets up their world."""
+    is_browser = item.get_closest_marker("browser") is not None
+    if not item.get_closest_marker("django_db") and not NEED_DATABASE & {*getattr(item, "fixturenames", ())}:
+        item.add_marker(pytest.mark.pure)
+    if is_browser:  # once more and named as RERUN: on a busy machine it may miss its deadlines
+        item.add_marker(pytest.mark.flaky(reruns=1))
+    item.add_marker(pytest.mark.xdist_group(f"{item.location[0]}{' in a browser' * is_browser}"))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail.
-
-    One that fails is run once more and named as RERUN: a browser on a busy machine may miss its deadlines.
-    """
+    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail."""
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+# ---------- browser ----------
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,10 @@
 """Fixtures of the rating screen's browser tests."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from pytest_django.live_server_helper import LiveServer
 
 from tests.factories.labelling_job import Desk, make_desk, user_of
@@ -36,7 +34,4 @@ def screen(
     page.goto(live_server.url + reverse("labeling:rate", args=[desk.taken().pk]))
     ready(page)
     yield page
-    # A page that is still being fetched would hold tables that the test's end empties.
-    with suppress(PlaywrightTimeout):
-        page.wait_for_load_state("networkidle", timeout=3000)
     assert problems == []

@@ -12,7 +12,7 @@ from evaluation.models.judges import Judge
 from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion, Rubric
-from tests.browsing import faults, lead_signed_in
+from tests.browsing import SIZES, faults, lead_signed_in
 from tests.factories.certificates import stored_certificate
 from tests.factories.compared_runs import Compared, make_compared, urls
 
@@ -75,15 +75,15 @@ def paths(compared: Compared, certificate: Certificate) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
 def test_names_of_any_length_stay_on_the_page(
-    lead: Page, live_server: LiveServer, compared: Compared, certificate: Certificate, width: int, height: int
+    lead: Page, live_server: LiveServer, compared: Compared, certificate: Certificate
 ) -> None:
-    lead.set_viewport_size({"width": width, "height": height})
     for name, path in paths(compared, certificate).items():
         lead.goto(live_server.url + path)
-        assert (name, lead.evaluate(STICKING_OUT)) == (name, [])
-        assert (name, faults(lead)) == (name, [])
+        for width, height in SIZES:
+            lead.set_viewport_size({"width": width, "height": height})
+            assert (name, lead.evaluate(STICKING_OUT)) == (name, [])
+            assert (name, faults(lead)) == (name, [])
 
 
 def test_names_of_any_length_stay_on_the_paper(
