@@ -4,8 +4,9 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, TypeVar
 
 import hypothesis
 import pytest
@@ -18,6 +19,8 @@ from labeling.models.people import Role, User
 from lace_site import celery_app
 from tests.database import Database, database_create, database_delete
 from tests.factories.rows import make_user
+
+Rows = TypeVar("Rows")
 
 # A busy machine is no fault of the code under test.
 hypothesis.settings.register_profile(
@@ -84,6 +87,27 @@ def django_db_setup(
         yield database
     with django_db_blocker.unblock():
         database_delete()
+
+
+@pytest.fixture(scope="module")
+def module_rows(
+    django_db_setup: Database, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Callable[[Callable[[], Rows]], Rows]]:
+    """Make rows that every test of the module starts from: `module_rows(make_world)`.
+
+    Tests that change what it returns in Python take a `copy.deepcopy` of it.
+    """
+    with ExitStack() as states, django_db_blocker.unblock():
+
+        def make(build: Callable[[], Rows]) -> Rows:
+            with django_db_blocker.unblock():
+                rows = build()
+                states.enter_context(django_db_setup.saved())
+            return rows
+
+        django_db_blocker.block()
+        yield make
+        django_db_blocker.unblock()
 
 
 # ---------- groups ----------

@@ -347,6 +347,7 @@ URLS = (
 )
 
 
+@pytest.mark.heavy
 def test_the_number_of_queries_depends_on_neither_versions_nor_chats(
     compared: Compared, author: Client
 ) -> None:

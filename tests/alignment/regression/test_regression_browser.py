@@ -72,6 +72,7 @@ def started_by_keyboard(lead: Page, url: str, number: int) -> RegressionTest:
     return RegressionTest.objects.latest("id")
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(300)
 def test_a_version_passes_and_is_released_and_a_worse_one_fails_and_is_overridden(
     lead: Page, live_server: LiveServer, golden: ChatSet, stub: StubEndpoint, tmp_path: Path

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from bench._workers import BROKERS
 from evaluation.models.runs import Attempt, Run, WorkerLease
 from evaluation.tasks import drain
 from tests.factories.runs import always, answering, verdicts_of, workspace
@@ -16,7 +15,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CHATS = 6
 
 
-@pytest.mark.parametrize("broker", BROKERS)
 def test_workers_find_a_launched_run_and_carry_it_to_its_end(
     settings: Settings, tmp_path: Path, broker: str
 ) -> None:
@@ -33,6 +31,7 @@ def test_workers_find_a_launched_run_and_carry_it_to_its_end(
     assert Attempt.objects.filter(outcome="answered").count() == CHATS
 
 
+@pytest.mark.heavy
 def test_workers_that_are_told_to_stop_wait_for_the_answers_on_their_way_and_give_the_rest_back(
     settings: Settings, tmp_path: Path
 ) -> None:

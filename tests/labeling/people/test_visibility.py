@@ -117,6 +117,7 @@ def test_the_canaries_are_where_they_should_be(world: World) -> None:
         assert CANARY in as_text(ask(lead, "GET", url_of(name, world.args))), name
 
 
+@pytest.mark.heavy
 def test_what_others_answer_changes_no_byte_and_no_query(world: World) -> None:
     """Neither text nor count, order, length, header or number of queries gives anything away."""
     before = heard(world)

@@ -162,6 +162,7 @@ def queries(chat: Any) -> Iterator[str]:
     yield "against=rater:CANARY-other&split=holdout"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["number", "name"])
 def test_nor_when_query_or_body_name_it(world: World, by: str) -> None:
     chat = world.args["holdout_chat"] if by == "number" else NAME
@@ -219,6 +220,7 @@ def differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return [url for url in before if before[url] != after[url]]
 
 
+@pytest.mark.heavy
 def test_no_hash_order_or_header_depends_on_its_words(world: World) -> None:
     """Their length does, in what a run over all chats would cost: that is an author's to know."""
     chat = Chat.objects.get(pk=world.args["holdout_chat"])
@@ -234,6 +236,7 @@ def test_no_hash_order_or_header_depends_on_its_words(world: World) -> None:
     assert differing(before, heard(world)) == []
 
 
+@pytest.mark.heavy
 def test_where_few_are_held_out_no_figure_depends_on_what_is_said_of_them(world: World) -> None:
     """One chat is: whatever an author saw change with its labels or verdicts would tell them."""
     _as_after_labels(world)
