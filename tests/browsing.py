@@ -80,3 +80,16 @@ def _violations(page: Page, *, colours_alone: bool) -> list[dict[str, Any]]:
     if colours_alone:
         options["runOnly"] = ["color-contrast"]
     return list(page.evaluate("options => axe.run(options).then(({violations}) => violations)", options))
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until the control of this name has the focus."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(
+            "() => { const e = document.activeElement;"
+            " return (e.labels && e.labels[0] ? e.labels[0] : e).textContent.trim() }"
+        )
+        if focused == name:
+            return
+    raise AssertionError(f"Tab never reaches {name}")

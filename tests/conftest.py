@@ -44,6 +44,15 @@ def lead_user(db: None) -> User:
     return make_user("ines", Role.LEAD)
 
 
+@pytest.fixture
+def everybody(db: None) -> User:
+    """An account with every role and right, so that only the token is missing."""
+    user = make_user("everybody", *Role)
+    user.is_staff = user.is_superuser = True
+    user.save()
+    return user
+
+
 @pytest.fixture(scope="session", autouse=True)
 def quick_passwords() -> None:
     """Slow hashing protects real passwords; here it would only slow down every sign-in."""
@@ -97,17 +106,17 @@ def module_rows(
 
     Tests that change what it returns in Python take a `copy.deepcopy` of it.
     """
-    with ExitStack() as states, django_db_blocker.unblock():
+    states = ExitStack()
 
-        def make(build: Callable[[], Rows]) -> Rows:
-            with django_db_blocker.unblock():
-                rows = build()
-                states.enter_context(django_db_setup.saved())
-            return rows
+    def make(build: Callable[[], Rows]) -> Rows:
+        with django_db_blocker.unblock():
+            rows = build()
+            states.enter_context(django_db_setup.saved())
+        return rows
 
-        django_db_blocker.block()
-        yield make
-        django_db_blocker.unblock()
+    yield make
+    with django_db_blocker.unblock():
+        states.close()
 
 
 # ---------- groups ----------

@@ -6,15 +6,13 @@ from django.test import Client
 from labeling.models.people import ApiToken, User
 from labeling.people.services.tokens import token_create
 from tests.factories.labelling_job import make_desk
-from tests.test_architecture import Route, all_routes, everybody
-
-__all__ = ["everybody"]  # the fixture
+from tests.urlconf import Route, all_routes
 
 ROUTES = [route for route in all_routes() if route.url.startswith("/api/")]
 DOCUMENTS = {"schema", "api_docs"}  # for everybody who is signed in
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
 
 @pytest.fixture

@@ -2,22 +2,20 @@
 
 import ast
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
+from django.urls import reverse
 
-from labeling.models.people import Role, User
-from tests.factories.rows import make_user
+from labeling.models.people import User
 from tests.pure_rooms import pure_modules
+from tests.urlconf import all_routes
 from tests.world import rolled_back
 
 HOUSE = ("lace_site", "alignment", "evaluation", "labeling", "common", "tests", "bench")
@@ -89,47 +87,6 @@ def test_the_migrations_are_complete() -> None:
 # ---------- routes ----------
 
 
-@dataclass(frozen=True)
-class Route:
-    """One pattern of the URLconf with an address that leads to it."""
-
-    name: str
-    url: str
-
-
-def _walk(patterns: list[URLPattern | URLResolver], prefix: str, space: str) -> Iterator[Route]:
-    for pattern in patterns:
-        route = prefix + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            inner = f"{space}{pattern.namespace}:" if pattern.namespace else space
-            yield from _walk(pattern.url_patterns, route, inner)
-        else:
-            url = "/" + _example(route)
-            assert resolve(url).func == pattern.callback, f"{url} leads past {route}"
-            yield Route(f"{space}{pattern.name}", url)
-
-
-def _example(route: str) -> str:
-    """An address for a route: 1 for every part that varies, the first of named alternatives."""
-    route = re.sub(r"(?<!\(\?P)<(?:\w+:)?\w+>", "1", route)
-    route = re.sub(r"\(\?P<\w+>(\w+)[\w|]*\)", r"\1", route)
-    route = re.sub(r"\(\?P<\w+>\.\*\)", "anything", route)
-    return route.replace("^", "").replace("$", "")
-
-
-def all_routes() -> list[Route]:
-    return list(_walk(get_resolver().url_patterns, "", ""))
-
-
-@pytest.fixture
-def everybody(db: None) -> User:
-    """An account with every role and right, so that only the token is missing."""
-    user = make_user("everybody", *Role)
-    user.is_staff = user.is_superuser = True
-    user.save()
-    return user
-
-
 def test_the_urlconf_is_read_whole() -> None:
     routes = all_routes()
     names = {route.name for route in routes}
@@ -138,6 +95,7 @@ def test_the_urlconf_is_read_whole() -> None:
     assert len(routes) > 40
 
 
+@pytest.mark.sweep
 @pytest.mark.django_db
 def test_every_route_asks_for_the_sign_in() -> None:
     client, login = Client(), (reverse("login"), reverse("admin:login"))
@@ -158,6 +116,7 @@ def test_the_open_routes_are_open_and_no_more_than_needed(name: str) -> None:
     assert "Sign out" not in response.content.decode()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("strict", [True, False], ids=["checked", "not checked"])
 def test_every_unsafe_request_without_a_token_is_refused(everybody: User, strict: bool) -> None:
     """Where Django's own check is off nothing is refused, so the token is all that is missing."""

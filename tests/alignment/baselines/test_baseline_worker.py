@@ -17,7 +17,7 @@ from alignment.models.reports import Report
 from bench._workers import Workers
 from evaluation.models.runs import WorkerLease
 from labeling.models.chats import Chat
-from tests.alignment.baselines.test_baselines import HTMX, url
+from tests.factories.baselines import HTMX, url
 from tests.factories.compared_runs import HUMAN, Compared, make_compared, text_of
 from tests.factories.workers import wait_until, workers_with
 

@@ -10,10 +10,9 @@ from pytest_django.live_server_helper import LiveServer
 from evaluation.models.prompts import PromptVersion
 from labeling.models.labels import RaterNote
 from labeling.models.people import Rater, Role, User
-from tests.alignment.prompts.test_prompt_versions import example_chat
 from tests.browsing import assert_fine
 from tests.factories.compared_runs import Compared, make_compared
-from tests.factories.prompt_versions import a_test, a_version, promote, run_of
+from tests.factories.prompt_versions import a_test, a_version, example_chat, promote, run_of
 from tests.factories.rater_quality import polite
 from tests.factories.rating_screen import sign_in
 from tests.factories.rows import make_user

@@ -12,12 +12,11 @@ from alignment.models.regressions import RegressionTest
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
-from tests.alignment.regression.test_gate import verdicts
-from tests.alignment.regression.test_regression_pages import body_of, make_test
-from tests.browsing import assert_fine, lead_signed_in
-from tests.evaluation.runs.test_run_browser import tab_to
+from tests.browsing import assert_fine, lead_signed_in, tab_to
 from tests.factories.compared_runs import make_compared
+from tests.factories.decided_tests import body_of, make_test
 from tests.factories.gate_reference import CHATS, MARK, champion_of, judging, make_golden, version_of
+from tests.factories.gate_verdicts import verdicts
 from tests.factories.runs import answering
 from tests.factories.workers import workers_with
 from tests.stub_endpoint import Answer, Body, StubEndpoint, StubReply

@@ -6,7 +6,6 @@ from typing import get_args
 
 import pytest
 from hypothesis import given, settings
-import pytest
 from hypothesis import strategies as st
 
 from evaluation.core.transcript_fencing import without_invisible

@@ -28,9 +28,7 @@ def server(settings: Settings) -> Iterator[Server]:
 
 
 @pytest.mark.heavy
-def test_killed_workers_lose_nothing_and_the_run_ends_by_itself(
-    server: Server, tmp_path: Path
-) -> None:
+def test_killed_workers_lose_nothing_and_the_run_ends_by_itself(server: Server, tmp_path: Path) -> None:
     run = unheard(launched(workspace("polite", chats=CHATS)))
     log = tmp_path / "workers.log"
     with broker(BROKER, tmp_path) as settings:

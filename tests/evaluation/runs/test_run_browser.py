@@ -11,7 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.profiles import profile_save, profiles_ensure
 from evaluation.models.runs import Run, Unit
-from tests.browsing import assert_fine, lead_signed_in
+from tests.browsing import assert_fine, lead_signed_in, tab_to
 from tests.factories.runs import always, answering, workspace
 from tests.factories.verdicts import add_verdicts, make_judge, make_run
 from tests.stub_endpoint import StubEndpoint
@@ -43,19 +43,6 @@ def stub(settings: Settings) -> Iterator[StubEndpoint]:
 def lead(page: Page, live_server: LiveServer, run: Run, stub: StubEndpoint) -> Iterator[Page]:
     with lead_signed_in(page, live_server.url) as signed_in:
         yield signed_in
-
-
-def tab_to(page: Page, name: str) -> None:
-    """Press Tab until the control of this name has the focus."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        focused = page.evaluate(
-            "() => { const e = document.activeElement;"
-            " return (e.labels && e.labels[0] ? e.labels[0] : e).textContent.trim() }"
-        )
-        if focused == name:
-            return
-    raise AssertionError(f"Tab never reaches {name}")
 
 
 def test_a_run_is_chosen_estimated_and_started_by_keyboard(lead: Page, live_server: LiveServer) -> None:

@@ -10,10 +10,10 @@ from pytest_django.live_server_helper import LiveServer
 from labeling.models.people import Role
 from labeling.rating.services.notes import note_add
 from tests.browsing import assert_fine
+from tests.factories.guidelines import reword, write
 from tests.factories.labelling_job import Desk, user_of
 from tests.factories.rating_screen import sign_in
 from tests.factories.rows import make_user
-from tests.labeling.rubric.test_guidelines import reword, write
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
