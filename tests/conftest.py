@@ -17,7 +17,7 @@ from pytest_django import DjangoDbBlocker
 
 from labeling.models.people import Role, User
 from lace_site import celery_app
-from tests.database import Database, database_create, database_delete
+from tests.database import Database, RowsOnce, database_create, database_delete
 from tests.factories.rows import make_user
 
 Rows = TypeVar("Rows")
@@ -87,7 +87,7 @@ def django_db_setup(
 ) -> Iterator[Database]:
     """A copy of the migrated template; what a test commits is undone more quickly than by a flush."""
     connection_created.connect(do_not_wait_for_the_disk)
-    worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
+    worker = f"{getattr(request.config, 'workerinput', {}).get('workerid', 'main')}_{os.getpid()}"
     with django_db_blocker.unblock():
         database_create(worker, migrate=request.config.getoption("create_db"))
         database = Database()
@@ -117,6 +117,23 @@ def module_rows(
     yield make
     with django_db_blocker.unblock():
         states.close()
+
+
+@pytest.fixture(scope="module")
+def rows_once(request: pytest.FixtureRequest, module_rows: Callable[[Callable[[], Any]], Any]) -> RowsOnce:
+    """`rows_once("compared", make_compared)`: for a module in which every test uses that fixture.
+
+    None where others expect to find nothing: then each test makes its own.
+    """
+
+    def make(fixture: str, build: Callable[[], Any]) -> Any:
+        tests = [item for item in request.session.items if item.path == request.path]
+        users = [
+            fixture in getattr(item, "fixturenames", ()) for item in tests if "pure" not in item.keywords
+        ]
+        return module_rows(build) if all(users) and len(users) > 1 else None
+
+    return make
 
 
 # ---------- groups ----------

@@ -3,9 +3,10 @@
 import fcntl
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import django
 from django.apps import apps
@@ -15,6 +16,8 @@ from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection, transaction
 
 from lace_site.settings import VAR_DIR
+
+RowsOnce = Callable[[str, Callable[[], Any]], Any]  # the fixture `rows_once`
 
 # ---------- migrated once ----------
 

@@ -21,23 +21,31 @@ def secret(everybody: User) -> str:
     return token_create(user=everybody, name="all", scopes=scopes, days=1).secret
 
 
-def answered(route: Route, method: str, secret: str | None, user: User | None = None) -> int:
-    client = Client(enforce_csrf_checks=user is None)
-    if user is not None:
-        client.force_login(user)
-    headers = {"Authorization": f"Token {secret}"} if secret else {}
+@pytest.fixture
+def session(everybody: User) -> Client:
+    """A browser in which everybody is signed in."""
+    client = Client()
+    client.force_login(everybody)
+    return client
+
+
+def answered(route: Route, method: str, secret: str) -> int:
+    return asked(Client(enforce_csrf_checks=True), route, method, {"Authorization": f"Token {secret}"})
+
+
+def asked(client: Client, route: Route, method: str, headers: dict[str, str] | None = None) -> int:
     answer = client.generic(method, route.url, "{}", content_type="application/json", headers=headers)
     return int(answer.status_code)
 
 
-def test_a_token_of_all_scopes_is_answered_as_the_session_is(everybody: User, secret: str) -> None:
+def test_a_token_of_all_scopes_is_answered_as_the_session_is(session: Client, secret: str) -> None:
     make_desk()
     assert len(ROUTES) > 10
     for route in ROUTES:
         if route.name in DOCUMENTS:
             continue
         for method in METHODS:
-            by_session = answered(route, method, None, everybody)
+            by_session = asked(session, route, method)
             by_token = answered(route, method, secret)
             assert by_token == by_session, (method, route)
             assert by_token not in (401, 403), (method, route)

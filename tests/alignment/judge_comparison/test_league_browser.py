@@ -1,6 +1,7 @@
 """The league in a real browser: accessible and no wider than the window, light and dark, wide and narrow."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from decimal import Decimal
 
 import pytest
@@ -8,19 +9,29 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browsing import assert_fine, lead_signed_in
+from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared, make_compared
 from tests.factories.judge_comparison import called, contrary, judged, perfect
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.fixture
-def leagued(transactional_db: None) -> Compared:
+def build_leagued() -> Compared:
     """Two judges of known price beside an outside one."""
     compared = make_compared()
     called(compared, judged(compared, "a judge", perfect, engine="debate"), price=Decimal("0.02"))
     called(compared, judged(compared, "another", contrary, engine="direct"), price=Decimal("0.01"))
     return compared
+
+
+@pytest.fixture(scope="module")
+def leagued_once(rows_once: RowsOnce) -> Compared | None:
+    return rows_once("leagued", build_leagued)
+
+
+@pytest.fixture
+def leagued(leagued_once: Compared | None, transactional_db: None) -> Compared:
+    return deepcopy(leagued_once) or build_leagued()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from copy import deepcopy
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -11,6 +12,7 @@ from evaluation.models.prompts import PromptVersion
 from labeling.models.labels import RaterNote
 from labeling.models.people import Rater, Role, User
 from tests.browsing import assert_fine
+from tests.database import RowsOnce
 from tests.factories.compared_runs import Compared, make_compared
 from tests.factories.prompt_versions import a_test, a_version, example_chat, promote, run_of
 from tests.factories.rater_quality import polite
@@ -27,8 +29,7 @@ TEXTS = (
 )
 
 
-@pytest.fixture
-def compared(transactional_db: None) -> Compared:
+def build_compared() -> Compared:
     """Three versions of `polite` in every state, measured by judges of two models, with a note."""
     compared = make_compared()
     lead = make_user("ines", Role.LEAD)
@@ -53,6 +54,16 @@ def compared(transactional_db: None) -> Compared:
         client_id=uuid.uuid4(),
     )
     return compared
+
+
+@pytest.fixture(scope="module")
+def compared_once(rows_once: RowsOnce) -> Compared | None:
+    return rows_once("compared", build_compared)
+
+
+@pytest.fixture
+def compared(compared_once: Compared | None, transactional_db: None) -> Compared:
+    return deepcopy(compared_once) or build_compared()
 
 
 @pytest.fixture
