@@ -4,6 +4,7 @@ from django.urls import path
 
 from alignment.baselines import views as baselines
 from alignment.certificates import views as certificates
+from alignment.chat_detail import views as chat_detail
 from alignment.criterion_report import views as criterion_report
 from alignment.judge_comparison import views as league
 from alignment.label_planning import views as label_plan
@@ -18,8 +19,7 @@ from alignment.regression.views import cell as regression_cells
 from alignment.regression.views import policy as policies
 from alignment.regression.views import start as regression_starts
 from alignment.regression.views import tests as regressions
-from alignment.reports.views import reports
-from alignment.reports.views import stored as stored_reports
+from alignment.reports import views as reports
 
 app_name = "alignment"
 urlpatterns = [
@@ -94,8 +94,8 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
     path("reports/sets/<int:set_id>/league/", league.league, name="league"),
-    path("reports/<int:report_id>/", stored_reports.report_stored, name="report_stored"),
-    path("reports/<int:report_id>/report.csv", stored_reports.report_table, name="report_table"),
+    path("reports/<int:report_id>/", reports.report_stored, name="report_stored"),
+    path("reports/<int:report_id>/report.csv", reports.report_table, name="report_table"),
     path("regressions/", regressions.regression_list, name="regression_list"),
     path("regressions/new/", regression_starts.regression_new, name="regression_new"),
     path("regressions/new/estimate/", regression_starts.regression_estimate_part, name="regression_estimate"),
@@ -123,8 +123,8 @@ urlpatterns = [
         name="certificate_revoke",
     ),
     path("reports/runs/<int:run_id>/certificate/", certificates.certificate_new, name="certificate_new"),
-    path("chats/<int:chat_id>/judged/", reports.chat_newest, name="chat_newest"),
-    path("runs/<int:run_id>/chats/<int:chat_id>/", reports.chat, name="chat"),
+    path("chats/<int:chat_id>/judged/", chat_detail.chat_newest, name="chat_newest"),
+    path("runs/<int:run_id>/chats/<int:chat_id>/", chat_detail.chat, name="chat"),
     path("misalignments/", misalignments.misalignment_list, name="misalignment_list"),
     path(
         "misalignments/<int:misalignment_id>/", misalignments.misalignment_detail, name="misalignment_detail"

@@ -15,7 +15,7 @@ from bench._endpoint import Server
 from bench._workers import Workers
 from evaluation.models.runs import Attempt, Run, Unit, Verdict, WorkerLease
 from evaluation.runs.worker.time_slices import reap
-from evaluation.tasks import drain
+from evaluation.tasks import process_units
 
 PATIENCE = 300.0
 
@@ -84,7 +84,7 @@ def late_finishers(run: Run, server: Server, *, units: int) -> int:
 
 def _turn(run_id: int) -> None:
     try:
-        drain(run_id)
+        process_units(run_id)
     finally:
         connections.close_all()
 

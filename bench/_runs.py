@@ -12,13 +12,14 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 from bench import peak_mb
 from bench._endpoint import MODEL
 from bench._files import chat_lines, rubric, write_lines
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Run
 from evaluation.prompts.core import reasoning_messages
+from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.services.runs import RunChoice, run_start
 from evaluation.runs.worker.execute import run_execute
-from evaluation.runs.worker.plan import current_endpoint, plan_load
-from evaluation.runs.worker.units import core_chat
+from evaluation.runs.worker.plan import plan_load
 from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.rubric import Rubric

@@ -26,13 +26,13 @@ from bench._chaos import die_on, finished, kill_repeatedly, late_finishers, stat
 from bench._endpoint import MODEL, Server, endpoint
 from bench._files import chat_lines, rubric, write_lines
 from bench._workers import BROKERS, Workers, broker, free_port
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Attempt, Run, Verdict
 from evaluation.runs.services.control import run_launch
 from evaluation.runs.services.runs import RunChoice
 from evaluation.runs.worker.execute import run_execute
 from evaluation.runs.worker.leases import LEASE
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from lace_site import celery_app
@@ -140,7 +140,7 @@ def broker_down() -> Iterator[Figure]:
     more = {"CELERY_BROKER_URL": f"redis://127.0.0.1:{port}/0"}
     with place(chats=2, latency=0.1) as here:
         celery_app.conf.broker_url = more["CELERY_BROKER_URL"]
-        settings.CELERY_RING_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
+        settings.CELERY_ENQUEUE_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
         valkey = ValkeyServer(port=port)
         valkey.start()
         with here.workers(more):

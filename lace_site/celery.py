@@ -15,7 +15,7 @@ from kombu.transport import TRANSPORT_ALIASES
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "lace_site.settings")
 
 TRANSPORT_ALIASES["filesystem"] = "lace_site.broker:Transport"
-DRAIN, SWEEP = "evaluation.tasks.drain", "evaluation.tasks.sweep"
+PROCESS_UNITS, SWEEP = "evaluation.tasks.process_units", "alignment.tasks.sweep"
 RETRY_SECONDS = 2
 
 
@@ -49,6 +49,6 @@ def sweep_first(**_: Any) -> None:
 def end_turns(**_: Any) -> None:
     """On shutdown, start no further unit; finish and store calls in flight."""
     for request in active_requests:
-        if request.name == DRAIN and request.worker_pid:
+        if request.name == PROCESS_UNITS and request.worker_pid:
             with suppress(ProcessLookupError):
                 os.kill(request.worker_pid, signal.SIGUSR2)

@@ -6,7 +6,7 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from kombu.exceptions import OperationalError
 
-from evaluation.gateway.endpoint_health import Check
+from evaluation.gateway.health import Check
 
 
 def check_database() -> Check:

@@ -190,6 +190,10 @@ USE_TZ = True
 STATIC_URL = "static/" if DEBUG else f"static/{static_mark()}/"
 STATIC_ROOT = VAR_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)
+# The docs as pages (lace_site/docs.py): pages link to the chapter that explains them.
+DOCS_DIR = VAR_DIR / "docs"
+DOCS_DIR.mkdir(exist_ok=True)
+STATICFILES_DIRS = [("docs", DOCS_DIR)]
 # Served directly from the apps: no collect step, no stale copies after an update.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
@@ -259,17 +263,13 @@ CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://localhost
 CELERY_TASK_IGNORE_RESULT = True
 # Time slices of runs last up to a minute: the reaper must not wait behind them.
 CELERY_TASK_ROUTES = {
-    "evaluation.tasks.drain": {"queue": "judge"},
+    "evaluation.tasks.process_units": {"queue": "judge"},
     "alignment.tasks.suggest": {"queue": "judge"},
     "alignment.tasks.train": {"queue": "judge"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
-    "sweep": {"task": "evaluation.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
-    "gate": {"task": "alignment.tasks.gate", "schedule": 5.0, "options": {"expires": 30}},
-    "suggestions": {"task": "alignment.tasks.suggestions", "schedule": 5.0, "options": {"expires": 30}},
-    "misalignments": {"task": "alignment.tasks.misalignments", "schedule": 5.0, "options": {"expires": 30}},
-    "baselines": {"task": "alignment.tasks.baselines", "schedule": 5.0, "options": {"expires": 30}},
+    "sweep": {"task": "alignment.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
 }
 # The schedule needs no state across restarts.
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
@@ -280,9 +280,9 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A broker may be down for hours.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 # Limits how long a hanging broker delays a request that enqueues a task.
-CELERY_RING_OPTIONS: dict[str, Any] = {}
+CELERY_ENQUEUE_OPTIONS: dict[str, Any] = {}
 if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
-    CELERY_RING_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
+    CELERY_ENQUEUE_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
 if CELERY_BROKER_URL.startswith("filesystem://"):
     # NB: the folders come from the transport options only; the URL's path is ignored by kombu.
     for folder in ("queue", "control"):

@@ -11,8 +11,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from alignment.comparison.queries.filters import select_filter
+from alignment.comparison.queries.filters import chosen_filter
 from alignment.comparison.queries.scope import Scope
+from alignment.comparison.views import run_and_scope
 from alignment.label_planning.core import draw_words
 from alignment.label_planning.forms import DrawForm, some_seed
 from alignment.label_planning.queries.pending_labels import asking_jobs, waiting_draws
@@ -21,7 +22,6 @@ from alignment.label_planning.queries.sampling_frame import label_frame
 from alignment.label_planning.services.draw_preview import NothingLeft, label_draw_preview
 from alignment.label_planning.services.draws import label_draw
 from alignment.reports.queries.page import notices, scope_filters, scope_query
-from alignment.reports.views.reports import run_and_scope
 from common.access import permission_or_404
 from common.problems import InputProblem
 from labeling.chats.services.chat_sets import NAME_LIMIT
@@ -153,4 +153,4 @@ def _made(request: HttpRequest, scope: Scope) -> ChatSet | None:
 def _filters(scope: Scope, plans: Sequence[CriterionPlan], focus: CriterionPlan) -> list[dict[str, Any]]:
     criteria = [(plan.criterion.key, plan.criterion.name) for plan in plans]
     part = [one for one in scope_filters(scope) if one["name"] != "against"]
-    return [select_filter("criterion", "Criterion", criteria, focus.criterion.key), *part]
+    return [chosen_filter("criterion", focus.criterion.key, criteria, required=True), *part]

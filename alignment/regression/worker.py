@@ -1,5 +1,7 @@
 """Carries regression tests on: once the runs are over the gate decides, or has the candidate asked again."""
 
+import logging
+
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -11,13 +13,24 @@ from alignment.regression.queries.tests import evidence_of, gate_policy
 from alignment.reports.queries.reports import SEED
 from alignment.statistics.estimates import Estimate
 from common.problems import InputProblem
-from evaluation.models.runs import Run
-from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_ring
+from evaluation.models.runs import ON_WORKER, Run
+from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_enqueue_on_commit
 from evaluation.runs.services.runs import run_repeat
-from evaluation.runs.worker.execute import ON_WORKER
+
+log = logging.getLogger(__name__)
 
 OWN = (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)
+
+
+def regressions_sweep() -> None:
+    """Take every regression test whose runs are over a step further."""
+    for test_id in regressions_waiting():
+        try:
+            regression_advance(test_id)
+        except Exception:
+            # One test that cannot be decided must not hold up the others.
+            log.exception("regression test %s could not be decided", test_id)
 
 
 @transaction.atomic
@@ -99,7 +112,7 @@ def _second_run(first: Run) -> Run:
         by=first.started_by,
     )
     if on_worker:
-        run_ring(second)
+        run_enqueue_on_commit(second)
     return second
 
 

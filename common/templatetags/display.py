@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.contrib.messages import get_messages
 from django.template import Context
+from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeData, SafeString, mark_safe
@@ -140,3 +141,10 @@ def flashes(context: Context) -> dict[str, Any]:
     request = context.get("request")
     shown = [one.message for one in get_messages(request)] if request else []
     return {"flashes": [text if isinstance(text, SafeData) else visible(text) for text in shown]}
+
+
+@register.simple_tag
+def learn_more(page: str, heading: str = "", *, text: str = "Learn more") -> SafeString:
+    """Link to a chapter of the docs by its path without ending and the anchor of a heading."""
+    address = static(f"docs/{page}.html") + (f"#{heading}" if heading else "")
+    return format_html('<a class="more" href="{}">{}</a>', address, text)

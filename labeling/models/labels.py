@@ -325,3 +325,13 @@ class RaterNote(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} by {self.rater_id}"
+
+
+# The skip reason of an assignment whose lease expired and that another rater got.
+EXPIRED = "lease expired"
+
+
+def through_with() -> Q:
+    """Build the condition on assignments that their rater has submitted or skipped them."""
+    skipped = Q(state=Assignment.State.SKIPPED) & ~Q(skip_reason=EXPIRED)
+    return Q(state=Assignment.State.SUBMITTED) | skipped

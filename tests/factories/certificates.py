@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from alignment.certificates.core.signatures import key_id, public_text, signed
+from alignment.certificates.core.signatures import key_id, public_text, sign
 from alignment.certificates.queries.body import certificate_body
 from alignment.certificates.queries.certificates import certificate_state
 from alignment.certificates.services.certificates import certificate_issue
@@ -12,12 +12,12 @@ from alignment.certificates.services.keys import signing_key
 from alignment.comparison.queries.scope import Scope
 from alignment.models.certificates import Certificate
 from alignment.reports.queries.reports import stored_report
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import ArticleVersion, CriterionArticle, KnowledgeArticle
 from evaluation.models.runs import Run
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import Compared
@@ -43,7 +43,7 @@ def stored_certificate(run: Run, *, by: User, split: str = "") -> Certificate:
         judge=run.judge,
         report=report,
         body=body,
-        signature=signed(body, key),
+        signature=sign(body, key),
         public_key=public,
         issued_by=by,
         issued_at=now,

@@ -5,8 +5,7 @@ from typing import Any
 from django.utils import timezone
 
 from alignment.models.regressions import RegressionTest
-from alignment.regression.worker import runs_of
-from alignment.tasks import gate
+from alignment.regression.worker import regressions_sweep, runs_of
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.queries.versions import champions
@@ -93,7 +92,7 @@ def carried_out(test: RegressionTest) -> RegressionTest:
     while test.is_open:
         for run in runs_of(test):
             run_execute(run, on_unit=lambda failed: None)
-        gate()
+        regressions_sweep()
         test = RegressionTest.objects.get(pk=test.pk)
     return test
 

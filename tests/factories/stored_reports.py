@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.test import Client
 from django.urls import reverse
 
-from alignment.comparison.queries.scope import requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.reports.queries.reports import stored_report
 from evaluation.models.runs import Run
 from labeling.models.people import User

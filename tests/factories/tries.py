@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from alignment.prompts.tries.queries import Tried, tried
+from alignment.prompts.tries.queries import TryResult, try_result
 from alignment.prompts.tries.services import TryChoice
 from evaluation.judges.services.profiles import profile_save, profiles_ensure
 from evaluation.models.judges import JudgeProfile
@@ -11,7 +11,7 @@ from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.models.runs import Run
 from evaluation.prompts.services.drafts import draft_save
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.tasks import drain
+from evaluation.tasks import process_units
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
@@ -100,14 +100,14 @@ def on_disagreements(n: int = 10, **more: Any) -> TryChoice:
 
 def carried_out(started: Run) -> Run:
     """The run as a worker leaves it."""
-    drain(started.pk)
+    process_units(started.pk)
     started.refresh_from_db()
     return started
 
 
-def result(run: Run, author: User) -> Tried:
-    return tried(run=run, criterion=polite(), user=author)
+def result(run: Run, author: User) -> TryResult:
+    return try_result(run=run, criterion=polite(), user=author)
 
 
-def cases(found: Tried) -> list[str]:
+def cases(found: TryResult) -> list[str]:
     return [one.chat.external_id for one in found.chats]

@@ -8,17 +8,21 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from django.db import connection
+
 from bench._workers import Workers, broker
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.management.commands.run_control import Command
 from evaluation.models.runs import Run
 from evaluation.runs.services.control import run_launch
 from evaluation.runs.services.runs import RunChoice
-from evaluation.runs.worker.plan import current_endpoint
 from lace_site import celery_app
 from tests.factories.runs import Ended, environment
 
 PATIENCE = 60
+# Rings know nothing of the database: each broker is tried with one of the two.
+BROKER = "valkey" if connection.vendor == "postgresql" else "filesystem"
 
 
 @contextmanager

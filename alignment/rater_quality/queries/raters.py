@@ -15,9 +15,8 @@ from alignment.rater_quality.queries.answers import Decided, Given, decided_and_
 from alignment.rater_quality.queries.pace import Pace, paces, timed
 from alignment.rater_quality.queries.scope import QualityScope
 from alignment.statistics.estimates import Estimate
-from labeling.models.labels import Assignment, Label, LabelRevision
+from labeling.models.labels import EXPIRED, Assignment, Label, LabelRevision
 from labeling.models.people import Rater
-from labeling.rating.queries.labels import EXPIRED
 
 
 @dataclass(frozen=True, slots=True)

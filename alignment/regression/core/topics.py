@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from alignment.comparison.core.disclosure_limit import FEWEST
 from alignment.regression.core.evidence import Bools, PairedVerdicts
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.paired_tests import PairedTable, tango_interval
-
-# Under so many chats a share says next to nothing, and a count comes close to telling what is said of one.
-FEWEST = 10
 
 
 @dataclass(frozen=True)

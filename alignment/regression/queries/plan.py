@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from alignment.comparison.queries.scope import Scope, narrowed
+from alignment.comparison.queries.requested_scope import narrowed
+from alignment.comparison.queries.scope import Scope
 from alignment.models.regressions import RegressionTest
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import FINISHED, Run

@@ -22,6 +22,7 @@ from alignment.regression.services.tests import (
     prompt_test_start,
     tested_criteria,
 )
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.models.judges import JudgeProfile
@@ -30,7 +31,6 @@ from evaluation.models.runs import Run
 from evaluation.runs.services.estimates import Planned, planned_as, planned_estimate, planned_for
 from evaluation.runs.services.runs import RunChoice
 from evaluation.runs.worker.estimate import Estimate
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.people import User
 
 # A page does not wait for 100,000 chats to be walked: so many are looked at and the figures scaled up.

@@ -9,13 +9,14 @@ from django.db import transaction
 from alignment.models.regressions import HoldoutOpening, Policy, RegressionTest
 from alignment.regression.worker import OPEN, own_runs
 from common.problems import InputProblem
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import Run
+from evaluation.models.runs import ON_WORKER, Run
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.versions import champions_ensure
-from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_launch, run_ring
+from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_enqueue_on_commit, run_launch
 from evaluation.runs.services.runs import (
     RunChoice,
     asked_together,
@@ -24,8 +25,6 @@ from evaluation.runs.services.runs import (
     run_repeat,
     run_start,
 )
-from evaluation.runs.worker.execute import ON_WORKER
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.consensus.services import criteria_lock
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
@@ -241,7 +240,7 @@ def _noise_run(choice: RegressionChoice, baseline: Run, by: User | None) -> Run:
         by=by,
     )
     if choice.on_worker:
-        run_ring(noise)
+        run_enqueue_on_commit(noise)
     return noise
 
 

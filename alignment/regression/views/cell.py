@@ -7,8 +7,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from alignment.comparison.core.disclosure_limit import FEWEST
 from alignment.regression.core import CELLS
-from alignment.regression.core.topics import FEWEST
 from alignment.regression.queries.cells import (
     MEANINGS,
     NAMES,

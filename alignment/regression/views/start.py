@@ -18,7 +18,7 @@ from alignment.regression.services.starts import (
 )
 from common.access import permission_or_404
 from common.problems import InputProblem
-from evaluation.runs.worker.plan import current_endpoint
+from evaluation.gateway.current import current_endpoint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 

@@ -7,13 +7,11 @@ from datetime import datetime
 from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils import timezone
 
-from labeling.jobs.queries.jobs import Teammate, job_counts, missing_of, team_of
+from labeling.jobs.queries.jobs import MS_A_MINUTE, Teammate, job_counts, missing_of, team_of
 from labeling.models.chats import ChatSet
-from labeling.models.labels import Assignment, LabelingJob
+from labeling.models.labels import EXPIRED, Assignment, LabelingJob
 from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown
-from labeling.rating.queries.labels import EXPIRED
-from labeling.rating.queries.queue import MS_A_MINUTE
 
 SHOWN = 50
 Kind, State = Assignment.Kind, Assignment.State

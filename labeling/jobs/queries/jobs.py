@@ -15,6 +15,8 @@ from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.sets.queries import labellers
 
+MS_A_MINUTE = 60_000
+
 
 @dataclass(frozen=True, slots=True)
 class Teammate:

@@ -1,21 +1,39 @@
-"""Permission classes of the API: one for each group of routes that raters, authors and leads share."""
+"""Permissions of the API's routes: without one, the route answers 404."""
 
-from common.api import Permitted
+from common.api import RequiredPermission
 
 
-class LabelsChats(Permitted):
-    """Routes for raters."""
+class LabelsChats(RequiredPermission):
+    """Routes of raters."""
 
     permission = "labeling.label_chats"
 
 
-class WritesTexts(Permitted):
-    """Routes for authors and leads: the texts that raters and the judge read."""
+class WritesTexts(RequiredPermission):
+    """Routes of authors and leads, who write what raters and judges read."""
 
     permission = "labeling.edit_prompts"
 
 
-class ManagesLabeling(Permitted):
-    """Routes for leads: labelling and the workspace."""
+class ManagesLabeling(RequiredPermission):
+    """Routes of leads on the labelling side."""
 
     permission = "labeling.manage_labeling"
+
+
+class SeesJudge(RequiredPermission):
+    """Routes that show runs, verdicts and reports."""
+
+    permission = "labeling.see_judge"
+
+
+class StartsRuns(RequiredPermission):
+    """Routes that cost money."""
+
+    permission = "labeling.start_runs"
+
+
+class Releases(RequiredPermission):
+    """Routes that decide on releases: releasing versions, policies, certificates."""
+
+    permission = "labeling.release_prompts"

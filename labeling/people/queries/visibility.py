@@ -6,9 +6,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from labeling.models.chats import Chat, ChatSetMember, Split
-from labeling.models.labels import Assignment, LabelingJob
+from labeling.models.labels import Assignment, LabelingJob, through_with
 from labeling.models.people import User
-from labeling.rating.queries.labels import through_with
 
 _State = Assignment.State
 

@@ -4,15 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
-from common.problems import FieldProblem
-from labeling.models.labels import Assignment, Label, LabelingJob, LabelRevision
+from labeling.models.labels import Assignment, Label, LabelingJob, LabelRevision, through_with
 from labeling.models.people import Rater, User, Workspace
-from labeling.models.rubric import Criterion, CriterionVersion
-
-# The skip reason of a slot whose lease expired and that another rater got.
-EXPIRED = "lease expired"
+from labeling.models.rubric import Criterion
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,31 +62,6 @@ def rules_of() -> Rules:
 def _workspace() -> Workspace:
     """Return the settings without creating the row: queries do not write."""
     return Workspace.objects.first() or Workspace()
-
-
-def criteria_of(job: LabelingJob) -> list[Criterion]:
-    """List the job's active criteria in the rubric's order, each with its versions."""
-    criteria = (
-        job.criteria.filter(state=Criterion.State.ACTIVE)
-        .select_related("dimension")
-        .order_by("dimension__position", "dimension_id", "position", "id")
-        .prefetch_related(Prefetch("versions", CriterionVersion.objects.order_by("number")))
-    )
-    return list(criteria)
-
-
-def newest_version(criterion: Criterion) -> CriterionVersion:
-    """Return the current version from the prefetched rows."""
-    return list(criterion.versions.all())[-1]
-
-
-def version_read(*, criterion: Criterion, number: int | None) -> CriterionVersion:
-    """Return the version that an answer or note is about, by default the newest. Raises FieldProblem."""
-    if number is None:
-        return criterion.versions.latest("number")
-    if version := criterion.versions.filter(number=number).first():
-        return version
-    raise FieldProblem("version", f"{criterion.key} has no version {number}.")
 
 
 def draft_revisions(*, assignment: Assignment, criterion_ids: Iterable[int]) -> QuerySet[LabelRevision]:
@@ -181,12 +152,6 @@ def seen_by(rater: Rater) -> Q:
     shown = Q(revealed_at__isnull=False)
     may = rater.user is not None and rater.user.sees_answers
     return shown | through_with() if may else shown
-
-
-def through_with() -> Q:
-    """Build the condition on assignments that their rater has submitted or skipped them."""
-    skipped = Q(state=Assignment.State.SKIPPED) & ~Q(skip_reason=EXPIRED)
-    return Q(state=Assignment.State.SUBMITTED) | skipped
 
 
 def answers_seen(*, assignment: Assignment) -> bool:

@@ -12,12 +12,12 @@ from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Sub
 from django.utils import timezone
 
 from labeling.jobs.core import gold_ahead
-from labeling.jobs.queries.jobs import round_left
+from labeling.jobs.queries.jobs import MS_A_MINUTE, round_left
 from labeling.models.chats import ChatSet
-from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob
+from labeling.models.labels import EXPIRED, Adjudication, Assignment, Label, LabelingJob
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from labeling.rating.queries.labels import EXPIRED, drafts_left, newest_drafts
+from labeling.rating.queries.labels import drafts_left, newest_drafts
 
 RECENT = 10
 CLOSED_SHOWN = 5
@@ -25,8 +25,7 @@ CLOSED_SHOWN = 5
 COUNTED = 500
 # A slot that another rater got after its lease expired, and one whose lease may expire.
 LOST = Q(state=Assignment.State.SKIPPED, skip_reason=EXPIRED)
-RAN_OUT = Q(state=Assignment.State.LEASED, kind=Assignment.Kind.NORMAL)  # others are the rater's own
-MS_A_MINUTE = 60_000
+RAN_OUT = Q(state=Assignment.State.LEASED, kind=Assignment.Kind.NORMAL)  # the others are each rater's own
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,9 @@ from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.rating.core.evidence import EvidenceError, evidence_of
-from labeling.rating.queries.labels import (
-    Answer,
-    answer_in,
-    answers_of,
-    draft_revisions,
-    rules_of,
-    seen_by,
-    version_read,
-)
+from labeling.rating.queries.labels import Answer, answer_in, answers_of, draft_revisions, rules_of, seen_by
 from labeling.rating.services.leases import LEASE, Conflict, check_held
+from labeling.rubric.queries.criteria import version_read
 
 LEEWAY = timedelta(minutes=1)  # tolerance for a browser's clock
 LONGEST_MS = 2**31 - 1  # largest value of the column

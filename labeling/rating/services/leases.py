@@ -10,9 +10,8 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from labeling.jobs.core import draw, gold_place
-from labeling.models.labels import Assignment, LabelingJob
+from labeling.models.labels import EXPIRED, Assignment, LabelingJob
 from labeling.models.people import Rater
-from labeling.rating.queries.labels import EXPIRED
 from labeling.rating.queries.prepared import prepared
 from labeling.rating.queries.queue import (
     LOST,

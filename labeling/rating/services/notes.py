@@ -11,8 +11,8 @@ from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.people.services.audit import audit
-from labeling.rating.queries.labels import version_read
 from labeling.rating.services.leases import Conflict
+from labeling.rubric.queries.criteria import version_read
 
 MOST = 200  # notes of one rater on one chat
 

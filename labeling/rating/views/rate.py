@@ -16,24 +16,22 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import ensure_csrf_cookie
 
 from common.access import permission_or_404
-from labeling.models.labels import Assignment, LabelingJob
+from labeling.models.labels import EXPIRED, Assignment, LabelingJob
 from labeling.models.people import Rater, User, Workspace
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import rater_for
 from labeling.rating.queries.labels import (
-    EXPIRED,
     Answer,
     answers_of,
     answers_seen,
-    criteria_of,
     may_reveal,
-    newest_version,
     own_assignment,
     rules_of,
 )
 from labeling.rating.queries.notes import own_notes
 from labeling.rating.queries.queue import chat_in_work, chat_number, job_progress
 from labeling.rating.services.leases import LEASE, Conflict, SkipReason
+from labeling.rubric.queries.criteria import criteria_of, newest_version
 from labeling.rubric.queries.guidelines import changes_since, guideline_for
 
 

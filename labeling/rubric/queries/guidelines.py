@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from labeling.models.labels import Assignment, Label
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
-from labeling.rating.queries.labels import criteria_of, newest_version
+from labeling.rubric.queries.criteria import criteria_of, newest_version
 
 # The fields of a version that raters read.
 SHOWN = ("question", "definition", "guideline", "true_example", "false_example", "allow_na")

@@ -1,16 +1,14 @@
 """Overview of texts for raters: all rubrics for authors, one rubric for its raters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.contrib.auth.models import AnonymousUser
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from labeling.models.labels import LabelingJob
-from labeling.models.people import Rater, User
+from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
-from labeling.rating.queries.labels import newest_version
-from labeling.rating.queries.notes import notes_for, unclear_counts
+from labeling.rubric.queries.criteria import newest_version
 from labeling.rubric.queries.guidelines import CriterionText, criterion_text
 
 
@@ -32,9 +30,8 @@ class RubricTexts:
     criteria: tuple[CriterionTexts, ...]
 
 
-def rubric_texts(*, user: User | AnonymousUser) -> list[RubricTexts]:
-    """Return all rubrics with their active criteria, in a constant number of queries."""
-    unclear = unclear_counts(notes_for(user=user))
+def rubric_texts(*, unclear: Mapping[int, int]) -> list[RubricTexts]:
+    """Return all rubrics with their active criteria; `unclear` counts open notes by criterion id."""
     rubrics = Rubric.objects.order_by("name").prefetch_related(
         Prefetch("guidelines", RubricGuideline.objects.select_related("created_by").order_by("number")),
         Prefetch("criteria", _active()),

@@ -12,6 +12,7 @@ from common.problems import FieldProblem
 from labeling.models.people import User
 from labeling.models.rubric import Rubric, RubricGuideline
 from labeling.people.services.roles import rater_for
+from labeling.rating.queries.notes import notes_for, unclear_counts
 from labeling.rubric.forms import GuidelineForm
 from labeling.rubric.queries.guidelines import guideline_in_force
 from labeling.rubric.queries.texts import rubric_of_rater, rubric_texts, texts_for_rater
@@ -29,9 +30,8 @@ from labeling.rubric.services.guidelines import EditConflict, guideline_write
 @require_safe
 def guideline_list(request: HttpRequest) -> HttpResponse:
     """All rubrics with their guidelines and criterion texts."""
-    return render(
-        request, "labeling/rubric/guideline_list.html", {"rubrics": rubric_texts(user=request.user)}
-    )
+    rubrics = rubric_texts(unclear=unclear_counts(notes_for(user=request.user)))
+    return render(request, "labeling/rubric/guideline_list.html", {"rubrics": rubrics})
 
 
 @permission_or_404("labeling.edit_prompts")

@@ -4,11 +4,10 @@ from typing import Any
 
 from common.commands import WorkbenchCommand
 from common.problems import OutsideFailure
+from evaluation.gateway.current import current_endpoint, endpoint_locator
 from evaluation.gateway.embedded import EmbeddedModelError
-from evaluation.gateway.endpoint_health import Check
 from evaluation.gateway.endpoints import EndpointError
-from evaluation.gateway.health import check_endpoint
-from evaluation.runs.worker.plan import current_endpoint, endpoint_locator
+from evaluation.gateway.health import Check, check_endpoint
 from lace_site.health import check_broker, check_database
 
 

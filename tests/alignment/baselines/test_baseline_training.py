@@ -1,4 +1,4 @@
-"""Bags of words that a worker trains: what waits, who takes it up, what is said meanwhile."""
+"""Training of the bag of words by a worker: queue, leases, progress."""
 
 import json
 from datetime import timedelta
@@ -13,7 +13,7 @@ from alignment.baselines.core import out_of_fold
 from alignment.baselines.queries import baselines as selectors
 from alignment.baselines.queries.baselines import part_of, scope_of
 from alignment.baselines.worker import training_work, trainings_waiting
-from alignment.comparison.queries.scope import requested_scope
+from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.baselines import BaselineTraining
 from alignment.models.reports import Report
 from alignment.tasks import train
@@ -21,7 +21,7 @@ from evaluation.models.runs import WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, lease_begin
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.baselines.test_baselines import HTMX, document, url
+from tests.factories.baselines import HTMX, document, url
 from tests.factories.compared_runs import HUMAN, Compared, text_of
 
 pytestmark = pytest.mark.django_db

@@ -9,10 +9,17 @@ from django.urls import reverse
 from django.utils import timezone
 
 from labeling.models.chats import Chat, ChatSetMember
-from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob, LabelRevision, RaterNote
+from labeling.models.labels import (
+    EXPIRED,
+    Adjudication,
+    Assignment,
+    Label,
+    LabelingJob,
+    LabelRevision,
+    RaterNote,
+)
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion
-from labeling.rating.queries.labels import EXPIRED
 from tests.factories.compared_runs import RATERS, Compared, text_of
 from tests.factories.rater_quality import DIFFERING, job_of, pages, polite, rows_of, set_page
 from tests.factories.rows import make_chat, make_set

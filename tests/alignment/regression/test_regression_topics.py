@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alignment.comparison.core.disclosure_limit import FEWEST
 from alignment.regression.core import PairedVerdicts
-from alignment.regression.core.topics import FEWEST, changes_by_topic
+from alignment.regression.core.topics import changes_by_topic
 from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Consensus
 from labeling.models.people import Role

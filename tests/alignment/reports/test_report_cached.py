@@ -1,4 +1,4 @@
-"""What a report's page is computed from is looked up once, and anew as soon as it has changed."""
+"""The data behind a report's page is computed once, and again as soon as an input has changed."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from alignment.comparison.queries.cached_documents import pin_of
-from alignment.comparison.queries.scope import Scope, narrowed, requested_scope
+from alignment.comparison.queries.requested_scope import narrowed, requested_scope
+from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import covered
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Split, Topic

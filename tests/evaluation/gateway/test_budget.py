@@ -14,11 +14,11 @@ from pytest_django import Settings
 
 from common.problems import InputProblem
 from evaluation.gateway.budget import BUDGET_REACHED, budget_recount, settle
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Attempt, ModelCall, Run, WorkerLease
 from evaluation.runs.services.runs import RunChoice, run_start
 from evaluation.runs.worker.execute import run_execute, run_reopen
-from evaluation.runs.worker.plan import current_endpoint
 from tests.factories.runs import MODEL, answering, block, workspace
 from tests.stub_endpoint import Answer, StubReply
 

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from common.problems import InputProblem
 from evaluation.models.runs import Run
 from evaluation.runs.services.control import run_resume
-from evaluation.tasks import drain
+from evaluation.tasks import process_units
 from labeling.models.people import User
 from tests.factories.runs import MODEL, always, answering, the_run, workspace
 from tests.factories.workers import control, launched, purge_rings
@@ -34,14 +34,14 @@ def priced(settings: Settings, tmp_path: Path) -> Any:
 def paused(budget: Decimal | None = SMALL) -> Run:
     """A run that a worker had to leave at its budget."""
     run = launched(workspace("polite", chats=2), budget_usd=budget)
-    drain(run.pk)
+    process_units(run.pk)
     run.refresh_from_db()
     assert (run.state, run.units_done) == ("paused", 0)
     return run
 
 
 def went_on() -> bool:
-    drain(the_run().pk)
+    process_units(the_run().pk)
     return the_run().state == "done"
 
 
@@ -81,7 +81,7 @@ def test_the_page_takes_a_larger_budget(client: Client, lead_user: User) -> None
 
 def test_what_is_spent_already_is_counted_though_there_was_no_budget(settings: Settings) -> None:
     run = launched(workspace("polite", chats=2))
-    drain(run.pk)
+    process_units(run.pk)
     Run.objects.update(state="paused")
     spent = the_run().cost_usd
     assert spent and the_run().committed_usd == 0

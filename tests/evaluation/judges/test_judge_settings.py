@@ -9,6 +9,7 @@ import pytest
 from pytest_django import Settings
 
 from evaluation.core.types import Role, Setup, Windows
+from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.judges import judge_ensure, model_kind, model_of
@@ -17,7 +18,7 @@ from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import CriterionArticle, FewShotExample, KnowledgeArticle, PromptVersion
 from evaluation.runs.services.runs import RunChoice, run_start
 from evaluation.runs.worker.execute import run_execute
-from evaluation.runs.worker.plan import current_endpoint, judge_groups
+from evaluation.runs.worker.plan import judge_groups
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from tests.factories.rows import make_chat

@@ -6,8 +6,8 @@ from pytest_django import Settings
 from evaluation.models.runs import Batch, Run, Unit
 from evaluation.runs.services.control import run_cancel, run_pause
 from evaluation.runs.worker.batch import batch_advance, batches_to_stop
+from evaluation.runs.worker.enqueue import sweep_runs
 from evaluation.runs.worker.time_slices import run_turn
-from evaluation.tasks import sweep
 from tests.factories.batches import DIRECT, batching, planned
 from tests.factories.runs import always, evaluate, outcomes, the_run, workspace
 
@@ -23,7 +23,7 @@ def test_stopping_a_run_cancels_its_batch_and_keeps_what_was_answered(settings: 
         assert batch_advance(run).requests == 3
         {"paused": run_pause, "cancelled": run_cancel}[state](run=run, by=None)
         assert batches_to_stop(every=30) == [run.pk]
-        sweep()
+        sweep_runs()
         assert stub.steps.count("cancel") == 1
         assert batches_to_stop(every=0) == []
         run.refresh_from_db()
@@ -41,7 +41,7 @@ def test_trouble_and_ctrl_c_leave_batches_at_the_endpoint(settings: Settings) ->
         run = planned(settings, stub)
         batch_advance(run)
         Run.objects.filter(pk=run.pk).update(state="paused", error="interrupted")
-        sweep()
+        sweep_runs()
         assert not batch_advance(run).waiting
         assert "cancel" not in stub.steps
         assert evaluate("--resume", str(run.pk)).code == 0
@@ -70,7 +70,7 @@ def test_a_batch_that_was_never_sent_is_withdrawn(settings: Settings) -> None:
         stub.behaviour.fail = 1
         assert batch_advance(run).trouble
         run_cancel(run=run, by=None)
-        sweep()
+        sweep_runs()
         assert stub.batches == {}
     assert outcomes() == ["cancelled", "cancelled"]
     assert Batch.objects.get().state == "failed"

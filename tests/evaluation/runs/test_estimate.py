@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from evaluation.core.types import Windows
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, Unit
@@ -17,7 +18,6 @@ from evaluation.runs.services.estimates import estimate_for
 from evaluation.runs.services.runs import RunChoice
 from evaluation.runs.worker import estimate as estimates
 from evaluation.runs.worker.estimate import Estimate, evenly_spaced, run_estimate
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet
 from labeling.models.people import Workspace
 from tests.factories.rows import make_set
@@ -188,7 +188,7 @@ def test_the_dry_run_says_it_in_words(settings: Settings, prices: str, capsys) -
     assert "at the Batch API's half price" in said
     assert "criteria first: " in said and "(this judge)" in said
     assert "chat first: " in said
-    assert "budget $0.0001: may not be enough" in said
+    assert "budget $0.0001: may not be sufficient" in said
 
 
 @pytest.mark.usefixtures("endpoint")

@@ -15,10 +15,10 @@ from pytest_django import Settings
 
 from evaluation import tasks
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, Verdict, WorkerLease
+from evaluation.runs.worker.enqueue import run_enqueue, runs_waiting_in_queue, sweep_runs
 from evaluation.runs.worker.execute import run_settle
 from evaluation.runs.worker.leases import MOST_TRIES, POISON, lease_end, machine
 from evaluation.runs.worker.time_slices import STOPPED, reap
-from evaluation.tasks import ring, rings_waiting, sweep
 from tests.factories.runs import always, answering, workspace
 from tests.factories.workers import launched, purge_rings
 from tests.stub_endpoint import Body, StubReply, case_of
@@ -164,7 +164,7 @@ def test_units_that_two_workers_died_on_are_tried_one_at_a_time_before_the_other
             return StubReply(good(body).text, delay=0.1)
 
         stub.answer = slowly
-        tasks.drain(run.pk)
+        tasks.process_units(run.pk)
         cases = [case_of(body, {f"c{n}": {} for n in range(8)}) for body in stub.requests]
     assert cases[:3] == ["c5", "c6", "c7"]
     assert seen[:3] == [1, 1, 1]
@@ -193,10 +193,10 @@ def test_a_run_whose_units_are_all_finished_is_settled(run: Run) -> None:
 
 def test_the_reaper_rings_once_for_a_run_that_nobody_was_rung_for(run: Run) -> None:
     Run.objects.update(rung_at=None)
-    before = rings_waiting()
-    sweep()
-    sweep()
-    assert rings_waiting() == before + 1
+    before = runs_waiting_in_queue()
+    sweep_runs()
+    sweep_runs()
+    assert runs_waiting_in_queue() == before + 1
     run.refresh_from_db()
     assert run.rung_at is not None
 
@@ -215,25 +215,25 @@ def test_nobody_is_rung_for_a_run_in_work_paused_or_rung_for_just_now(run: Run) 
 def test_a_ring_that_was_lost_is_repeated_and_one_that_waits_is_not(run: Run) -> None:
     an_hour_ago = timezone.now() - timedelta(hours=1)
     Run.objects.update(rung_at=an_hour_ago)
-    assert rings_waiting() == 1  # the one of the launch
-    sweep()
-    assert rings_waiting() == 1
+    assert runs_waiting_in_queue() == 1  # the one of the launch
+    sweep_runs()
+    assert runs_waiting_in_queue() == 1
     purge_rings()
-    sweep()
-    assert rings_waiting() == 1
+    sweep_runs()
+    assert runs_waiting_in_queue() == 1
 
 
 def test_an_old_ring_is_ignored_once_a_newer_one_counts(settings: Settings) -> None:
     with answering(settings, always(True)) as stub:
         run = launched(workspace("polite", chats=4))
         old = Run.objects.get(pk=run.pk).rung_at
-        ring(run.pk, again=True)
+        run_enqueue(run.pk, again=True)
         assert old is not None
-        tasks.drain(run.pk, old.isoformat())
+        tasks.process_units(run.pk, old.isoformat())
         assert stub.count == 0
         new = Run.objects.get(pk=run.pk).rung_at
         assert new is not None
-        tasks.drain(run.pk, new.isoformat())
+        tasks.process_units(run.pk, new.isoformat())
         assert stub.count == 4
     run.refresh_from_db()
     assert run.state == "done"

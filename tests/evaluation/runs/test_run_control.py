@@ -12,7 +12,8 @@ from pytest_django import Settings
 from evaluation.models.runs import Run, Unit, Verdict
 from evaluation.runs.services.control import run_cancel, run_pause, run_resume
 from evaluation.runs.services.runs import RunRefused
-from evaluation.tasks import drain, rings_waiting, sweep
+from evaluation.runs.worker.enqueue import runs_waiting_in_queue, sweep_runs
+from evaluation.tasks import process_units
 from lace_site import celery_app
 from tests.factories.runs import always, answering, workspace
 from tests.factories.workers import control, launched, purge_rings, wait_until
@@ -36,10 +37,10 @@ def test_a_run_is_paused_resumed_and_cancelled_from_the_command_line(settings: S
     paused = control(run, "pause")
     assert (paused.code, paused.answer["id"], paused.answer["state"]) == (0, run.pk, "paused")
     assert paused.answer["error"] == "paused by the command line"
-    before = rings_waiting()
+    before = runs_waiting_in_queue()
     resumed = control(run, "resume")
     assert (resumed.answer["state"], resumed.answer["error"]) == ("running", "")
-    assert rings_waiting() == before + 1
+    assert runs_waiting_in_queue() == before + 1
     cancelled = control(run, "cancel")
     assert (cancelled.code, cancelled.answer["state"]) == (0, "cancelled")
     run.refresh_from_db()
@@ -102,13 +103,13 @@ def test_of_two_that_pause_at_once_one_is_refused(settings: Settings) -> None:
 def test_resume_opens_failed_units_again(settings: Settings) -> None:
     with answering(settings, lambda body: StubReply(status=400)) as stub:
         run = launched(workspace("polite", chats=2))
-        drain(run.pk)
+        process_units(run.pk)
         run.refresh_from_db()
         assert (run.state, run.units_failed) == ("done_with_failures", 2)
         stub.answer = always(True)
         resumed = run_resume(run=run, by=None)
         assert (resumed.units_failed, Verdict.objects.count()) == (0, 0)
-        drain(run.pk)
+        process_units(run.pk)
     run.refresh_from_db()
     assert (run.state, run.units_done, run.units_failed) == ("done", 2, 0)
 
@@ -134,7 +135,7 @@ def test_a_paused_run_begins_no_further_unit_and_keeps_what_was_on_its_way(setti
 
 def _drain(run_id: int) -> None:
     try:
-        drain(run_id)
+        process_units(run_id)
     finally:
         connections.close_all()
 
@@ -142,12 +143,13 @@ def _drain(run_id: int) -> None:
 # ---------- trouble ----------
 
 
+@pytest.mark.heavy
 def test_trouble_that_may_pass_leaves_the_run_running_and_rings_again_later(settings: Settings) -> None:
     with answering(settings, always(True)) as stub:
         run = launched(workspace("polite", chats=2))
         stub.answer = lambda body: StubReply(close=True)
         begun = time.time()
-        drain(run.pk)
+        process_units(run.pk)
     run.refresh_from_db()
     assert (run.state, run.units_done) == ("running", 0)
     assert run.error
@@ -158,7 +160,7 @@ def test_trouble_that_may_pass_leaves_the_run_running_and_rings_again_later(sett
 def test_a_run_of_another_endpoint_is_paused_and_says_why(settings: Settings) -> None:
     run = waiting_run(settings)
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
-    drain(run.pk)
+    process_units(run.pk)
     run.refresh_from_db()
     assert run.state == "paused"
     assert run.error.startswith(f"run {run.pk} asks ")
@@ -174,15 +176,15 @@ def test_without_a_broker_a_run_is_planned_at_once_and_rung_for_later(settings: 
         with broker_at(address):
             run = waiting_run(settings)
             assert (run.state, rung_at(run)) == ("running", None)
-            sweep()  # neither fails nor pretends
+            sweep_runs()  # neither fails nor pretends
             assert rung_at(run) is None
-    sweep()
+    sweep_runs()
     assert rung_at(run) is not None
-    assert rings_waiting() == 1
+    assert runs_waiting_in_queue() == 1
 
 
 def test_a_broker_that_accepts_and_never_answers_holds_nobody_up(settings: Settings) -> None:
-    settings.CELERY_RING_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
+    settings.CELERY_ENQUEUE_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()

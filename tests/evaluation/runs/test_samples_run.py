@@ -10,6 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from evaluation.core.types import Votes, Windows
+from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.prompts import CriterionArticle, KnowledgeArticle
@@ -17,7 +18,6 @@ from evaluation.models.runs import ModelCall, Passage, Run, UnitCall, Verdict
 from evaluation.runs.core.noise import flip_rate
 from evaluation.runs.services.runs import RunChoice, run_start
 from evaluation.runs.worker.execute import run_execute
-from evaluation.runs.worker.plan import current_endpoint
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
 from tests.factories.rows import make_chat, make_set

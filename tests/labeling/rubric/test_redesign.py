@@ -10,9 +10,10 @@ from common.problems import FieldProblem
 from labeling.models.labels import Label, LabelRevision
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion, CriterionLineage, Dimension
-from labeling.rating.queries.labels import answers_of, criteria_of
+from labeling.rating.queries.labels import answers_of
 from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.core.redesign import Redesign
+from labeling.rubric.queries.criteria import criteria_of
 from labeling.rubric.queries.lineage import lineage_of, retired_criteria
 from labeling.rubric.services.redesign import criteria_redesign, criterion_bring_back
 from tests.factories.labelling_job import Desk, answer_all, make_desk

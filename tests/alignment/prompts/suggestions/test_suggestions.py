@@ -19,8 +19,8 @@ from alignment.prompts.suggestions.services import (
     suggestion_start,
     suggestion_use,
 )
-from alignment.prompts.suggestions.worker import suggestions_waiting
-from alignment.tasks import suggest, suggestions
+from alignment.prompts.suggestions.worker import suggestions_sweep, suggestions_waiting
+from alignment.tasks import suggest
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services.profiles import profile_save
 from evaluation.models.prompts import PromptVersion
@@ -124,13 +124,13 @@ def test_only_one_at_a_time_is_asked_of_a_criterion_and_an_open_one_can_be_cance
     reviser: StubEndpoint, parted: Parted, author_user: User
 ) -> None:
     first = suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
-    with pytest.raises(SuggestionRefused, match="still being asked"):
+    with pytest.raises(SuggestionRefused, match="has no answer yet"):
         suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
     suggestion_cancel(suggestion=first)
     suggest(first.pk)
     first.refresh_from_db()
     assert (reviser.count, first.state) == (0, "cancelled")
-    with pytest.raises(SuggestionRefused, match="it is over"):
+    with pytest.raises(SuggestionRefused, match="is finished"):
         suggestion_cancel(suggestion=first)
     assert asked(parted, author_user).state == "done"
 
@@ -248,7 +248,7 @@ def test_what_may_pass_leaves_it_open_and_the_reaper_rings_again(
         assert suggestions_waiting() == []  # rung for a moment ago
         Suggestion.objects.update(rung_at=None)
         assert suggestions_waiting() == [row.pk]
-        suggestions()
+        suggestions_sweep()
         row.refresh_from_db()
         assert row.rung_at is not None
         stub.answer = drafts(parted)

@@ -1,0 +1,32 @@
+"""Criteria that raters answer, and the versions of their texts."""
+
+from django.db.models import Prefetch
+
+from common.problems import FieldProblem
+from labeling.models.labels import LabelingJob
+from labeling.models.rubric import Criterion, CriterionVersion
+
+
+def criteria_of(job: LabelingJob) -> list[Criterion]:
+    """List the job's active criteria in the rubric's order, each with its versions."""
+    criteria = (
+        job.criteria.filter(state=Criterion.State.ACTIVE)
+        .select_related("dimension")
+        .order_by("dimension__position", "dimension_id", "position", "id")
+        .prefetch_related(Prefetch("versions", CriterionVersion.objects.order_by("number")))
+    )
+    return list(criteria)
+
+
+def newest_version(criterion: Criterion) -> CriterionVersion:
+    """Return the current version from the prefetched rows."""
+    return list(criterion.versions.all())[-1]
+
+
+def version_read(*, criterion: Criterion, number: int | None) -> CriterionVersion:
+    """Return the version that an answer or note is about, by default the newest. Raises FieldProblem."""
+    if number is None:
+        return criterion.versions.latest("number")
+    if version := criterion.versions.filter(number=number).first():
+        return version
+    raise FieldProblem("version", f"{criterion.key} has no version {number}.")
