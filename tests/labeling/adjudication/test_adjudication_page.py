@@ -273,7 +273,7 @@ def test_next_and_previous_walk_round_the_queue(lead: Client) -> None:
     [
         ({"value": ""}, "Choose an answer."),
         ({"value": "maybe"}, "Select a valid choice"),
-        ({"reason": "  "}, "Say why"),
+        ({"reason": "  "}, "Give a reason"),
         ({"value": "null"}, "is not allowed for polite"),
     ],
 )

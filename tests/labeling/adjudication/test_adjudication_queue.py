@@ -158,7 +158,7 @@ def test_with_a_criterion_chosen_the_model_stands_beside_the_majority(lead: Clie
 
 
 def test_an_empty_queue_says_so(lead: Client) -> None:
-    assert "Nothing here" in lead.get(url()).content.decode()
+    assert "No items" in lead.get(url()).content.decode()
 
 
 def many(item: Item, *, to: int) -> None:

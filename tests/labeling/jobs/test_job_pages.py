@@ -161,7 +161,7 @@ def test_a_group_a_share_gold_chats_and_a_round_can_be_chosen(desk: Desk, lead: 
         ({"criteria": []}, "criteria", "This field is required"),
         ({"raters": ["999"]}, "raters", "not one of the available choices"),
         ({"overlap_percent": "50"}, "overlap_percent", "no chat gets a second label"),
-        ({"due_on": "2020-01-01"}, "due_on", "has passed"),
+        ({"due_on": "2020-01-01"}, "due_on", "in the past"),
         ({"gold_percent": "10"}, "gold_set", "need a set and a rate"),
         ({"seed": "-1"}, "seed", "greater than or equal to 0"),
     ],

@@ -73,8 +73,8 @@ def test_a_lead_narrows_by_kind_criterion_and_state(desk: Desk, lead: Client) ->
     assert texts_shown(lead, state="settled") == ["4"]
     assert texts_shown(lead, state="") == ["4", "3", "2", "1"]
     assert texts_shown(lead, kind="nonsense", state="nonsense", page="x") == ["3", "2", "1"]
-    assert "3 open notes" in page_text(lead.get(LIST))
-    assert "Nothing fits this filter" in page_text(lead.get(LIST, {"criterion": "nonsense"}))
+    assert "3 open rater notes" in page_text(lead.get(LIST))
+    assert "No note matches this filter" in page_text(lead.get(LIST, {"criterion": "nonsense"}))
 
 
 def test_a_note_is_settled_from_the_list_which_keeps_its_filter(desk: Desk, lead: Client) -> None:

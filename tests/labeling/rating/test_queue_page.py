@@ -283,7 +283,7 @@ def test_the_rating_page_shows_the_chat_without_script_and_hidden_characters(
     Assignment.objects.filter(position=1).update(chat=chat)
     response = rater.get(reverse("labeling:rate", args=[desk.taken().pk]))
     page = page_text(response)
-    assert "JavaScript is switched off" in page
+    assert "JavaScript is off" in page
     assert 'title="RIGHT-TO-LEFT OVERRIDE"' in page
     assert 'title="ZERO WIDTH SPACE"' in page
     assert "<script>alert" not in page

@@ -73,9 +73,9 @@ def test_the_same_text_again_says_that_nothing_changed(desk: Desk, author: Clien
     write(desk, "Read.", base=0)
     edit = reverse("labeling:guideline_edit", args=[desk.rubric.pk])
     answer = author.post(edit, {"text": "Read.", "reason": "Why", "base": "1"}, follow=True)
-    assert "no version was made" in page_text(answer)
+    assert "no new version" in page_text(answer)
     answer = author.post(reverse("labeling:criterion_text_edit", args=["polite"]), texts(), follow=True)
-    assert "no version was made" in page_text(answer)
+    assert "no new version" in page_text(answer)
     assert (RubricGuideline.objects.count(), CriterionVersion.objects.count()) == (1, 2)
 
 
