@@ -227,7 +227,7 @@ def test_the_model_is_told_apart_from_the_majority_and_written_nowhere(lead: Cli
     before = list(Consensus.objects.order_by("pk").values())
     part = text(lead.get(url(item, "adjudicate_likely", f"?set={item.chat_set.pk}")))
     assert re.search(r"<b>Dawid–Skene</b> True <span class=\"num\">[01]\.\d\d</span>", part)
-    assert "over 11 chats of calibration, 3 raters" in part
+    assert "from 11 chats of calibration and 3 raters" in part
     assert "2:1" in text(lead.get(url(item)))
     assert list(Consensus.objects.order_by("pk").values()) == before
 
@@ -320,7 +320,7 @@ def test_withdrawing_returns_to_the_majority_and_says_so(lead: Client, item: Ite
     first = Adjudication.objects.get()
     page = lead.post(url(item, "adjudicate_withdraw", "?kind=decided"), {"seen": first.pk}, follow=True)
     assert page.redirect_chain == [(url(item, query="?kind=decided"), 302)]
-    assert "The majority of the labels counts again." in text(page)
+    assert "The majority counts again." in text(page)
     assert Consensus.objects.get().by == "majority"
 
 
