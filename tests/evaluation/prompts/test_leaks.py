@@ -131,4 +131,4 @@ def test_what_an_example_says_is_looked_through_as_well(rubric: Rubric, criterio
         text="# Objective\nIs polite so?",
         examples=[ExampleChoice(chat, 1, 2, True, SAID)],
     )
-    assert [one.section for one in found if "stands word for word" in one.message] == ["examples"]
+    assert [one.section for one in found if "occurs word for word" in one.message] == ["examples"]
