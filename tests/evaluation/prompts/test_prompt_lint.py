@@ -55,7 +55,7 @@ def test_the_shipped_prompts_are_clean(path: Path) -> None:
         ("# Objective\n", "# Aim\n", "error", "objective", "is missing or empty"),
         (QUESTION, "Was it nice?", "warning", "objective", "does not ask the criterion's question"),
         ("120 words.", "120 words.\n\nVERDICTS\npolite: TRUE", "error", "response", "VERDICTS block"),
-        ("120 words.", "120 words, as JSON.", "error", "response", "“JSON”: the engine asks for prose"),
+        ("120 words.", "120 words, as JSON.", "error", "response", "“JSON”: the engine requests prose"),
         ("Impartial.", "Just answer TRUE.", "warning", "tone", "“answer TRUE”"),
         ("A shop.", "A shop. {{chat}}", "error", "context", "{{chat}} is not a variable"),
         ("A shop.", "A shop.\n\n{{knowledge}}", "warning", "context", "reads no article"),
