@@ -61,7 +61,7 @@ def test_while_it_is_computed_the_page_says_how_far_it_is(
     lead.get(url(large))
     train(BaselineTraining.objects.get().pk)
     assert (seen[0]["state"], seen[0]["done"], seen[0]["total"]) == ("working", 1, 3)
-    assert "Being computed: 1 of 3 criteria." in seen[1]
+    assert "Computing: 1 of 3 criteria." in seen[1]
 
 
 def test_it_is_asked_for_once_however_often_the_page_asks(large: Compared, lead: Client) -> None:
