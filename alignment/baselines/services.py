@@ -16,7 +16,7 @@ from alignment.baselines.queries.baselines import (
     stored_answers,
     stored_comparison,
 )
-from alignment.baselines.worker import is_forsaken, training_enqueue, trainings_take_back
+from alignment.baselines.worker import TRAININGS
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.scope import Scope
 from alignment.models.baselines import BaselineTraining
@@ -62,9 +62,9 @@ def _training(scope: Scope, pin: str) -> BaselineTraining:
         old.filter(pin=pin, asked_at__lt=timezone.now() - AFTER_FAILURE).delete()
         row, created = BaselineTraining.objects.get_or_create(pin=pin, defaults=fields)
         if created:
-            transaction.on_commit(partial(training_enqueue, row.pk))
-    if is_forsaken(row):  # do not wait for the sweep, which may be down too
-        trainings_take_back()
-        training_enqueue(row.pk)
+            transaction.on_commit(partial(TRAININGS.enqueue, row.pk))
+    if TRAININGS.is_abandoned(row):  # the page does not wait for the next sweep
+        TRAININGS.reopen_abandoned()
+        TRAININGS.enqueue(row.pk)
         row.refresh_from_db()
     return row

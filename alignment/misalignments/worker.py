@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from django.db import connection, models, transaction
+from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.utils import timezone
 
@@ -19,6 +19,7 @@ from alignment.misalignments.queries.runs import (
     verdicts_with_consensus,
 )
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
+from common.sql import insert_select
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Verdict
 
@@ -90,40 +91,28 @@ def _update(rows: QuerySet[Misalignment], **values: Any) -> None:
 @transaction.atomic
 def _insert_items(run: Run, disagreeing: QuerySet[Verdict]) -> None:
     """Insert new items, and a sighting in this run for each item."""
-    _insert(
+    insert_select(
         Misalignment,
-        disagreeing.values_list("chat_id", "criterion_id"),
         ("chat", "criterion"),
-        {"cause": "", "note": "", "state": _State.OPEN.value, "newest_run": run.pk}
+        disagreeing.values_list("chat_id", "criterion_id"),
+        constants={"cause": "", "note": "", "state": _State.OPEN.value, "newest_run": run.pk}
         | {"closed_by": "", "returned": False, "revision": 0},
+        ignore_conflicts=True,
     )
     same = Misalignment.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     consensus = Case(When(value=True, then=Value(False)), default=Value(True))
     sightings = disagreeing.annotate(item=Subquery(same.values("pk")[:1]), consensus=consensus)
-    _insert(
+    insert_select(
         Sighting,
-        sightings.values_list("item", "consensus", "value"),
         ("misalignment", "human", "judge"),
-        {"run": run.pk},
+        sightings.values_list("item", "consensus", "value"),
+        constants={"run": run.pk},
+        ignore_conflicts=True,
     )
 
 
-def _insert(
-    model: type[models.Model], rows: QuerySet[Any, Any], names: tuple[str, ...], same: dict[str, Any]
-) -> None:
-    """INSERT … SELECT these rows with the `same` values in each; existing rows stay unchanged."""
-    select, params = rows.order_by().query.sql_with_params()
-    quote, fields = connection.ops.quote_name, {field.name: field for field in model._meta.concrete_fields}
-    columns = ", ".join(quote(str(fields[name].column)) for name in (*names, *same))
-    placeholders = ", ".join(["%s"] * len(same))
-    table = quote(model._meta.db_table)
-    # NB: Django compiles the names and the SELECT; all values are parameters.
-    sql = f"INSERT INTO {table} ({columns}) SELECT f.*, {placeholders} FROM ({select}) f WHERE true"  # noqa: S608
-    with connection.cursor() as cursor:
-        cursor.execute(f"{sql} ON CONFLICT DO NOTHING", [*same.values(), *params])
-
-
 def _has(verdicts: QuerySet[Verdict]) -> Exists:
+    """Whether there is such a verdict on the item's chat and criterion."""
     return Exists(verdicts.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion")))
 
 

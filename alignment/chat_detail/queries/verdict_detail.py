@@ -16,8 +16,8 @@ from evaluation.knowledge.queries import ShownPassage, passages_of
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import SnapshotItem
 from evaluation.models.runs import ModelCall, Run, Verdict
+from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.queries.steps import FINAL_ROLES, Step, taken_from, verdict_steps
-from evaluation.runs.worker.units import core_chat
 from labeling.models.chats import Chat
 from labeling.models.rubric import Criterion, CriterionVersion
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
-from alignment.comparison.queries.filters import select_filter
-from evaluation.models.judges import Engine, JudgePrompt
+from alignment.comparison.queries.filters import FILTERS, chosen_filter
+from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run
 from evaluation.runs.queries.runs import OUTSIDE, id_of, runs_open_to
 from labeling.models.chats import ChatSet
@@ -19,7 +19,7 @@ OFFERED = 100  # newest runs in the select; the URL can name any run
 PEOPLE_ALONE = "none"  # instead of a run: the report on human labels only
 UNKNOWN = "unknown"  # version of an imported judge, whose prompts are not stored
 NAMES = ("set", "engine", "version")
-ENGINES = (*Engine.values, OUTSIDE)
+ENGINES = tuple(value for value, _ in FILTERS["engine"].choices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +139,10 @@ def run_filters(
     runs = [*alone, *((str(run.pk), _named(run)) for run in fitting)]
     shown_engines = [(name, name) for name in ENGINES if name in engines]
     return [
-        select_filter("set", "Chat set", names, str(chat_set.pk) if chat_set else ""),
-        select_filter("engine", "Engine", [("", "any"), *shown_engines], choice.engine),
-        select_filter("version", "Version", [("", "any"), *known.items()], choice.version),
-        select_filter("run", "Run", runs, str(shown.pk) if shown else PEOPLE_ALONE),
+        chosen_filter("set", str(chat_set.pk) if chat_set else "", names, required=True),
+        chosen_filter("engine", choice.engine, shown_engines),
+        chosen_filter("version", choice.version, list(known.items())),
+        chosen_filter("run", str(shown.pk) if shown else PEOPLE_ALONE, runs),
     ]
 
 

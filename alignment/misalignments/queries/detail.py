@@ -10,7 +10,7 @@ from evaluation.engines.core.flags import FlagWords, flags_in_words
 from evaluation.engines.core.injection_detection import CHAT_FLAGS, chat_flags
 from evaluation.models.runs import Verdict
 from evaluation.prompts.queries.versions import newest_versions
-from evaluation.runs.worker.units import core_chat
+from evaluation.runs.queries.chats import core_chat
 from labeling.models.labels import Consensus
 
 # Flags of a verdict that suggest a prompt injection in the chat.

@@ -20,27 +20,11 @@ from labeling.models.chats import Chat
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from tests.factories.baselines import HTMX, document, url
 from tests.factories.compared_runs import HUMAN, JUDGE, Compared, add_chats, text_of, urls
 from tests.factories.judge_comparison import judged, perfect
 
 pytestmark = pytest.mark.django_db
-
-HTMX = {"HX-Request": "true"}
-
-
-def url(
-    compared: Compared, name: str = "api_run_baselines", *, run: Run | None = None, query: str = ""
-) -> str:
-    return reverse(name, args=[(run or compared.run).pk]) + query
-
-
-def document(
-    client: Client, compared: Compared, *, run: Run | None = None, query: str = ""
-) -> dict[str, Any]:
-    response = client.get(url(compared, run=run, query=query))
-    assert response.status_code == 200, response.content
-    found: dict[str, Any] = response.json()
-    return found
 
 
 def on(found: dict[str, Any], key: str) -> dict[str, Any]:
@@ -85,7 +69,7 @@ def test_a_criterion_is_named_where_the_judge_does_not_beat_a_baseline_and_where
     found = document(lead, compared)
     assert (found["not_beaten"], found["not_compared"]) == (["polite", "wrong_fact"], ["welcome"])
     undefined = on(found, "welcome")["undefined"]
-    assert undefined["majority.difference"] == "no chat that people answered False"
+    assert undefined["majority.difference"] == "no chat with a human False"
     assert undefined["bag_of_words.difference"].endswith("needs 2 chats with answer False, has 0")
 
 
@@ -235,7 +219,7 @@ def test_the_page_names_the_criteria_and_says_why_some_are_not_compared(
     assert "The judge is worse than the bag of words on Polite." in page
     assert "The judge is not shown to beat the bag of words on Wrong fact." in page
     assert "Not compared with both: Welcome." in page
-    assert "No chat that people answered False" in page
+    assert "No chat with a human False" in page
 
 
 def test_a_judge_that_beats_both_on_all_is_told_so(compared: Compared, lead: Client) -> None:

@@ -224,7 +224,7 @@ def test_people_who_gave_one_answer_leave_nothing_to_compare_and_it_says_why() -
     found = against(human, human, learned(chats(50), human)).as_json()
     assert (found["majority"]["finding"], found["bag_of_words"]["finding"]) == (None, None)
     assert found["majority"]["accuracy"]["value"] == 1
-    assert found["undefined"]["majority.difference"] == "no chat that people answered False"
+    assert found["undefined"]["majority.difference"] == "no chat with a human False"
     assert "needs 2 chats" in found["undefined"]["bag_of_words.difference"]
 
 

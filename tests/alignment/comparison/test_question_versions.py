@@ -47,10 +47,10 @@ def told(compared: Compared, client: Client, query: str = "") -> dict[str, Any]:
     call_command("alignment_report", "--run", compared.run.pk, stdout=out)
     if words := questions["words"]:
         assert words[0].upper() + words[1:] in shown
-        assert "On 1 criterion not all answers are to the same text" in shown
+        assert "Labels and judge answer different versions of the question on 1 criterion" in shown
         assert query or f"polite: {words}." in out.getvalue()
     else:
-        assert "the same text" not in shown
+        assert "different versions of the question" not in shown
         assert "version" not in out.getvalue()
     return questions
 

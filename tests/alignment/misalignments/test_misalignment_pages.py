@@ -274,11 +274,11 @@ def test_the_criterion_page_links_to_its_open_items_with_their_number(
     misalignments_refresh(compared.run)
     promote(a_version(polite()))
     shown = {client: text_of(client.get("/criteria/polite/")) for client in (lead, author)}
-    assert f'{LIST}?criterion=polite">8 misalignments not closed' in shown[lead]
-    assert f'{LIST}?criterion=polite">6 misalignments not closed' in shown[author]  # two are held out
+    assert f'{LIST}?criterion=polite">8 open disagreements to triage' in shown[lead]
+    assert f'{LIST}?criterion=polite">6 open disagreements to triage' in shown[author]  # two are held out
     assert lead.get(f"{LIST}?criterion=polite").context["page_obj"].paginator.count == 8
     Misalignment.objects.update(state="closed", closed_by="version")
-    assert "misalignments not closed" not in text_of(lead.get("/criteria/polite/"))
+    assert "to triage" not in text_of(lead.get("/criteria/polite/"))
 
 
 def test_the_heading_counts_what_is_shown(compared: Compared, lead: Client) -> None:
