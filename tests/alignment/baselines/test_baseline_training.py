@@ -106,7 +106,7 @@ def test_who_looks_on_takes_back_what_a_dead_worker_held(large: Compared, lead: 
         WorkerLease.objects.all().delete()
     before = timezone.now()
     page = text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX))
-    assert "Waiting for a worker." in page and "Being computed" not in page
+    assert "Waiting for a worker." in page and "Computing" not in page
     rung_at = BaselineTraining.objects.get().rung_at
     assert rung_at is not None and rung_at > before
 
