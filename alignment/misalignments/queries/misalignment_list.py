@@ -100,7 +100,7 @@ class MisalignmentRow:
     item: Misalignment
     human: str
     verdict: Verdict | None
-    said: str
+    rationale: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ def _verdict_value(row: MisalignmentRow) -> str:
 
 def _similar(rows: Sequence[MisalignmentRow]) -> list[MisalignmentGroup]:
     groups: dict[int, list[MisalignmentRow]] = {}
-    for row, place in zip(rows, groups_of([row.said for row in rows]), strict=True):
+    for row, place in zip(rows, groups_of([row.rationale for row in rows]), strict=True):
         groups.setdefault(place, []).append(row)
     largest_first = sorted(groups.values(), key=len, reverse=True)
     return [MisalignmentGroup(group[0].item.criterion, tuple(group)) for group in largest_first]
