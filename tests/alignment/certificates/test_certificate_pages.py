@@ -37,7 +37,7 @@ def test_a_lead_issues_one_on_the_reports_page_and_revokes_it(compared: Compared
 
 def test_revoking_without_a_reason_says_so(certificate: Certificate, lead: Client) -> None:
     answer = lead.post(f"/certificates/{certificate.pk}/revoke/", {"reason": " "})
-    assert "Say why" in text_of(answer)
+    assert "Give a reason" in text_of(answer)
     assert certificate_state(certificate).holds
 
 

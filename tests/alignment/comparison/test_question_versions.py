@@ -1,4 +1,4 @@
-"""A report says when labels and judge answer different texts: on its page, in its JSON, below its table."""
+"""A report warns if labels and verdicts answer different texts: page, JSON and table."""
 
 from io import StringIO
 from typing import Any
@@ -61,7 +61,7 @@ def test_labels_to_an_older_text_than_the_judge_was_asked_are_told(compared: Com
         "judge": 2,
         "labels": 1,
         "same": False,
-        "words": "labels answer version 1, the judge was asked version 2",
+        "words": "labels answer version 1, verdicts answer version 2",
     }
 
 

@@ -19,7 +19,6 @@ from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion
-from tests.alignment.comparison.test_own_labels import to_label
 from tests.factories.compared_runs import (
     HUMAN,
     JUDGE,
@@ -31,6 +30,7 @@ from tests.factories.compared_runs import (
     text_of,
     urls,
 )
+from tests.factories.own_labels import to_label
 from tests.factories.prompt_versions import a_version, promote, run_of
 from tests.factories.rater_quality import polite
 from tests.factories.rows import analyze, make_criterion, make_user
@@ -97,7 +97,7 @@ def test_what_is_missing_before_it_replaces_a_rater_is_what_the_label_plan_says(
     plans = criterion_plans(Scope(compared.chat_set, compared.run))
     plan = next(one for one in plans if one.criterion == polite())
     told = next(need.sentence for need in plan.needs if need.decision == Decision.REPLACE)
-    assert told == "label 78 more chats with three raters, at least 12 that people would call False"
+    assert told == "label 78 more chats with three raters, at least 12 False"
     assert document(lead, compared, query=query)["people"]["stand_in"]["missing"] == told
 
 

@@ -145,7 +145,7 @@ def test_a_decision_on_fewer_labels_than_the_plan_asks_for_says_which_are_missin
         return str(body["stand_in"]["missing"])
 
     assert missing(LabelCounts(true=30, false=10, three=40, three_false=10)) == (
-        "label 60 more chats with three raters, at least 5 that people would call False"
+        "label 60 more chats with three raters, at least 5 False"
     )
     assert missing(LabelCounts(true=85, false=15, three=100, three_false=15)) == ""
     # More than 85% True, whoever answered: three times as many.

@@ -19,8 +19,8 @@ from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Consensus, Label
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, add_chats, text_of, urls
+from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -146,7 +146,7 @@ def test_the_report_leads_to_the_same_chats_under_another_engine_and_the_version
     assert [(one["words"], one["url"]) for one in others] == [
         ("direct", f"{report_of(same)}?split=dev"),
         ("outside", f"{urls(compared)['report']}?split=dev"),
-        ("the version before", f"{report_of(before)}?split=dev"),
+        ("previous version", f"{report_of(before)}?split=dev"),
     ]
 
 
@@ -323,10 +323,10 @@ def test_labelling_as_many_more_as_the_next_step_says_lifts_the_reason(
         row = row_of(lead, compared, "polite")
         return row["status"], row["next_steps"][0].words
 
-    more = "label {} more chats: {} that people would call True and {} that people would call False"
+    more = "label {} more chats: {} True and {} False"
     assert first(40) == ("not_enough_labels", more.format(20, 10, 10))
     assert first(58) == ("not_enough_labels", more.format(2, 1, 1))
-    assert first(59) == ("not_enough_labels", "label 1 more chat that people would call False")
+    assert first(59) == ("not_enough_labels", "label 1 more chat with answer False")
     assert first(60)[0] != "not_enough_labels"
 
 
