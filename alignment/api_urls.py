@@ -16,8 +16,7 @@ from alignment.prompts.tries import api as tries
 from alignment.rater_quality import api as quality
 from alignment.regression.api import policy as policies
 from alignment.regression.api import tests as regressions
-from alignment.reports.api import reports
-from alignment.reports.api import stored as stored_reports
+from alignment.reports import api as reports
 from alignment.reveal import api as reveal
 
 urlpatterns = [
@@ -45,10 +44,10 @@ urlpatterns = [
     path("runs/<int:run_id>/baselines/", baselines.RunBaselines.as_view(), name="api_run_baselines"),
     path("runs/<int:run_id>/label_plan/", label_plan.LabelPlan.as_view(), name="api_label_plan"),
     path("runs/<int:run_id>/label_draws/", label_plan.LabelDraws.as_view(), name="api_label_draws"),
-    path("reports/<int:report_id>/", stored_reports.StoredReport.as_view(), name="api_stored_report"),
+    path("reports/<int:report_id>/", reports.StoredReport.as_view(), name="api_stored_report"),
     path(
         "reports/<int:report_id>/report.csv",
-        stored_reports.StoredReportTable.as_view(),
+        reports.StoredReportTable.as_view(),
         name="api_stored_report_csv",
     ),
     path("sets/<int:set_id>/alignment_report/", reports.SetReport.as_view(), name="api_set_report"),

@@ -16,10 +16,10 @@ from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.runs import Run
 from evaluation.prompts.core import reasoning_messages
+from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.services.runs import RunChoice, run_start
 from evaluation.runs.worker.execute import run_execute
 from evaluation.runs.worker.plan import plan_load
-from evaluation.runs.worker.units import core_chat
 from labeling.chats.services.chats import chats_import
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.rubric import Rubric

@@ -15,7 +15,7 @@ from evaluation.knowledge.core.retrieval import retrieve
 from evaluation.prompts.core import reasoning_messages
 from evaluation.prompts.queries.criteria import articles_of
 from evaluation.prompts.queries.versions import champions, newest_versions
-from evaluation.runs.worker.units import core_chat
+from evaluation.runs.queries.chats import core_chat
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion as CriterionRow
 from labeling.models.rubric import Tier

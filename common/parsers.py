@@ -1,4 +1,4 @@
-"""The request parser of the API: the guards of the import files, so that a hostile body is never a 500."""
+"""Request parser of the API with the guards of import files: a hostile body is never a 500."""
 
 from collections.abc import Mapping
 from typing import IO, Any
@@ -17,7 +17,7 @@ class GuardedJSONParser(JSONParser):
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        """The parsed body, or a ParseError that says what is wrong with it."""
+        """Return the parsed body; raise ParseError with the reason."""
         # NB: Django's own limit guards `request.body`, not a stream that is read.
         limit = int(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
         raw: bytes = stream.read(limit + 1)

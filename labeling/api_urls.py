@@ -43,7 +43,7 @@ urlpatterns = [
     ),
     path(
         "assignments/<int:assignment_id>/guideline/",
-        guidelines.GuidanceApi.as_view(),
+        rater.GuidelineApi.as_view(),
         name="api_assignment_guideline",
     ),
     path(

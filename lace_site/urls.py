@@ -22,5 +22,5 @@ urlpatterns = [
     path("", include("labeling.urls")),
     path("", include("evaluation.urls")),
     path("", include("alignment.urls")),
-    path("quality/", include("alignment.quality_urls")),
+    path("quality/", include("alignment.rater_quality.urls")),
 ]

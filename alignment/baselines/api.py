@@ -1,4 +1,4 @@
-"""The baselines of a run over HTTP."""
+"""API of a run's baselines."""
 
 from http import HTTPStatus
 from typing import Any
@@ -14,17 +14,18 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.baselines.services import baselines_get
+from alignment.comparison.api import REPORT_PARAMETERS
 from alignment.comparison.queries.answers import UnknownRater
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.baselines import BaselineTraining
-from alignment.reports.api.reports import REPORT_PARAMETERS
-from common.api import FORBIDDEN, NOT_FOUND, WRONG
-from evaluation.runs.api import SeesJudge
+from common.access import found_or_404
+from common.api import INVALID, NO_ACCESS
 from evaluation.runs.queries.runs import runs_open_to
+from labeling.people.api.permissions import SeesJudge
 
 
 class TrainingOutput(serializers.Serializer[Any]):
-    """What is waited for: `done` of `total` criteria are learned."""
+    """Training in progress: `done` of `total` criteria."""
 
     state = serializers.ChoiceField(choices=["open", "working"])
     done = serializers.IntegerField()
@@ -33,14 +34,14 @@ class TrainingOutput(serializers.Serializer[Any]):
 
 
 class NotComputed(APIException):
-    """503: the training has failed."""
+    """A 503: the training failed."""
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
-    default_detail = "The baselines could not be computed; the worker's log says why."
+    default_detail = "The baselines could not be computed. See the worker's log for the reason."
 
 
 class RunBaselines(APIView):
-    """A run's judge beside the majority class and a bag of words."""
+    """A run's judge compared with the majority class and a bag of words."""
 
     permission_classes = [SeesJudge]
 
@@ -48,28 +49,25 @@ class RunBaselines(APIView):
         operation_id="run_baselines",
         parameters=REPORT_PARAMETERS,
         responses={
-            200: OpenApiResponse(OpenApiTypes.OBJECT, description="docs/reports.md"),
+            200: OpenApiResponse(OpenApiTypes.OBJECT, description="docs/reference/api.md, Documents"),
             202: TrainingOutput,
-            400: WRONG,
-            403: FORBIDDEN,
-            404: NOT_FOUND,
-            503: OpenApiResponse(description="They could not be computed; asked again an hour later."),
+            400: INVALID,
+            **NO_ACCESS,
+            503: OpenApiResponse(description="Could not be computed; retried an hour later."),
         },
     )
     def get(self, request: Request, run_id: int) -> Response:
-        """The comparison; 202 while a worker computes it: ask again."""
+        """The comparison. 202 while a worker computes it: repeat the request later."""
         run = get_object_or_404(runs_open_to(request.user), pk=run_id)
-        scope = requested_scope(run.chat_set, run, request.query_params, request.user)
-        if scope is None:
-            raise Http404
+        scope = found_or_404(requested_scope(run.chat_set, run, request.query_params, request.user))
         try:
-            found = baselines_get(scope)
+            baselines = baselines_get(scope)
         except UnknownRater as error:
             raise Http404 from error
-        if found.reason:
-            raise ValidationError({"against": found.reason})
-        if found.training is None:
-            return Response(found.body)
-        if found.training.state == BaselineTraining.State.FAILED:
+        if baselines.reason:
+            raise ValidationError({"against": baselines.reason})
+        if baselines.training is None:
+            return Response(baselines.body)
+        if baselines.training.state == BaselineTraining.State.FAILED:
             raise NotComputed
-        return Response(TrainingOutput(found.training).data, status=HTTPStatus.ACCEPTED)
+        return Response(TrainingOutput(baselines.training).data, status=HTTPStatus.ACCEPTED)

@@ -63,6 +63,6 @@ def _train(row: BaselineTraining, lease: WorkerLease) -> None:
     try:
         answers_document(scope_of(row.run, row.part), beat=beat)
     except LeaseLost:
-        log.warning("the baselines of run %s were taken over", row.run_id)
+        log.warning("baselines of run %s: another worker took over", row.run_id)
     else:
         BaselineTraining.objects.filter(pk=row.pk).delete()

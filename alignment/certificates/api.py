@@ -1,4 +1,4 @@
-"""Certificates of judges over HTTP."""
+"""API of judge certificates."""
 
 from typing import Any, cast
 
@@ -26,24 +26,21 @@ from alignment.certificates.services.certificates import (
     certificate_issue,
     certificate_revoke,
 )
-from alignment.regression.api.policy import Releases
-from alignment.regression.serializers import StrictInput
 from common.access import found_or_404
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, problem
+from common.api import INVALID, NO_ACCESS, PROBLEMS, PostPermission, StrictInput, problem, validated
 from common.problems import InputProblem
 from evaluation.core.hashing import canonical
-from evaluation.models.runs import Run
-from evaluation.runs.api import SeesJudge
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.models.chats import Split
 from labeling.models.people import User
+from labeling.people.api.permissions import Releases, SeesJudge
 
-# A certificate of a hundred criteria has a quarter of this.
+# Four times the size of a certificate of 100 criteria.
 LARGEST = 1_000_000
 
 
 class IssueInput(StrictInput):
-    """On which report, and for how long."""
+    """A certificate to issue: the report it certifies, and its validity in days."""
 
     run = serializers.IntegerField()
     split = serializers.ChoiceField(
@@ -53,26 +50,26 @@ class IssueInput(StrictInput):
 
 
 class RevokeInput(StrictInput):
-    """Why it must not be relied on any more."""
+    """Why the certificate is no longer valid."""
 
     reason = serializers.CharField(max_length=LONGEST_REASON)
 
 
 class ShownInput(serializers.Serializer[Any]):
-    """A certificate as somebody was given it; what else stands beside the two is not looked at."""
+    """A certificate to verify; other fields are ignored."""
 
     body = serializers.DictField()
     signature = serializers.CharField(max_length=200)
 
     def validate_body(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Bounded, so that nobody has us sort and hash what is no certificate."""
+        """Limit the size, because verifying sorts and hashes the body."""
         if len(canonical(body)) > LARGEST:
-            raise serializers.ValidationError(f"A certificate is shorter than {LARGEST:,} characters.")
+            raise serializers.ValidationError(f"Longer than {LARGEST:,} characters: not a certificate.")
         return body
 
 
 class CertificateOutput(serializers.Serializer[Any]):
-    """The signed body, what verifies it, and whether it holds now."""
+    """A certificate: its signed body, the key that verifies it, and whether it is valid now."""
 
     id = serializers.IntegerField()
     body = serializers.DictField()
@@ -84,7 +81,7 @@ class CertificateOutput(serializers.Serializer[Any]):
 
 
 class VerifiedOutput(serializers.Serializer[Any]):
-    """`answer`: genuine, forged, or unknown (our key, but not on record); of a genuine one its state now."""
+    """Genuine (with its state now), forged, or unknown: signed with our key, but not in the database."""
 
     answer = serializers.ChoiceField(["genuine", "forged", "unknown"])
     reason = serializers.CharField(allow_blank=True)
@@ -94,25 +91,21 @@ class VerifiedOutput(serializers.Serializer[Any]):
 
 
 class KeyOutput(serializers.Serializer[Any]):
-    """A public key that certificates were signed with."""
+    """A public key that signed certificates."""
 
-    key = serializers.CharField(help_text="Its short name, as certificates name it.")
+    key = serializers.CharField(help_text="Its short name, as in certificates.")
     public_key = serializers.CharField(help_text="Ed25519, 32 bytes in base64.")
 
 
-class CertificateList(APIView):
-    """The certificates that the user may be told of."""
+class CertificateList(PostPermission):
+    """The certificates that you can see."""
 
-    def get_permissions(self) -> list[Any]:
-        """Reading is seeing; issuing is for those who release."""
-        return [Releases() if self.request.method == "POST" else SeesJudge()]
+    permission_classes = [SeesJudge]
+    post_permission = Releases
 
-    @extend_schema(
-        operation_id="certificates",
-        responses={200: CertificateOutput(many=True), 403: FORBIDDEN, 404: NOT_FOUND},
-    )
+    @extend_schema(operation_id="certificates", responses={200: CertificateOutput(many=True), **NO_ACCESS})
     def get(self, request: Request) -> Response:
-        """The newest hundred."""
+        """The newest 100 certificates."""
         rows = certificates_shown(list(certificate_whole()[:SHOWN]), user=request.user)
         states = certificate_states(rows)
         return Response(
@@ -122,19 +115,15 @@ class CertificateList(APIView):
     @extend_schema(
         operation_id="certificate_issue",
         request=IssueInput,
-        responses={201: CertificateOutput, 400: WRONG, **PROBLEMS},
+        responses={201: CertificateOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request) -> Response:
-        """Sign what a run's report says."""
-        given = IssueInput(data=request.data)
-        given.is_valid(raise_exception=True)
-        run = _run(request, given.validated_data["run"])
+        """Sign the figures of a run's report."""
+        body = validated(IssueInput, request.data)
+        run = get_object_or_404(runs_open_to(request.user), pk=body["run"])
         try:
             row = certificate_issue(
-                run=run,
-                split=given.validated_data["split"],
-                days=given.validated_data["days"],
-                by=cast(User, request.user),
+                run=run, split=body["split"], days=body["days"], by=cast(User, request.user)
             )
         except InputProblem as wrong:
             raise problem("refused", str(wrong)) from wrong
@@ -146,83 +135,71 @@ class CertificateDetail(APIView):
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(
-        operation_id="certificate", responses={200: CertificateOutput, 403: FORBIDDEN, 404: NOT_FOUND}
-    )
+    @extend_schema(operation_id="certificate", responses={200: CertificateOutput, **NO_ACCESS})
     def get(self, request: Request, certificate_id: int) -> Response:
-        """What was signed, and whether it holds now."""
+        """The certificate, and whether it is valid now."""
         row = found_or_404(certificate_found(certificate_id, user=request.user))
         return Response(CertificateOutput(certificate_json(row)).data)
 
 
 class CertificateRevoke(APIView):
-    """The end of a certificate."""
+    """Revocation of a certificate."""
 
     permission_classes = [Releases]
 
     @extend_schema(
         operation_id="certificate_revoke",
         request=RevokeInput,
-        responses={200: CertificateOutput, 400: WRONG, **PROBLEMS},
+        responses={200: CertificateOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, certificate_id: int) -> Response:
-        """Revoke it, with a reason."""
+        """Revoke the certificate, with a reason."""
         row = found_or_404(certificate_found(certificate_id, user=request.user))
-        given = RevokeInput(data=request.data)
-        given.is_valid(raise_exception=True)
+        reason = validated(RevokeInput, request.data)["reason"]
         try:
-            row = certificate_revoke(
-                certificate=row, reason=given.validated_data["reason"], by=cast(User, request.user)
-            )
+            row = certificate_revoke(certificate=row, reason=reason, by=cast(User, request.user))
         except InputProblem as wrong:
             raise problem("refused", str(wrong)) from wrong
         return Response(CertificateOutput(certificate_json(row)).data)
 
 
 class CertificateVerify(APIView):
-    """Certificates that somebody was shown."""
+    """Verification of a certificate."""
 
     permission_classes = [SeesJudge]
 
     @extend_schema(
         operation_id="certificate_verify",
         request=ShownInput,
-        responses={200: VerifiedOutput, 400: WRONG, 403: FORBIDDEN, 404: NOT_FOUND},
+        responses={200: VerifiedOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request) -> Response:
-        """Genuine or forged, and whether it still holds."""
+        """Whether the certificate is genuine, and whether it is still valid."""
         if not isinstance(request.data, dict):
             raise ValidationError({"body": ["Send the certificate's JSON."]})
-        given = ShownInput(data=request.data)
-        given.is_valid(raise_exception=True)
-        # NB: as it was sent: what a field makes of it is not what was signed.
-        found = certificate_verified(body=request.data["body"], signature=given.validated_data["signature"])
+        signature = validated(ShownInput, request.data)["signature"]
+        # NB: the body as it was sent: what a field makes of it is not what was signed.
+        result = certificate_verified(body=request.data["body"], signature=signature)
         return Response(
             VerifiedOutput(
                 {
-                    "answer": found.word,
-                    "reason": found.reason,
-                    "id": found.certificate.pk if found.certificate else None,
-                    "state": found.state.word if found.state else None,
-                    "reasons": list(found.state.reasons) if found.state else [],
+                    "answer": result.word,
+                    "reason": result.reason,
+                    "id": result.certificate.pk if result.certificate else None,
+                    "state": result.state.word if result.state else None,
+                    "reasons": list(result.state.reasons) if result.state else [],
                 }
             ).data
         )
 
 
 class CertificateKeys(APIView):
-    """What verifies certificates without this workbench."""
+    """Keys to verify certificates without this workbench."""
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(
-        operation_id="certificate_keys", responses={200: KeyOutput(many=True), 403: FORBIDDEN, 404: NOT_FOUND}
-    )
+    @extend_schema(operation_id="certificate_keys", responses={200: KeyOutput(many=True), **NO_ACCESS})
     def get(self, request: Request) -> Response:
-        """Every public key that a certificate was signed with, the oldest first."""
+        """Every public key that signed a certificate, oldest first."""
         keys = [{"key": key_id(public), "public_key": public} for public in public_keys()]
         return Response(KeyOutput(keys, many=True).data)
-
-
-def _run(request: Request, pk: int) -> Run:
-    return get_object_or_404(runs_open_to(request.user), pk=pk)

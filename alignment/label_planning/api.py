@@ -1,4 +1,4 @@
-"""Planning and drawing labels over HTTP, for leads."""
+"""API of label planning and sampling, for leads."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from alignment.comparison.api import REPORT_PARAMETERS
 from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.scope import Scope
@@ -20,29 +21,28 @@ from alignment.label_planning.forms import LARGEST_SEED, some_seed
 from alignment.label_planning.queries.plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
 from alignment.label_planning.services.draw_preview import MOST, DrawPreview, DrawWish, label_draw_preview
 from alignment.label_planning.services.draws import draw_source, label_draw
-from alignment.reports.api.reports import REPORT_PARAMETERS
 from alignment.statistics.label_needs import Need
-from common.api import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling
+from common.api import INVALID, NO_ACCESS, validated
 from common.problems import InputProblem
-from evaluation.runs.api import SeesJudge
 from evaluation.runs.queries.runs import runs_open_to
 from labeling.chats.core.allocation import AllocationRule
 from labeling.chats.services.chat_sets import NAME_LIMIT
 from labeling.models.people import User
+from labeling.people.api.permissions import ManagesLabeling, SeesJudge
 from labeling.people.queries.visibility import labels_too
 
-PARTS = [one for one in REPORT_PARAMETERS if one.name != "against"]
+PARAMETERS = [one for one in REPORT_PARAMETERS if one.name != "against"]
 
 
 class DrawInput(serializers.Serializer[Any]):
-    """What to draw; without `chats` and `judge_false` as many as a badge misses."""
+    """A sample of chats to label. Without `chats` and `judge_false`, as many as the status needs."""
 
     criteria = serializers.ListField(child=serializers.CharField(), min_length=1, help_text="Keys.")
-    name = serializers.CharField(max_length=NAME_LIMIT, help_text="Of the new set; raters read it.")
+    name = serializers.CharField(max_length=NAME_LIMIT, help_text="Name of the new chat set; raters see it.")
     chats = serializers.IntegerField(required=False, min_value=1, max_value=MOST)
     judge_false = serializers.IntegerField(required=False, min_value=0, max_value=MOST)
     topics = serializers.ListField(
-        child=serializers.CharField(), required=False, default=list, help_text="Keys; none: all."
+        child=serializers.CharField(), required=False, default=list, help_text="Keys. Default: all topics."
     )
     rule = serializers.ChoiceField(
         choices=[AllocationRule.PROPORTIONAL, AllocationRule.SQRT, AllocationRule.EQUAL],
@@ -51,30 +51,33 @@ class DrawInput(serializers.Serializer[Any]):
     minimum = serializers.IntegerField(default=0, min_value=0, max_value=MOST)
     seed = serializers.IntegerField(required=False, min_value=0, max_value=LARGEST_SEED)
     split = serializers.CharField(
-        required=False, default="", allow_blank=True, max_length=80, help_text="As of import_chats; '' keeps."
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=80,
+        help_text="As in import_chats; '' keeps the splits.",
     )
     client_id = serializers.CharField(
-        required=False, default="", max_length=80, help_text="Equal ones draw one set."
+        required=False, default="", max_length=80, help_text="Repeating it returns the same set."
     )
-    dry_run = serializers.BooleanField(default=False, help_text="Only the preview.")
+    dry_run = serializers.BooleanField(default=False, help_text="Return only the preview.")
 
 
 class LabelPlan(APIView):
-    """What each decision misses."""
+    """Missing labels of each decision."""
 
     permission_classes = [SeesJudge, ManagesLabeling]
 
     @extend_schema(
         operation_id="label_plan",
-        parameters=PARTS,
+        parameters=PARAMETERS,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="Needs by criterion, labels by topic"),
-            403: PROBLEMS[403],
-            404: NOT_FOUND,
+            **NO_ACCESS,
         },
     )
     def get(self, request: Request, run_id: int) -> Response:
-        """Needs of every criterion, and the labels by topic, all criteria together."""
+        """Labels that each criterion's decisions need, and labels by topic over all criteria."""
         scope = _scope(request, run_id)
         topics = topic_labels(scope, criteria=scope.criteria, user=cast(User, request.user))
         return Response(
@@ -88,42 +91,40 @@ class LabelPlan(APIView):
 
 
 class LabelDraws(APIView):
-    """A set of chats to label."""
+    """Samples of chats to label."""
 
     permission_classes = [SeesJudge, ManagesLabeling]
 
     @extend_schema(
         operation_id="label_draw",
-        parameters=PARTS,
+        parameters=PARAMETERS,
         request=DrawInput,
         responses={
-            200: OpenApiResponse(OpenApiTypes.OBJECT, description="The preview; or the set drawn before"),
+            200: OpenApiResponse(OpenApiTypes.OBJECT, description="The preview, or the set sampled before"),
             201: OpenApiResponse(OpenApiTypes.OBJECT, description="The set"),
-            400: WRONG,
-            403: PROBLEMS[403],
-            404: NOT_FOUND,
+            400: INVALID,
+            **NO_ACCESS,
         },
     )
     def post(self, request: Request, run_id: int) -> Response:
-        """Draw, or with `dry_run` tell what would be drawn."""
+        """Sample a chat set, or with `dry_run` return the preview."""
         scope, user = _scope(request, run_id), cast(User, request.user)
-        given = DrawInput(data=request.data)
-        given.is_valid(raise_exception=True)
-        wish = _wish(scope, user, given.validated_data)
+        body = validated(DrawInput, request.data)
+        sample = _sample(scope, user, body)
         try:
-            if given.validated_data["dry_run"]:
-                preview = label_draw_preview(wish, by=user)
+            if body["dry_run"]:
+                preview = label_draw_preview(sample, by=user)
                 return Response(_preview_body(preview, topics=not labels_too(user=user)))
-            made = label_draw(wish, by=user)
+            draw = label_draw(sample, by=user)
         except InputProblem as problem:
             raise ValidationError({"detail": str(problem)}) from problem
-        body = {
-            "set": made.chat_set.pk,
-            "name": made.chat_set.name,
-            "chats": made.chat_set.members.count(),
-            "again": made.again,
+        answer = {
+            "set": draw.chat_set.pk,
+            "name": draw.chat_set.name,
+            "chats": draw.chat_set.members.count(),
+            "again": draw.again,
         }
-        return Response(body, status=status.HTTP_200_OK if made.again else status.HTTP_201_CREATED)
+        return Response(answer, status=status.HTTP_200_OK if draw.again else status.HTTP_201_CREATED)
 
 
 def _scope(request: Request, run_id: int) -> Scope:
@@ -134,25 +135,25 @@ def _scope(request: Request, run_id: int) -> Scope:
     return replace(scope, against=CONSENSUS)
 
 
-def _wish(scope: Scope, user: User, given: dict[str, Any]) -> DrawWish:
+def _sample(scope: Scope, user: User, body: dict[str, Any]) -> DrawWish:
     by_key = {row.key: row for row in scope.criteria}
-    unknown = [key for key in given["criteria"] if key not in by_key]
+    unknown = [key for key in body["criteria"] if key not in by_key]
     if unknown:
         raise ValidationError({"criteria": f"{unknown[0]} is no criterion of this run."})
-    chosen = set(given["criteria"])
-    seed = given.get("seed")
+    chosen = set(body["criteria"])
+    seed = body.get("seed")
     return DrawWish(
         scope=scope,
         criteria=tuple(row for row in scope.criteria if row.key in chosen),
-        name=given["name"],
-        chats=given.get("chats"),
-        suspect=given.get("judge_false"),
-        topics=tuple(given["topics"]),
-        rule=AllocationRule(given["rule"]),
-        minimum=given["minimum"],
+        name=body["name"],
+        chats=body.get("chats"),
+        suspect=body.get("judge_false"),
+        topics=tuple(body["topics"]),
+        rule=AllocationRule(body["rule"]),
+        minimum=body["minimum"],
         seed=some_seed() if seed is None else seed,
-        split=given["split"],
-        source=draw_source(scope=scope, by=user, token=given["client_id"]),
+        split=body["split"],
+        source=draw_source(scope=scope, by=user, token=body["client_id"]),
     )
 
 
@@ -200,7 +201,7 @@ def _topic_body(row: TopicLabels) -> dict[str, Any]:
 
 
 def _preview_body(preview: DrawPreview, *, topics: bool) -> dict[str, Any]:
-    """By verdict; by topic too for who labels none of the chats."""
+    """Return the sample by verdict, with its strata by topic for users who label none of its chats."""
     strata = [
         {
             "judge_false": share.stratum.suspect,

@@ -1,12 +1,12 @@
-"""Misalignments over HTTP: list, read, triage."""
+"""API of disagreements: list, read, triage and undo."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
-from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -33,34 +33,23 @@ from alignment.misalignments.services import (
     misalignment_undo,
 )
 from alignment.models.misalignments import Misalignment, TriageChange
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, Permitted, problem
+from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, problem, validated
 from common.problems import InputProblem
 from labeling.models.people import User
-
-
-class SeesJudge(Permitted):
-    """Leads and authors; only who may change prompts triages."""
-
-    permission = "labeling.see_judge"
-
-
-class Triages(Permitted):
-    """Who may change prompts; they read the judge anyway."""
-
-    permission = "labeling.edit_prompts"
+from labeling.people.api.permissions import SeesJudge, WritesTexts
 
 
 class SeesAndTriages(SeesJudge):
-    """Reading asks for the one right, triage for both."""
+    """Reading requires `see_judge`, triage also `edit_prompts`."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        """As its parts; 404 where one is missing."""
+        """Check one permission or both. Raises Http404 without them."""
         allowed = super().has_permission(request, view)
-        return allowed and (request.method == "GET" or Triages().has_permission(request, view))
+        return allowed and (request.method == "GET" or WritesTexts().has_permission(request, view))
 
 
 class TriageInput(serializers.Serializer[Any]):
-    """What changes; `revision` is the one that was read."""
+    """A change of cause, note or owner; `revision` is the one that you read."""
 
     revision = serializers.IntegerField(min_value=0)
     cause = serializers.ChoiceField(choices=Misalignment.Cause.choices, allow_blank=True, required=False)
@@ -69,7 +58,7 @@ class TriageInput(serializers.Serializer[Any]):
 
 
 class MisalignmentOutput(serializers.Serializer[MisalignmentRow]):
-    """A misalignment; `human` and `judge` are what both say now."""
+    """A disagreement; `human` is the consensus now, `judge` the verdict now."""
 
     id = serializers.IntegerField(source="item.pk")
     chat = serializers.CharField(source="item.chat.external_id")
@@ -96,90 +85,90 @@ class MisalignmentOutput(serializers.Serializer[MisalignmentRow]):
 
 
 class TriageChangeOutput(serializers.Serializer[TriageChange]):
-    """What one act of triage changed: `was` and `now` hold what changed alone."""
+    """A change in triage; `was` and `now` contain only the changed fields."""
 
     by = serializers.CharField(source="by.username")
     at = serializers.DateTimeField()
     was = serializers.DictField(child=serializers.CharField(allow_blank=True))
     now = serializers.DictField(child=serializers.CharField(allow_blank=True))
-    undoes = serializers.BooleanField(source="took_back", help_text="It took an earlier change back.")
+    undoes = serializers.BooleanField(source="took_back", help_text="True for an undo.")
 
 
 class MisalignmentWhole(MisalignmentOutput):
-    """A misalignment with all that was done to it, newest first."""
+    """A disagreement with its history, newest first."""
 
-    suggested = serializers.SerializerMethodField(help_text="injection where the chat may be hostile.")
+    suggested = serializers.SerializerMethodField(
+        help_text="`injection` if the chat was flagged for prompt injection."
+    )
     history = TriageChangeOutput(many=True, source="item.history")
 
     def get_suggested(self, row: MisalignmentRow) -> str:
-        """The cause that the chat's flags point to; '' where none does."""
+        """Return the cause that the chat's flags suggest, or ''."""
         return Misalignment.Cause.INJECTION.value if hostile_flags(row.item, row.verdict) else ""
-
-
-class MisalignmentPages(LimitOffsetPagination):
-    """In the list's order, 50 a page, 200 at most."""
-
-    default_limit = 50
-    max_limit = 200
 
 
 FILTERS = [
     OpenApiParameter("criterion", str, description="A criterion's key."),
     OpenApiParameter("cause", str, enum=[*Misalignment.Cause.values, UNTRIAGED]),
-    OpenApiParameter("state", str, enum=list(STATES), description="Without it all that are not closed."),
+    OpenApiParameter("state", str, enum=list(STATES), description="Default: all that are not closed."),
     OpenApiParameter("owner", str, description="A user's name, me or nobody."),
-    OpenApiParameter("run", int, description="Seen in this run."),
-    OpenApiParameter("set", int, description="Seen in a run over this chat set."),
+    OpenApiParameter("run", int, description="Found in this run."),
+    OpenApiParameter("set", int, description="Found in a run over this chat set."),
     OpenApiParameter("limit", int),
     OpenApiParameter("offset", int),
 ]
 
 
-class MisalignmentList(APIView):
-    """Misalignments that you may read."""
-
-    permission_classes = [SeesJudge]
-
-    @extend_schema(
+@extend_schema_view(
+    get=extend_schema(
         operation_id="misalignments",
         parameters=FILTERS,
-        responses={200: MisalignmentOutput(many=True), 403: FORBIDDEN, 404: NOT_FOUND},
+        responses={200: MisalignmentOutput(many=True), **NO_ACCESS},
     )
-    def get(self, request: Request) -> Response:
-        """Those that the query asks for: {count, next, previous, results}."""
-        user = cast(User, request.user)
-        only = MisalignmentFilter.read(request.query_params)
-        pages = MisalignmentPages()
+)
+class MisalignmentList(PagedList[Any]):
+    """Disagreements in chats that you can see: {count, next, previous, results}."""
+
+    permission_classes = [SeesJudge]
+    serializer_class = MisalignmentOutput
+    queryset = Misalignment.objects.all()  # for the OpenAPI schema: get_queryset counts rows
+    page_style = "offset"
+    page_size = 50
+    largest_page = 200
+
+    def get_queryset(self) -> Any:
+        """Return the disagreements that the query selects, in the order of the page."""
+        user = cast(User, self.request.user)
+        only = MisalignmentFilter.read(self.request.query_params)
         shown = misalignments_listed(user=user, without=closed_runs(user=user))
-        found: Any = Found(shown, only, user=user)
-        items: Any = pages.paginate_queryset(found, request, view=self) or []
-        rows: Any = misalignment_rows(items)
-        return pages.get_paginated_response(MisalignmentOutput(rows, many=True).data)
+        return Found(shown, only, user=user)
+
+    def results(self, page: Sequence[Misalignment]) -> Any:
+        """Return the page's disagreements with consensus and verdict."""
+        return super().results(misalignment_rows(page))
 
 
 class MisalignmentDetail(APIView):
-    """One misalignment."""
+    """One disagreement."""
 
     permission_classes = [SeesAndTriages]
 
     @extend_schema(
         operation_id="misalignment",
-        responses={200: MisalignmentWhole, 403: FORBIDDEN, 404: NOT_FOUND},
+        responses={200: MisalignmentWhole, **NO_ACCESS},
     )
     def get(self, request: Request, misalignment_id: int) -> Response:
-        """What is known of it, and who did what."""
-        return answer(request, misalignment_id)
+        """The disagreement with its triage history."""
+        return _detail(request, misalignment_id)
 
     @extend_schema(
         operation_id="misalignment_triage",
         request=TriageInput,
-        responses={200: MisalignmentWhole, 400: WRONG, **PROBLEMS},
+        responses={200: MisalignmentWhole, 400: INVALID, **PROBLEMS},
     )
     def patch(self, request: Request, misalignment_id: int) -> Response:
-        """Set cause, note or owner; 409 where somebody else did meanwhile."""
-        given = TriageInput(data=request.data)
-        given.is_valid(raise_exception=True)
-        values = dict(given.validated_data)
+        """Set cause, note or owner. 409 if somebody else has changed it since `revision`."""
+        values = validated(TriageInput, request.data)
         seen = values.pop("revision")
         user = cast(User, request.user)
         item = get_object_or_404(misalignments_shown(user=user), pk=misalignment_id)
@@ -189,29 +178,29 @@ class MisalignmentDetail(APIView):
             raise problem("changed", str(meanwhile)) from meanwhile
         except InputProblem as wrong:
             raise ValidationError({"owner": [str(wrong)]}) from wrong
-        return answer(request, misalignment_id)
+        return _detail(request, misalignment_id)
 
 
 class MisalignmentUndo(APIView):
-    """The way back."""
+    """Undo of the last triage change."""
 
-    permission_classes = [Triages]
+    permission_classes = [WritesTexts]
 
     @extend_schema(
         operation_id="misalignment_undo", request=None, responses={200: MisalignmentWhole, **PROBLEMS}
     )
     def post(self, request: Request) -> Response:
-        """Take back what you changed last; 409 where nothing is left."""
+        """Undo your last change. 409 when no change is left to undo."""
         user = cast(User, request.user)
         try:
             item = misalignment_undo(among=misalignments_shown(user=user), by=user)
         except NothingToUndo as nothing:
             raise problem("nothing", str(nothing)) from nothing
-        return answer(request, item.pk)
+        return _detail(request, item.pk)
 
 
-def answer(request: Request, misalignment_id: int) -> Response:
-    """One item as it is now; 404 where it is not shown."""
+def _detail(request: Request, misalignment_id: int) -> Response:
+    """Answer with a disagreement in its current state. Raises Http404."""
     item = get_object_or_404(listed(misalignments_shown(user=request.user)), pk=misalignment_id)
     (row,) = misalignment_rows([item])
     return Response(MisalignmentWhole(row).data)

@@ -1,4 +1,4 @@
-"""What the API of criteria and prompt versions answers."""
+"""Answers of the API of criteria and prompt versions."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ from labeling.models.people import User
 
 
 class MeasuredOutput(serializers.Serializer[Any]):
-    """People against the judge on one split of a set; `ceiling` is what people reach among themselves.
+    """Agreement of judge and consensus on one split of a chat set; `ceiling` is the human ceiling.
 
-    Where labels were drawn by verdict, rates are weighted and do not follow from `confusion`.
+    If chats were sampled by verdict, rates are weighted and do not follow from `confusion`.
     """
 
     set = serializers.CharField()
@@ -34,7 +34,7 @@ class MeasuredOutput(serializers.Serializer[Any]):
 
 
 class VersionTestOutput(serializers.Serializer[Any]):
-    """A regression test of a version; `result` is '' until the gate has decided."""
+    """A regression test of a version; `result` is '' before the decision."""
 
     id = serializers.IntegerField()
     set = serializers.CharField()
@@ -60,7 +60,7 @@ class VersionOutput(serializers.Serializer[Any]):
 
 
 class ReleaseOutput(serializers.Serializer[Any]):
-    """A version made the champion; `overridden`: though the gate had not passed it."""
+    """A version that became the champion; `overridden` if the gate had not passed it."""
 
     version = serializers.IntegerField()
     by = serializers.CharField(allow_null=True)
@@ -70,7 +70,7 @@ class ReleaseOutput(serializers.Serializer[Any]):
 
 
 class PartOutput(serializers.Serializer[Any]):
-    """A passage of either text: same, removed or added."""
+    """A passage of the text: same, removed or added."""
 
     kind = serializers.CharField()
     text = serializers.CharField()
@@ -84,14 +84,14 @@ class SectionOutput(serializers.Serializer[Any]):
 
 
 class SectionChangeOutput(serializers.Serializer[Any]):
-    """A section that differs."""
+    """A changed section."""
 
     name = serializers.CharField()
     parts = PartOutput(many=True)
 
 
 class ExampleOutput(serializers.Serializer[Any]):
-    """A worked example, as drafts have it; `value` null is not applicable."""
+    """A worked example, as in drafts; `value` null is not applicable."""
 
     chat = serializers.CharField()
     turns = serializers.ListField(child=serializers.IntegerField())
@@ -100,7 +100,7 @@ class ExampleOutput(serializers.Serializer[Any]):
 
 
 class ExampleChangeOutput(serializers.Serializer[Any]):
-    """An example that was added, removed or changed; `old` is what it was before a change."""
+    """An added, removed or changed example; `old` is the example before a change."""
 
     kind = serializers.CharField()
     example = ExampleOutput()
@@ -108,7 +108,7 @@ class ExampleChangeOutput(serializers.Serializer[Any]):
 
 
 class VersionDiffOutput(serializers.Serializer[Any]):
-    """What changed since another version; `hidden_examples` on chats that the caller may not read."""
+    """Changes since another version; `hidden_examples` counts those from chats you cannot see."""
 
     against = serializers.IntegerField()
     sections = SectionChangeOutput(many=True)
@@ -128,7 +128,7 @@ class VersionDetailOutput(VersionOutput):
 
 
 class CriterionRowOutput(serializers.Serializer[Any]):
-    """A criterion: its text in force, its champion, and the newest version that waits for test or release."""
+    """A criterion: its text in force, its champion, and the newest version that awaits test or release."""
 
     key = serializers.CharField()
     rubric = serializers.CharField()
@@ -147,20 +147,20 @@ class CriterionRowOutput(serializers.Serializer[Any]):
 
 
 class CriteriaOutput(serializers.Serializer[Any]):
-    """Every criterion."""
+    """All criteria."""
 
     criteria = CriterionRowOutput(many=True)
 
 
 class CriterionDetailOutput(CriterionRowOutput):
-    """A criterion with its champion's alignment and its releases, newest first."""
+    """A criterion with its champion's alignment, and its releases, newest first."""
 
     measured = MeasuredOutput(many=True)
     releases = ReleaseOutput(many=True)
 
 
 def criterion_body(row: CriterionRow) -> dict[str, Any]:
-    """A criterion in a list."""
+    """Return a criterion as the list shows it."""
     criterion, text = row.criterion, row.version
     waiting = row.waiting
     return {
@@ -182,7 +182,7 @@ def criterion_body(row: CriterionRow) -> dict[str, Any]:
 
 
 def criterion_detail_body(row: CriterionRow) -> dict[str, Any]:
-    """One criterion."""
+    """Return a criterion with alignment and releases."""
     measured = row.champion.metrics if row.champion else ()
     return {
         **criterion_body(row),
@@ -192,7 +192,7 @@ def criterion_detail_body(row: CriterionRow) -> dict[str, Any]:
 
 
 def version_body(row: VersionRow) -> dict[str, Any]:
-    """A version in a list."""
+    """Return a version as the list shows it."""
     prompt = row.prompt
     return {
         "number": row.number,
@@ -210,7 +210,7 @@ def version_body(row: VersionRow) -> dict[str, Any]:
 
 
 def version_detail_body(row: VersionRow, *, user: User, other: VersionRow | None = None) -> dict[str, Any]:
-    """One version, and what changed since another."""
+    """Return a version, and the changes since another one."""
     examples = examples_for(row.prompt, user=user)
     return {
         **version_body(row),

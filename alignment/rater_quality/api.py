@@ -1,6 +1,5 @@
-"""The quality of labels over HTTP, for leads."""
+"""API of rater quality, for leads."""
 
-from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
@@ -10,44 +9,43 @@ from rest_framework.views import APIView
 from alignment.rater_quality.queries.answers import given
 from alignment.rater_quality.queries.scope import quality_scope
 from alignment.rater_quality.queries.table import quality_document
-from common.api import FORBIDDEN, NOT_FOUND, ManagesLabeling
+from common.access import found_or_404
+from common.api import NO_ACCESS
+from labeling.people.api.permissions import ManagesLabeling
 
 SCHEMA = extend_schema(
-    parameters=[OpenApiParameter("criterion", OpenApiTypes.STR, description="one criterion only, by key")],
+    parameters=[OpenApiParameter("criterion", OpenApiTypes.STR, description="only this criterion, by key")],
     responses={
         200: OpenApiResponse(
             OpenApiTypes.OBJECT, description="Raters, pairs and criteria with n, value, low and high"
         ),
-        403: FORBIDDEN,
-        404: NOT_FOUND,
+        **NO_ACCESS,
     },
 )
 
 
 class SetQuality(APIView):
-    """Of the labels on a chat set."""
+    """Rater quality in a chat set."""
 
     permission_classes = [ManagesLabeling]
 
     @SCHEMA
     def get(self, request: Request, set_id: int) -> Response:
-        """The numbers of the quality pages."""
+        """Agreement by rater, pair and criterion, as on the pages."""
         return _answer(request, set_id=set_id)
 
 
 class JobQuality(APIView):
-    """Of the labels given in a labelling job."""
+    """Rater quality in a labelling job."""
 
     permission_classes = [ManagesLabeling]
 
     @SCHEMA
     def get(self, request: Request, job_id: int) -> Response:
-        """The numbers of the quality pages."""
+        """Agreement by rater, pair and criterion, as on the pages."""
         return _answer(request, job_id=job_id)
 
 
 def _answer(request: Request, *, set_id: int | None = None, job_id: int | None = None) -> Response:
-    scope = quality_scope(query=request.query_params, set_id=set_id, job_id=job_id)
-    if scope is None:
-        raise Http404
+    scope = found_or_404(quality_scope(query=request.query_params, set_id=set_id, job_id=job_id))
     return Response(quality_document(scope, given(scope)))

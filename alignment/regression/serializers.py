@@ -1,4 +1,4 @@
-"""What the API of regression tests takes and gives."""
+"""Bodies of the API of regression tests."""
 
 from decimal import Decimal
 from typing import Any
@@ -12,6 +12,7 @@ from alignment.regression.queries.tests import regression_answer
 from alignment.regression.services.policies import policy_in_force
 from alignment.regression.services.starts import Wish, profile_recipe, source_hash
 from alignment.regression.services.tests import RegressionChoice
+from common.api import StrictInput
 from common.problems import FieldProblem
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion
@@ -24,19 +25,8 @@ from labeling.models.rubric import Criterion
 SPLITS = (Split.DEV.value, Split.HOLDOUT.value, "")
 
 
-class StrictInput(serializers.Serializer[Any]):
-    """A body of which every name is known."""
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """NB: a misspelt setting must not be dropped in silence: it may cost money, or release something."""
-        given = self.initial_data if isinstance(self.initial_data, dict) else {}
-        if unknown := {str(name): ["This is no setting here."] for name in given if name not in self.fields}:
-            raise serializers.ValidationError(unknown)
-        return attrs
-
-
 class RegressionInput(StrictInput):
-    """A test to start: `criterion` and `version`, or `candidate_profile` for a whole judge."""
+    """A test to start: a `criterion` and a `version`, or a `candidate_profile` for a whole judge."""
 
     set = serializers.CharField(max_length=120)
     split = serializers.ChoiceField(
@@ -44,29 +34,31 @@ class RegressionInput(StrictInput):
     )
     criterion = serializers.CharField(max_length=64, required=False)
     version = serializers.IntegerField(
-        min_value=1, required=False, help_text="Default: the newest that is not the champion."
+        min_value=1, required=False, help_text="Default: the newest version besides the champion."
     )
     candidate_profile = serializers.CharField(max_length=120, required=False)
     prompts = serializers.DictField(
         child=serializers.IntegerField(min_value=1),
         required=False,
-        help_text="Versions by criterion that go with the candidate's profile.",
+        help_text="Versions by criterion, used with the candidate's profile.",
     )
     baseline_run = serializers.IntegerField(
-        min_value=1, required=False, help_text="A finished run in place of the champion's recipe."
+        min_value=1, required=False, help_text="A finished run, instead of the champion's recipe."
     )
     profile = serializers.CharField(
         max_length=120, required=False, help_text="The champion's recipe. Default: the default profile."
     )
     policy = serializers.IntegerField(min_value=1, required=False, help_text="Default: the policy in force.")
-    noise = serializers.BooleanField(default=False, help_text="Ask the champion once more.")
-    budget_usd = serializers.DecimalField(
-        12, 4, min_value=Decimal("0.0001"), required=False, help_text="Of each run."
+    noise = serializers.BooleanField(
+        default=False, help_text="Also run the champion a second time, to measure noise."
     )
-    client_id = serializers.UUIDField(required=False, help_text="The same again starts no second test.")
+    budget_usd = serializers.DecimalField(
+        12, 4, min_value=Decimal("0.0001"), required=False, help_text="Budget of each run."
+    )
+    client_id = serializers.UUIDField(required=False, help_text="Repeating it starts no second test.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """One candidate, and what belongs to it."""
+        """Require one candidate, and only the fields of its kind."""
         attrs = super().validate(attrs)
         if ("criterion" in attrs) == ("candidate_profile" in attrs):
             raise serializers.ValidationError(
@@ -80,7 +72,7 @@ class RegressionInput(StrictInput):
         return attrs
 
     def wish(self, by: User) -> Wish:
-        """What was asked for. Raises FieldProblem by the name of what there is not."""
+        """Return the test to start. Raises FieldProblem for an unknown name or id."""
         body = self.validated_data
         chat_set = ChatSet.objects.select_related("rubric").filter(name=body["set"]).first()
         if chat_set is None:
@@ -100,16 +92,16 @@ class RegressionInput(StrictInput):
 
 
 class ReleaseInput(StrictInput):
-    """How a candidate is released; a test that passed needs nothing."""
+    """How to release a candidate; a test that passed needs no fields."""
 
     override = serializers.BooleanField(
-        default=False, help_text="Release what the gate has not passed; needs a reason."
+        default=False, help_text="Release although the test did not pass; requires a reason."
     )
     reason = serializers.CharField(max_length=2000, default="", allow_blank=True)
 
 
 class RunsOutput(serializers.Serializer[Any]):
-    """One run of a test."""
+    """A run of a test."""
 
     what = serializers.CharField()
     run = serializers.IntegerField()
@@ -124,7 +116,7 @@ class RunsOutput(serializers.Serializer[Any]):
 
 
 class ReleasedOutput(serializers.Serializer[Any]):
-    """Who released the candidate, and why."""
+    """The release of the candidate."""
 
     by = serializers.CharField()
     at = serializers.DateTimeField()
@@ -133,7 +125,7 @@ class ReleasedOutput(serializers.Serializer[Any]):
 
 
 class RegressionRowOutput(serializers.Serializer[Any]):
-    """A test in the list."""
+    """A test in a list."""
 
     test = serializers.IntegerField()
     kind = serializers.CharField(help_text=", ".join(RegressionTest.Kind.values))
@@ -143,7 +135,9 @@ class RegressionRowOutput(serializers.Serializer[Any]):
     set = serializers.CharField()
     split = serializers.CharField(allow_blank=True)
     state = serializers.CharField(help_text=", ".join(RegressionTest.State.values))
-    gate = serializers.CharField(allow_null=True, help_text="pass, fail, inconclusive; null until then.")
+    gate = serializers.CharField(
+        allow_null=True, help_text="pass, fail or inconclusive; null before the decision."
+    )
     reasons = serializers.ListField(child=serializers.CharField())
     released = ReleasedOutput(allow_null=True)
     created_by = serializers.CharField(allow_null=True)
@@ -152,7 +146,7 @@ class RegressionRowOutput(serializers.Serializer[Any]):
 
 
 class RegressionOutput(RegressionRowOutput):
-    """A test: what `regress --json` says once it is done, its state, and how far its runs are."""
+    """A test: its state, the progress of its runs, and when it is done the result of `regress --json`."""
 
     policy = serializers.IntegerField()
     run = serializers.IntegerField()
@@ -160,15 +154,17 @@ class RegressionOutput(RegressionRowOutput):
     more_labels = serializers.IntegerField(allow_null=True)
     criteria = serializers.ListField(child=serializers.DictField())
     pooled = serializers.DictField(allow_null=True)
-    bootstrap = serializers.DictField(allow_null=True, help_text="Seed and resamples behind the intervals.")
+    bootstrap = serializers.DictField(
+        allow_null=True, help_text="Seed and number of resamples of the intervals."
+    )
     runs = RunsOutput(many=True)
     seconds_left = serializers.FloatField(
-        allow_null=True, help_text="Of all runs at today's pace; null where none is known."
+        allow_null=True, help_text="Of all runs at the current pace; null if unknown."
     )
 
 
 class LabelledOutput(serializers.Serializer[Any]):
-    """Chats that people answered, for one criterion of the test."""
+    """Labelled chats of one criterion of the test."""
 
     criterion = serializers.CharField()
     true = serializers.IntegerField()
@@ -177,34 +173,34 @@ class LabelledOutput(serializers.Serializer[Any]):
 
 
 class OpenedOutput(serializers.Serializer[Any]):
-    """How often the holdout was opened for the criterion it was opened for most."""
+    """Uses of the holdout for the criterion with the most uses."""
 
     criterion = serializers.CharField()
     times = serializers.IntegerField()
     last = serializers.DateTimeField()
-    often = serializers.BooleanField(help_text="Whether it was opened so often that pages warn.")
+    often = serializers.BooleanField(help_text="True when the pages warn about the number of uses.")
 
 
 class EstimateOutput(serializers.Serializer[Any]):
-    """What a test would ask and cost, and what it could show."""
+    """Calls, cost and power of a test."""
 
     calls = serializers.IntegerField()
     reused = serializers.IntegerField()
-    confirming_calls = serializers.IntegerField(help_text="At most, where the candidate fails.")
+    confirming_calls = serializers.IntegerField(help_text="At most, if the candidate fails.")
     cost_usd = serializers.FloatField(allow_null=True)
     fits_budget = serializers.BooleanField(allow_null=True)
     seconds = serializers.FloatField(
-        allow_null=True, help_text="At the pace of earlier runs; null with nothing to go by."
+        allow_null=True, help_text="At the pace of earlier runs; null if unknown."
     )
     runs = serializers.DictField(child=serializers.DictField())
     labelled = LabelledOutput(many=True)
     sight = serializers.CharField()
     opens_holdout = serializers.BooleanField()
-    opened = OpenedOutput(allow_null=True, help_text="Null where it was never opened for these criteria.")
+    opened = OpenedOutput(allow_null=True, help_text="Null if the holdout was never used for these criteria.")
 
 
 def regression_row(test: RegressionTest) -> dict[str, Any]:
-    """A test as the list answers it."""
+    """Return a test as the list shows it."""
     return {
         "test": test.pk,
         "kind": test.kind,
@@ -224,14 +220,18 @@ def regression_row(test: RegressionTest) -> dict[str, Any]:
 
 
 def regression_body(test: RegressionTest) -> dict[str, Any]:
-    """A test with its findings and its runs."""
-    found, progress = regression_answer(test), regression_progress(test)
+    """Return a test with its results and runs."""
+    answer, progress = regression_answer(test), regression_progress(test)
     return {
         "more_labels": None,
         "criteria": [],
         "pooled": None,
         "bootstrap": None,
-        **{name: found[name] for name in ("more_labels", "criteria", "pooled", "bootstrap") if name in found},
+        **{
+            name: answer[name]
+            for name in ("more_labels", "criteria", "pooled", "bootstrap")
+            if name in answer
+        },
         **regression_row(test),
         "policy": test.policy_id,
         "run": test.candidate_run_id,
@@ -264,7 +264,7 @@ def _choice(
 ) -> RegressionChoice:
     named = _profile("profile", body["profile"]) if "profile" in body else profile
     row, judge = profile_recipe(named)
-    mark = body.get("client_id")
+    client_id = body.get("client_id")
     return RegressionChoice(
         chat_set=chat_set,
         split=body["split"],
@@ -274,22 +274,22 @@ def _choice(
         budget_usd=body.get("budget_usd"),
         profile=row,
         candidate_profile=candidate_profile,
-        source_hash=source_hash(str(by.pk), str(mark)) if mark else "",
+        source_hash=source_hash(str(by.pk), str(client_id)) if client_id else "",
     )
 
 
 def _candidate(key: str, number: int | None) -> PromptVersion:
-    """A version by criterion and number; without a number the newest that is not the champion."""
+    """Return a version by criterion and number, by default the newest besides the champion."""
     criterion = Criterion.objects.filter(key=key).first()
     if criterion is None:
         raise FieldProblem("criterion", f"There is no criterion {key!r}.")
     if number is not None:
-        row = PromptVersion.objects.filter(criterion=criterion, number=number).select_related("criterion")
-        if (found := row.first()) is None:
+        rows = PromptVersion.objects.filter(criterion=criterion, number=number).select_related("criterion")
+        if (version := rows.first()) is None:
             raise FieldProblem("version", f"{key} has no version {number}.")
-        return found
+        return version
     if not (versions := candidates(criterion)):
-        raise FieldProblem("version", f"{key} has no version beside its champion.")
+        raise FieldProblem("version", f"{key} has no version besides its champion.")
     return versions[0]
 
 
@@ -301,12 +301,12 @@ def _profile(field: str, name: str) -> JudgeProfile:
 
 
 def _policy(pk: int | None, by: User) -> Policy:
-    """The policy in force; another one for those who release, for it says who may release what it passes."""
+    """Return the policy in force, or for users who may release another one: it decides who may release."""
     in_force = policy_in_force()
     if pk is None or pk == in_force.pk:
         return in_force
     if not by.has_perm("labeling.release_prompts"):
-        raise FieldProblem("policy", "Only who may release chooses another than the one in force.")
+        raise FieldProblem("policy", "Only users who may release can choose a policy that is not in force.")
     row = Policy.objects.filter(pk=pk, kind=Policy.Kind.GATE).first()
     if row is None:
         raise FieldProblem("policy", f"There is no policy {pk}.")

@@ -13,10 +13,9 @@ from alignment.regression.queries.tests import evidence_of, gate_policy
 from alignment.reports.queries.reports import SEED
 from alignment.statistics.estimates import Estimate
 from common.problems import InputProblem
-from evaluation.models.runs import Run
+from evaluation.models.runs import ON_WORKER, Run
 from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_enqueue_on_commit
 from evaluation.runs.services.runs import run_repeat
-from evaluation.runs.worker.execute import ON_WORKER
 
 log = logging.getLogger(__name__)
 

@@ -1,21 +1,25 @@
-"""The judge's view of a chat, for the rater who has submitted it."""
+"""API of the judge's verdicts on a chat that the rater has submitted."""
 
-from typing import Any
+from typing import Any, cast
 
-from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from alignment.reveal.queries import ShownVerdict
 from alignment.reveal.services import JudgeView, judge_view_reveal
-from common.api import FORBIDDEN, NOT_FOUND
-from labeling.rating.api.rater import RaterView
+from common.access import found_or_404
+from common.api import NO_ACCESS
+from labeling.models.people import User
+from labeling.people.api.permissions import LabelsChats
+from labeling.people.services.roles import rater_for
+from labeling.rating.queries.labels import own_assignment
 
 
 class ShownVerdictOutput(serializers.Serializer[ShownVerdict]):
-    """The judge's answer; `value` null with state "read" = not applicable."""
+    """A verdict. `value` null is not applicable when `state` is "read", else no verdict."""
 
     criterion = serializers.CharField()
     value = serializers.BooleanField(allow_null=True)
@@ -24,24 +28,26 @@ class ShownVerdictOutput(serializers.Serializer[ShownVerdict]):
 
 
 class JudgeViewOutput(serializers.Serializer[JudgeView]):
-    """The judge's answers; where no run has judged the chat `judge` is empty and nothing was revealed."""
+    """The judge's verdicts; empty, with the chat not revealed, until a run has judged it."""
 
     judge = serializers.CharField()
     revealed_at = serializers.DateTimeField(allow_null=True)
     verdicts: Any = ShownVerdictOutput(many=True)
 
 
-class RevealApi(RaterView):
-    """See what the judge said."""
+class RevealApi(APIView):
+    """The judge's verdicts, shown to the rater."""
+
+    permission_classes = [LabelsChats]
 
     @extend_schema(
         operation_id="assignment_reveal",
         request=None,
-        responses={200: JudgeViewOutput, 403: FORBIDDEN, 404: NOT_FOUND},
+        responses={200: JudgeViewOutput, **NO_ACCESS},
     )
     def post(self, request: Request, assignment_id: int) -> Response:
-        """The verdicts on a submitted chat; what the rater changes from now on is kept but not counted."""
-        view = judge_view_reveal(assignment=self.own(assignment_id), rater=self.rater)
-        if view is None:
-            raise Http404
+        """Show the verdicts on a submitted chat. Answers changed afterwards are stored but do not count."""
+        rater = rater_for(user=cast(User, request.user))
+        assignment = found_or_404(own_assignment(assignment_id=assignment_id, rater_id=rater.pk))
+        view = found_or_404(judge_view_reveal(assignment=assignment, rater=rater))
         return Response(JudgeViewOutput(view).data)

@@ -1,10 +1,11 @@
-"""What the API of runs takes and gives."""
+"""Bodies of the API of runs."""
 
 from decimal import Decimal
 from typing import Any
 
 from rest_framework import serializers
 
+from common.api import RowOutput, StrictInput
 from evaluation.judges.core.spec import LONGEST_NAME, MOST_SAMPLES
 from evaluation.models.judges import Engine
 from evaluation.models.runs import Run
@@ -28,8 +29,8 @@ RUN_FIELDS = (
 )
 
 
-class RunInput(serializers.Serializer[Any]):
-    """A run to start. The judge: `profile`, or `engine` and whatever differs from its defaults, or both."""
+class RunInput(StrictInput):
+    """A run to start. The judge: a `profile`, an `engine`, or both; settings override the profile's."""
 
     set = serializers.CharField(max_length=120)
     profile = serializers.CharField(max_length=120, required=False)
@@ -61,24 +62,18 @@ class RunInput(serializers.Serializer[Any]):
     max_in_flight = serializers.IntegerField(min_value=1, max_value=MOST_IN_FLIGHT, required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """NB: a misspelt setting must not be dropped in silence: it may cost money."""
-        unknown = {
-            str(name): ["This is no setting of a run."]
-            for name in self.initial_data
-            if name not in self.fields
-        }
-        if unknown:
-            raise serializers.ValidationError(unknown)
+        """Require a judge."""
+        attrs = super().validate(attrs)
         if "profile" not in attrs and "engine" not in attrs:
             raise serializers.ValidationError({"engine": ["Name an engine or a profile."]})
         return attrs
 
     def recipe(self) -> dict[str, Any]:
-        """What was said of the judge."""
+        """Return the judge's settings."""
         return {name: value for name, value in self.validated_data.items() if name not in RUN_FIELDS}
 
     def choice(self) -> RunChoice:
-        """What was said of the run."""
+        """Return the run's settings."""
         body = self.validated_data
         most = body.get("max_in_flight")
         return RunChoice(
@@ -94,23 +89,25 @@ class RunInput(serializers.Serializer[Any]):
 
 
 class ResumeInput(serializers.Serializer[Any]):
-    """How a run goes on; nothing need be said."""
+    """How a run resumes; all fields are optional."""
 
     budget_usd = serializers.DecimalField(
         12, 4, min_value=Decimal("0.0001"), required=False, help_text="The run's new cap."
     )
 
 
-class StartedOutput(serializers.Serializer[Run]):
+class StartedOutput(RowOutput[Run]):
     """A planned run."""
 
-    id = serializers.IntegerField()
-    state = serializers.CharField()
     units = serializers.IntegerField(source="units_total")
+
+    class Meta:
+        model = Run
+        fields = ("id", "state", "units")
 
 
 class RunOutput(serializers.Serializer[Any]):
-    """A run with its live numbers; verdicts are counted in the list and in the report."""
+    """A run with its progress. Numbers of verdicts are in the list of runs and in the report."""
 
     id = serializers.IntegerField()
     set = serializers.CharField()
@@ -124,8 +121,8 @@ class RunOutput(serializers.Serializer[Any]):
     units = serializers.IntegerField()
     units_done = serializers.IntegerField()
     units_failed = serializers.IntegerField()
-    in_flight = serializers.IntegerField(help_text="Calls on their way now.")
-    workers = serializers.IntegerField(help_text="Worker processes on it now.")
+    in_flight = serializers.IntegerField(help_text="Calls in progress.")
+    workers = serializers.IntegerField(help_text="Worker processes on the run.")
     calls = serializers.IntegerField()
     reused = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
@@ -133,14 +130,14 @@ class RunOutput(serializers.Serializer[Any]):
     completion_tokens = serializers.IntegerField()
     cost_usd = serializers.FloatField(allow_null=True, help_text="Null where a price is unknown.")
     budget_usd = serializers.FloatField(allow_null=True)
-    rate = serializers.FloatField(help_text="Finished units a minute, lately.")
+    rate = serializers.FloatField(help_text="Recently finished units per minute.")
     seconds_left = serializers.FloatField(allow_null=True)
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
 
 
 def run_body(run: Run) -> dict[str, Any]:
-    """The run under the names of `list_runs`, with its live numbers; `run` with its judge and set."""
+    """Return a run (with its judge and chat set) and its progress, with the keys of `list_runs`."""
     return RunOutput(
         {
             "set": run.chat_set.name if run.chat_set else "",

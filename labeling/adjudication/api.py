@@ -1,19 +1,30 @@
-"""REST of adjudication: queue, one item, deciding and withdrawing; the Dawid–Skene consensus of a set."""
+"""API of adjudication: queue, item, decision and withdrawal; the Dawid–Skene consensus of a set."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, AnswerInput, ConflictResponse, ManagesLabeling
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    AnswerInput,
+    PagedList,
+    PagedView,
+    RowOutput,
+    field_error,
+    problem,
+    validated,
+)
 from common.problems import FieldProblem
 from labeling.adjudication.forms import AdjudicationFilterForm
 from labeling.adjudication.queries.item import AdjudicationItem, adjudication_item
@@ -26,16 +37,17 @@ from labeling.adjudication.services import (
 )
 from labeling.consensus.queries import dawid_skene_of, likely_cells, likely_rows
 from labeling.models.chats import Chat, ChatSet
-from labeling.models.labels import Adjudication
+from labeling.models.labels import Adjudication, Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import ManagesLabeling
 from labeling.people.queries.visibility import chats_shown
 
-# ---------- what goes in and out ----------
+# ---------- bodies ----------
 
 
 class ItemRowOutput(serializers.Serializer[QueueItem]):
-    """One item of the queue; `url` is where it is read and decided."""
+    """An item of the queue; read and decide it at `url`."""
 
     url = serializers.SerializerMethodField()
     chat_id = serializers.CharField(source="external_id")
@@ -49,23 +61,22 @@ class ItemRowOutput(serializers.Serializer[QueueItem]):
     flagged = serializers.BooleanField()
 
     def get_url(self, item: QueueItem) -> str:
-        """The item's own route."""
+        """Return the item's address."""
         return reverse("api_adjudicate", args=[item.chat_id, item.criterion])
 
 
-class DecisionOutput(serializers.Serializer[Adjudication]):
-    """A decision; `id` is what the next decision or the withdrawal must have seen."""
+class DecisionOutput(RowOutput[Adjudication]):
+    """A decision; the next decision or its withdrawal sends its `id` as `seen`."""
 
-    id = serializers.IntegerField()
-    value = serializers.BooleanField(allow_null=True)
-    reason = serializers.CharField()
     adjudicated_by = serializers.CharField(source="by_name")
-    created_at = serializers.DateTimeField()
-    replaced_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        model = Adjudication
+        fields = ("id", "value", "reason", "adjudicated_by", "created_at", "replaced_at")
 
 
 class RaterLabelOutput(serializers.Serializer[Any]):
-    """A label without its rater's name."""
+    """A label, without the rater's name."""
 
     rater = serializers.CharField(source="letter")
     value = serializers.BooleanField(allow_null=True)
@@ -78,7 +89,7 @@ class RaterLabelOutput(serializers.Serializer[Any]):
 
 
 class RaterRemarkOutput(serializers.Serializer[Any]):
-    """What a rater said beside the labels; `rater` is '' for one without a label here."""
+    """A rater's note; `rater` is '' for a rater without a label on this item."""
 
     rater = serializers.CharField(source="letter")
     kind = serializers.CharField()
@@ -87,7 +98,7 @@ class RaterRemarkOutput(serializers.Serializer[Any]):
 
 
 class AdjudicationItemOutput(serializers.Serializer[AdjudicationItem]):
-    """All that a lead decides by; nothing of the judge."""
+    """All that a lead needs to decide, without verdicts of the judge."""
 
     chat_id = serializers.CharField(source="chat.external_id")
     messages = serializers.ListField(child=serializers.DictField(), source="chat.messages")
@@ -106,14 +117,14 @@ class AdjudicationItemOutput(serializers.Serializer[AdjudicationItem]):
 
 
 class DecisionInput(AnswerInput):
-    """A decision; `seen` is the id of the decision in force that was read, null for none."""
+    """A decision; `seen` is the id of the decision in force that you read, null for none."""
 
     reason = serializers.CharField(max_length=REASON_LIMIT)
     seen = serializers.IntegerField(allow_null=True, required=False, default=None)
 
 
 class RatesOutput(serializers.Serializer[Any]):
-    """How a rater answers by the model; null: no such chat."""
+    """A rater's estimated sensitivity and specificity; null without chats to estimate it from."""
 
     rater = serializers.CharField()
     labels = serializers.IntegerField()
@@ -122,7 +133,7 @@ class RatesOutput(serializers.Serializer[Any]):
 
 
 class LikelyOutput(serializers.Serializer[Any]):
-    """The most likely answer on a chat, beside what counts."""
+    """The most likely answer on a chat, and the consensus."""
 
     chat_id = serializers.CharField()
     dawid_skene = serializers.CharField()
@@ -132,7 +143,7 @@ class LikelyOutput(serializers.Serializer[Any]):
 
 
 class DawidSkeneOutput(serializers.Serializer[Any]):
-    """An estimate beside the consensus, which it never changes; with a `reason` there is none."""
+    """An estimate, which never changes the consensus; `reason` says why there is none."""
 
     set = serializers.CharField()
     criterion = serializers.CharField()
@@ -150,13 +161,6 @@ class DawidSkeneOutput(serializers.Serializer[Any]):
 # ---------- routes ----------
 
 
-class AdjudicationPages(CursorPagination):
-    """The most disputed first, 100 a page."""
-
-    page_size = 100
-    ordering = "place"
-
-
 class LeadView(APIView):
     """Routes of a lead."""
 
@@ -168,26 +172,22 @@ class LeadView(APIView):
         return cast(User, self.request.user)
 
     def item(self, chat_id: int, key: str) -> tuple[Chat, Criterion]:
-        """A chat that the lead may see, and a criterion."""
+        """Return a chat that the lead may see, and a criterion. Raises Http404."""
         chats = chats_shown(user=self.user).select_related("topic")
         return get_object_or_404(chats, pk=chat_id), get_object_or_404(Criterion, key=key)
 
     def handle_exception(self, exc: Exception) -> Response:
-        """The services' own errors as 400 and 409; the 409 holds the decision in force."""
+        """Answer errors of the services with 400 or 409; the 409 contains the decision in force."""
         if isinstance(exc, DecidedMeanwhileError):
             decision = DecisionOutput(exc.current).data if exc.current else None
-            error = ConflictResponse()
-            error.detail = cast(Any, {"detail": str(exc), "code": "stale", "decision": decision})
-            exc = error
+            exc = problem("stale", str(exc), decision=decision)
         elif isinstance(exc, FieldProblem):
-            exc = ValidationError({exc.field: [exc.message]})
+            exc = field_error(exc)
         return super().handle_exception(exc)
 
 
-class AdjudicationQueueApi(LeadView):
-    """The queue."""
-
-    @extend_schema(
+@extend_schema_view(
+    get=extend_schema(
         operation_id="adjudication_queue",
         parameters=[
             OpenApiParameter("kind", OpenApiTypes.STR, enum=Kind.values),
@@ -199,91 +199,90 @@ class AdjudicationQueueApi(LeadView):
         ],
         responses={
             200: OpenApiResponse(ItemRowOutput(many=True), description="One page: next, previous, results"),
-            400: WRONG,
-            403: FORBIDDEN,
-            404: NOT_FOUND,
+            400: INVALID,
+            **NO_ACCESS,
         },
     )
-    def get(self, request: Request) -> Response:
-        """Pairs of chat and criterion on which raters disagree, the most disputed first."""
-        asked = AdjudicationFilterForm(request.query_params)
-        if not asked.is_valid():
+)
+class AdjudicationQueueApi(LeadView, PagedList[Any]):
+    """Pairs of chat and criterion with disagreeing raters, the most disputed first."""
+
+    serializer_class = ItemRowOutput
+    page_order = "place"
+
+    def get_queryset(self) -> Any:
+        """Return the items that the filters in the address select. Raises ValidationError."""
+        form = AdjudicationFilterForm(self.request.query_params)
+        if not form.is_valid():
             raise ValidationError(
-                {name: [str(error) for error in errors] for name, errors in asked.errors.items()}
+                {name: [str(error) for error in errors] for name, errors in form.errors.items()}
             )
-        pages = AdjudicationPages()
-        found = queue_items(filters=asked.filters(), user=self.user)
-        page = pages.paginate_queryset(found, request, view=self)
-        rows = [ItemRowOutput(row).data for row in queue_rows(page or [])]
-        return pages.get_paginated_response(rows)
+        return queue_items(filters=form.filters(), user=self.user)
+
+    def results(self, page: Sequence[Any]) -> Any:
+        """Return the page's items."""
+        return super().results(queue_rows(page))
 
 
 class AdjudicateApi(LeadView):
     """One item."""
 
-    @extend_schema(
-        operation_id="adjudication",
-        responses={200: AdjudicationItemOutput, 403: FORBIDDEN, 404: NOT_FOUND},
-    )
+    @extend_schema(operation_id="adjudication", responses={200: AdjudicationItemOutput, **NO_ACCESS})
     def get(self, request: Request, chat_id: int, criterion_key: str) -> Response:
-        """The chat, the labels without names, the notes and the decisions."""
+        """The chat, its labels without rater names, the notes and the decisions."""
         chat, criterion = self.item(chat_id, criterion_key)
         return Response(AdjudicationItemOutput(adjudication_item(chat=chat, criterion=criterion)).data)
 
     @extend_schema(
         operation_id="adjudication_decide",
         request=DecisionInput,
-        responses={200: DecisionOutput, 400: WRONG, **PROBLEMS},
+        responses={200: DecisionOutput, 400: INVALID, **PROBLEMS},
     )
     def put(self, request: Request, chat_id: int, criterion_key: str) -> Response:
-        """Put a decision in force; the same again changes nothing. 409 `stale`: not `seen` is in force."""
+        """Put a decision in force. Repeating it changes nothing.
+
+        409 `stale`: the decision in force is not `seen`.
+        """
         chat, criterion = self.item(chat_id, criterion_key)
-        given = DecisionInput(data=request.data)
-        given.is_valid(raise_exception=True)
-        row = adjudication_decide(chat=chat, criterion=criterion, by=self.user, **given.validated_data)
+        body = validated(DecisionInput, request.data)
+        row = adjudication_decide(chat=chat, criterion=criterion, by=self.user, **body)
         return Response(DecisionOutput(row).data)
 
     @extend_schema(
         operation_id="adjudication_withdraw",
         parameters=[OpenApiParameter("seen", OpenApiTypes.INT, required=True)],
-        responses={204: None, 400: WRONG, **PROBLEMS},
+        responses={204: None, 400: INVALID, **PROBLEMS},
     )
     def delete(self, request: Request, chat_id: int, criterion_key: str) -> Response:
-        """Take the decision back: the majority of the labels counts again."""
+        """Withdraw the decision: the majority of the labels counts again."""
         chat, criterion = self.item(chat_id, criterion_key)
         seen = serializers.IntegerField().run_validation(request.query_params.get("seen"))
         adjudication_withdraw(chat=chat, criterion=criterion, by=self.user, seen=seen)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class LikelyPages(CursorPagination):
-    """Chats in the order they were added."""
+class DawidSkeneApi(LeadView, PagedView[Consensus]):
+    """The Dawid–Skene estimate beside the consensus."""
 
     page_size = 1000
-    page_size_query_param = "page_size"
-    max_page_size = 1000
-    ordering = "chat_id"
-
-
-class DawidSkeneApi(LeadView):
-    """The estimate beside the consensus."""
+    largest_page = 1000
+    page_order = "chat_id"
 
     @extend_schema(
         operation_id="dawid_skene",
         parameters=[
-            OpenApiParameter("page_size", OpenApiTypes.INT, description="chats a page, up to 1,000"),
-            OpenApiParameter("cursor", OpenApiTypes.STR, description="as in `next` and `previous`"),
+            OpenApiParameter("page_size", OpenApiTypes.INT, description="chats per page, up to 1,000"),
+            OpenApiParameter("cursor", OpenApiTypes.STR, description="from `next` or `previous`"),
         ],
-        responses={200: DawidSkeneOutput, 403: FORBIDDEN, 404: NOT_FOUND},
+        responses={200: DawidSkeneOutput, **NO_ACCESS},
     )
     def get(self, request: Request, set_id: int, criterion_key: str) -> Response:
-        """Computed now from the labels of the set, nothing is stored; `chats` come a page at a time."""
+        """The estimate from the set's labels, with one page of its chats. It is not stored."""
         chat_set = get_object_or_404(ChatSet, pk=set_id)
         criterion = get_object_or_404(Criterion, key=criterion_key, rubric=chat_set.rubric_id)
         model = dawid_skene_of(criterion=criterion, chat_set=chat_set)
-        pages = LikelyPages()
         cells = likely_cells(criterion=criterion, chat_set=chat_set, user=self.user)
-        page = pages.paginate_queryset(cells, request, view=self) or []
+        page = self.paginate_queryset(cells) or []
         body = {
             "set": chat_set.name,
             "criterion": criterion.key,
@@ -294,7 +293,6 @@ class DawidSkeneApi(LeadView):
             "reason": model.reason,
             "raters": model.raters,
             "chats": likely_rows(model=model, cells=page),
-            "next": pages.get_next_link(),
-            "previous": pages.get_previous_link(),
+            **self.paginator.links(),
         }
         return Response(DawidSkeneOutput(body).data)

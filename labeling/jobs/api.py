@@ -1,24 +1,23 @@
-"""REST of labelling jobs: leads list, open, look, close and start them; raters take the next chat."""
+"""API of labelling jobs: leads list, open, read, close and start them; raters lease the next chat."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from django.contrib.auth.models import Group
 from django.core import exceptions
 from django.db import transaction
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import FORBIDDEN, NOT_FOUND, WRONG, LabelsChats, ManagesLabeling, ProblemOutput, problem
+from common.access import found_or_404
+from common.api import INVALID, NO_ACCESS, PROBLEMS, PagedList, problem, validated
 from labeling.jobs.queries.job_page import JobPage, job_page
 from labeling.jobs.queries.jobs import JobRow, job_rows
 from labeling.jobs.services import job_close, job_open, job_start
@@ -26,6 +25,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import LabelingJob
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import LabelsChats, ManagesLabeling
 from labeling.people.services.roles import rater_for
 from labeling.rating.queries.queue import jobs_of
 from labeling.rating.services.leases import Conflict, assignment_next
@@ -33,11 +33,11 @@ from labeling.sets.queries import labellers
 
 MOST_RATERS = 500
 
-# ---------- what goes in and out ----------
+# ---------- bodies ----------
 
 
 class JobInput(serializers.Serializer[Any]):
-    """A job to open; sets, criteria, accounts and the group by their names."""
+    """A job to open; chat sets, raters and the group by name, criteria by key."""
 
     name = serializers.CharField(max_length=120)
     set = serializers.CharField()
@@ -60,7 +60,7 @@ class JobInput(serializers.Serializer[Any]):
 
 
 class JobOutput(serializers.Serializer[JobRow]):
-    """A job with labels submitted of those wanted, gold chats left out."""
+    """A job with its `submitted` and required (`wanted`) labels, without gold chats."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -76,7 +76,7 @@ class JobOutput(serializers.Serializer[JobRow]):
 
 
 class RaterProgressOutput(serializers.Serializer[Any]):
-    """What one rater has done in the job."""
+    """A rater's progress in the job."""
 
     name = serializers.CharField()
     submitted = serializers.IntegerField()
@@ -87,7 +87,7 @@ class RaterProgressOutput(serializers.Serializer[Any]):
 
 
 class TopicProgressOutput(serializers.Serializer[Any]):
-    """Labels of one topic."""
+    """Progress of one topic."""
 
     topic = serializers.CharField()
     chats = serializers.IntegerField()
@@ -97,7 +97,7 @@ class TopicProgressOutput(serializers.Serializer[Any]):
 
 
 class SkippedOutput(serializers.Serializer[Any]):
-    """A chat that was given back."""
+    """A skipped chat."""
 
     chat = serializers.CharField()
     rater = serializers.CharField()
@@ -105,14 +105,14 @@ class SkippedOutput(serializers.Serializer[Any]):
 
 
 class ProgressOutput(serializers.Serializer[JobPage]):
-    """How far a job is; the newest 50 of the skipped chats, of those that the reader may see."""
+    """Progress of a job. `skipped` lists the newest 50 skipped chats that you can see."""
 
     raters = RaterProgressOutput(many=True)
     topics = TopicProgressOutput(many=True)
     skipped = SkippedOutput(many=True)
     skipped_total = serializers.IntegerField()
     missing = serializers.ListField(
-        child=serializers.CharField(), help_text="Who has not finished its calibration round."
+        child=serializers.CharField(), help_text="Raters with an unfinished calibration round."
     )
 
 
@@ -125,73 +125,61 @@ class JobDetailOutput(JobOutput):
     guideline = serializers.IntegerField(allow_null=True)
     gold_set = serializers.CharField(allow_null=True)
     gold_rate = serializers.FloatField()
-    calibration = serializers.IntegerField(allow_null=True, help_text="The job that is its round.")
+    calibration = serializers.IntegerField(allow_null=True, help_text="Id of its calibration round.")
     progress = ProgressOutput()
 
 
 class StartedJobOutput(JobOutput):
-    """A started job, and who had not finished its round."""
+    """A started job; `missing` lists raters with an unfinished calibration round."""
 
     missing = serializers.ListField(child=serializers.CharField())
 
 
 class NextInput(serializers.Serializer[Any]):
-    """Which chat: the one after the chat in work, or, with false, the chat in work itself."""
+    """`ahead`: true for the chat after the one in progress, false for the one in progress."""
 
     ahead = serializers.BooleanField(default=True)
 
 
 class NextOutput(serializers.Serializer[Any]):
-    """The chat that is the rater's now; nulls when nothing is left."""
+    """The rater's leased chat; both fields are null when the queue is empty."""
 
     assignment = serializers.IntegerField(allow_null=True)
     url = serializers.CharField(allow_null=True)
 
 
-class JobPages(CursorPagination):
-    """Newest first, 100 a page."""
-
-    page_size = 100
-    ordering = "-id"
-
-
 # ---------- routes ----------
 
 
-class JobsApi(APIView):
-    """All jobs."""
+@extend_schema_view(
+    get=extend_schema(
+        operation_id="jobs",
+        responses={200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of jobs"), **NO_ACCESS},
+    )
+)
+class JobsApi(PagedList[Any]):
+    """One page of jobs, newest first."""
 
     permission_classes = [ManagesLabeling]
+    serializer_class = JobOutput
+    queryset = LabelingJob.objects.all()
 
-    @extend_schema(
-        operation_id="jobs",
-        responses={
-            200: OpenApiResponse(OpenApiTypes.OBJECT, description="One page of jobs"),
-            403: FORBIDDEN,
-            404: NOT_FOUND,
-        },
-    )
-    def get(self, request: Request) -> Response:
-        """One page of jobs, newest first."""
-        pages = JobPages()
-        page = pages.paginate_queryset(LabelingJob.objects.all(), request, view=self) or []
+    def results(self, page: Sequence[LabelingJob]) -> Any:
+        """Return the page's jobs with their progress."""
         rows = job_rows(jobs=LabelingJob.objects.filter(pk__in=[job.pk for job in page]))
-        return pages.get_paginated_response([JobOutput(row).data for row in rows])
+        return super().results(rows)
 
     @extend_schema(
-        operation_id="job_open",
-        request=JobInput,
-        responses={201: JobOutput, 400: WRONG, 403: FORBIDDEN, 404: NOT_FOUND},
+        operation_id="job_open", request=JobInput, responses={201: JobOutput, 400: INVALID, **NO_ACCESS}
     )
     def post(self, request: Request) -> Response:
-        """Open a job; without `criteria` it asks all that are active."""
-        given = JobInput(data=request.data)
-        given.is_valid(raise_exception=True)
+        """Open a job. Without `criteria` it asks every active criterion."""
+        body = validated(JobInput, request.data)
         try:
-            with transaction.atomic():  # a refused job leaves no rater behind
-                job = job_open(by=cast(User, request.user), **_asked(given.validated_data))
+            with transaction.atomic():  # a refused job creates no rater
+                job = job_open(by=cast(User, request.user), **_arguments(body))
         except exceptions.ValidationError as refused:
-            raise ValidationError(_in_its_words(refused)) from refused
+            raise ValidationError(_by_api_field(refused)) from refused
         return Response(JobOutput(_row(job)).data, status=status.HTTP_201_CREATED)
 
 
@@ -200,12 +188,12 @@ class JobApi(APIView):
 
     permission_classes = [ManagesLabeling]
 
-    @extend_schema(operation_id="job", responses={200: JobDetailOutput, 403: FORBIDDEN, 404: NOT_FOUND})
+    @extend_schema(operation_id="job", responses={200: JobDetailOutput, **NO_ACCESS})
     def get(self, request: Request, job_id: int) -> Response:
-        """What it asks for and how far it is."""
+        """The job's settings and progress."""
         related = ("chat_set", "group", "guideline", "gold_set", "calibration__chat_set")
         job = get_object_or_404(LabelingJob.objects.select_related(*related), pk=job_id)
-        more = {
+        details = {
             "criteria": list(
                 job.criteria.order_by("dimension__position", "position").values_list("key", flat=True)
             ),
@@ -217,7 +205,7 @@ class JobApi(APIView):
             "calibration": job.calibration_id,
             "progress": ProgressOutput(job_page(job=job, user=cast(User, request.user))).data,
         }
-        return Response({**JobOutput(_row(job)).data, **more})
+        return Response({**JobOutput(_row(job)).data, **details})
 
 
 class JobCloseApi(APIView):
@@ -228,10 +216,10 @@ class JobCloseApi(APIView):
     @extend_schema(
         operation_id="job_close",
         request=None,
-        responses={200: JobOutput, 403: FORBIDDEN, 404: NOT_FOUND, 409: ProblemOutput},
+        responses={200: JobOutput, **PROBLEMS},
     )
     def post(self, request: Request, job_id: int) -> Response:
-        """For good; a second time changes nothing."""
+        """Close the job permanently. Repeating it changes nothing."""
         job = get_object_or_404(LabelingJob, pk=job_id)
         return Response(JobOutput(_row(_act(job_close, job, request))).data)
 
@@ -244,10 +232,10 @@ class JobStartApi(APIView):
     @extend_schema(
         operation_id="job_start",
         request=None,
-        responses={200: StartedJobOutput, 403: FORBIDDEN, 404: NOT_FOUND, 409: ProblemOutput},
+        responses={200: StartedJobOutput, **PROBLEMS},
     )
     def post(self, request: Request, job_id: int) -> Response:
-        """409 while nobody has finished the round."""
+        """Start the job. 409 until a rater has finished the calibration round."""
         started = _act(job_start, get_object_or_404(LabelingJob, pk=job_id), request)
         return Response({**JobOutput(_row(started.job)).data, "missing": list(started.missing)})
 
@@ -260,28 +248,26 @@ class NextApi(APIView):
     @extend_schema(
         operation_id="job_next",
         request=NextInput,
-        responses={200: NextOutput, 400: WRONG, 403: FORBIDDEN, 404: NOT_FOUND, 409: ProblemOutput},
+        responses={200: NextOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, job_id: int) -> Response:
-        """Lease the chat after the one in work, or the first; asking again gives the same one.
+        """Lease the chat after the one in progress, or the first. Repeating it returns the same chat.
 
-        409 `round_first` while the rater has chats of the job's calibration round left.
+        409 `round_first`: finish the job's calibration round first.
         """
-        given = NextInput(data=request.data)
-        given.is_valid(raise_exception=True)
+        ahead = validated(NextInput, request.data)["ahead"]
         rater = rater_for(user=cast(User, request.user))
-        job = jobs_of(rater_id=rater.pk).filter(pk=job_id).first()
-        if job is None:
-            raise Http404
+        job = found_or_404(jobs_of(rater_id=rater.pk).filter(pk=job_id).first())
         try:
-            taken = assignment_next(rater=rater, job=job, ahead=given.validated_data["ahead"])
+            assignment = assignment_next(rater=rater, job=job, ahead=ahead)
         except Conflict as refused:
             raise problem(refused.code, str(refused)) from refused
-        url = reverse("labeling:rate", args=[taken.pk]) if taken else None
-        return Response({"assignment": taken.pk if taken else None, "url": url})
+        if assignment is None:
+            return Response({"assignment": None, "url": None})
+        return Response({"assignment": assignment.pk, "url": reverse("labeling:rate", args=[assignment.pk])})
 
 
-# ---------- names to rows and back ----------
+# ---------- names in the body, rows in the services ----------
 
 
 def _row(job: LabelingJob) -> JobRow:
@@ -295,29 +281,29 @@ def _act(act: Callable[..., Any], job: LabelingJob, request: Request) -> Any:
         raise problem("refused", " ".join(refused.messages)) from refused
 
 
-def _asked(given: dict[str, Any]) -> dict[str, Any]:
-    """The service's arguments; a name that is none is a ValidationError at its field."""
-    chat_set = _set(given["set"], "set")
-    rest = ("name", "overlap", "overlap_share", "order", "seed", "due_at", "gold_rate")
-    return {name: given[name] for name in rest if name in given} | {
+def _arguments(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the service's arguments. Raises ValidationError with the field of an unknown name."""
+    chat_set = _set(body["set"], "set")
+    same = ("name", "overlap", "overlap_share", "order", "seed", "due_at", "gold_rate")
+    return {name: body[name] for name in same if name in body} | {
         "chat_set": chat_set,
-        "criteria": _criteria(chat_set, given.get("criteria")),
-        "raters": [rater_for(user=user) for user in _accounts(given.get("raters", []))],
-        "group": _group(given.get("group")),
-        "gold_set": _set_if_given(given, "gold_set"),
-        "calibration_set": _set_if_given(given, "calibration_set"),
+        "criteria": _criteria(chat_set, body.get("criteria")),
+        "raters": [rater_for(user=user) for user in _accounts(body.get("raters", []))],
+        "group": _group(body.get("group")),
+        "gold_set": _optional_set(body, "gold_set"),
+        "calibration_set": _optional_set(body, "calibration_set"),
     }
 
 
 def _set(name: str, field: str) -> ChatSet:
-    found = ChatSet.objects.select_related("rubric").filter(name=name).first()
-    if found is None:
+    chat_set = ChatSet.objects.select_related("rubric").filter(name=name).first()
+    if chat_set is None:
         raise ValidationError({field: [f"There is no chat set {name!r}."]})
-    return found
+    return chat_set
 
 
-def _set_if_given(given: dict[str, Any], field: str) -> ChatSet | None:
-    return _set(given[field], field) if field in given else None
+def _optional_set(body: dict[str, Any], field: str) -> ChatSet | None:
+    return _set(body[field], field) if field in body else None
 
 
 def _criteria(chat_set: ChatSet, keys: list[str] | None) -> list[Criterion]:
@@ -330,23 +316,23 @@ def _criteria(chat_set: ChatSet, keys: list[str] | None) -> list[Criterion]:
 
 
 def _accounts(names: list[str]) -> list[User]:
-    found = {user.get_username(): user for user in labellers().filter(username__in=names)}
-    if unknown := [name for name in names if name not in found]:
+    accounts = {user.get_username(): user for user in labellers().filter(username__in=names)}
+    if unknown := [name for name in names if name not in accounts]:
         raise ValidationError({"raters": [f"No account {unknown[0]!r} may label."]})
-    return list(found.values())
+    return list(accounts.values())
 
 
 def _group(name: str | None) -> Group | None:
     if name is None:
         return None
-    found = Group.objects.filter(name=name).first()
-    if found is None:
+    group = Group.objects.filter(name=name).first()
+    if group is None:
         raise ValidationError({"group": [f"There is no group {name!r}."]})
-    return found
+    return group
 
 
-def _in_its_words(refused: exceptions.ValidationError) -> dict[str, list[str]]:
-    """The service says chat_set, the API set."""
+def _by_api_field(refused: exceptions.ValidationError) -> dict[str, list[str]]:
+    """Return the messages by the API's field: the service's `chat_set` is `set`."""
     if not hasattr(refused, "error_dict"):
         return {"detail": refused.messages}
     return {"set" if field == "chat_set" else field: text for field, text in refused.message_dict.items()}

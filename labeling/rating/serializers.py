@@ -1,11 +1,11 @@
-"""What goes into the rater's API and what comes out."""
+"""Bodies of the rater's API."""
 
 from typing import Any
 
 from django.core.validators import MaxLengthValidator
 from rest_framework import serializers
 
-from common.api import AnswerInput, ProblemOutput
+from common.api import AnswerInput, ProblemOutput, RowOutput
 from labeling.models.chats import Chat
 from labeling.models.labels import RaterNote
 from labeling.models.rubric import Criterion
@@ -14,12 +14,13 @@ from labeling.rating.queries.labels import Answer
 from labeling.rating.queries.queue import QueueJob
 from labeling.rating.services.leases import SkipReason
 from labeling.rubric.queries.criteria import newest_version
+from labeling.rubric.queries.guidelines import Change, CriterionText
 
 HOUR_MS = 3_600_000
 
 
 class EvidenceSerializer(serializers.Serializer[Any]):
-    """A part of a message, in code points; without start and end the whole message."""
+    """A passage of a message, in code points; without `start` and `end` the whole message."""
 
     message = serializers.IntegerField(min_value=1)
     start = serializers.IntegerField(min_value=0, required=False)
@@ -28,9 +29,9 @@ class EvidenceSerializer(serializers.Serializer[Any]):
 
 
 class LabelInput(AnswerInput):
-    """An answer; `client_id` makes repeats harmless, `version` is the criterion version that was read.
+    """An answer. Repeating a `client_id` saves nothing new; `version` is the criterion version that was read.
 
-    `revision` is that of the answer the sender knew, 0 for none: nothing is saved over a newer one.
+    `revision` is that of the answer you know, 0 for none: a newer answer is never overwritten.
     """
 
     client_id = serializers.UUIDField()
@@ -47,16 +48,17 @@ class LabelInput(AnswerInput):
 
 
 class ClearInput(serializers.Serializer[Any]):
-    """What a withdrawal may say of itself, in the query string."""
+    """A withdrawal, in the query string."""
 
     client_id = serializers.UUIDField(required=False)
     revision = serializers.IntegerField(min_value=0, required=False)
 
 
 class SubmitInput(serializers.Serializer[Any]):
-    """What a tab knows when it submits: `revisions` by criterion of the answers it shows, 0 for none;
-    `guideline`, the number of the rubric's guideline that was read, null for none; `active_ms` since the last
-    saved answer.
+    """The state that the tab shows when it submits.
+
+    `revisions` are those of its answers by criterion, 0 for none. `guideline` is the number of the guideline
+    that was read, null for none. `active_ms` is the time since the last saved answer.
     """
 
     revisions = serializers.DictField(child=serializers.IntegerField(min_value=0), required=False)
@@ -64,12 +66,12 @@ class SubmitInput(serializers.Serializer[Any]):
     active_ms = serializers.IntegerField(min_value=0, max_value=HOUR_MS, required=False)
 
     def validate_guideline(self, number: int | None) -> int:
-        """The service's None is "not said"."""
+        """Return 0 for null: the service reads None as a missing field."""
         return number or 0
 
 
 class LabelOutput(serializers.Serializer[Answer]):
-    """A rater's own answer."""
+    """One of the rater's own answers."""
 
     criterion = serializers.CharField()
     value = serializers.BooleanField(allow_null=True)
@@ -83,7 +85,7 @@ class LabelOutput(serializers.Serializer[Answer]):
 
 
 class MessageOutput(serializers.Serializer[Any]):
-    """One message of the chat."""
+    """A message of the chat."""
 
     n = serializers.IntegerField()
     role = serializers.CharField()
@@ -92,7 +94,7 @@ class MessageOutput(serializers.Serializer[Any]):
 
 
 class ChatOutput(serializers.Serializer[Chat]):
-    """The chat: its messages, no experiment, no metadata."""
+    """The chat with its messages, without experiment and metadata."""
 
     id = serializers.CharField(source="external_id")
     topic = serializers.CharField(source="topic.name")
@@ -110,33 +112,35 @@ class CriterionOutput(serializers.Serializer[Criterion]):
     allow_na = serializers.SerializerMethodField()
 
     def get_version(self, criterion: Criterion) -> int:
-        """Number of the version in force."""
+        """Return the number of the version in force."""
         return newest_version(criterion).number
 
     def get_question(self, criterion: Criterion) -> str:
-        """The yes/no question."""
+        """Return the yes/no question."""
         return newest_version(criterion).question
 
     def get_definition(self, criterion: Criterion) -> str:
-        """When the answer is True."""
+        """Return the definition: when the answer is True."""
         return newest_version(criterion).definition
 
     def get_allow_na(self, criterion: Criterion) -> bool:
-        """Whether null is an answer."""
+        """Return whether null (not applicable) is an answer."""
         return newest_version(criterion).allow_na
 
 
-class OwnNoteOutput(serializers.Serializer[RaterNote]):
-    """What the rater noted on the chat."""
+class OwnNoteOutput(RowOutput[RaterNote]):
+    """One of the rater's own notes on the chat."""
 
-    kind = serializers.CharField()
     criterion = serializers.CharField(source="criterion.key", allow_null=True, default=None)
-    text = serializers.CharField()
     at = serializers.DateTimeField(source="created_at")
+
+    class Meta:
+        model = RaterNote
+        fields = ("kind", "criterion", "text", "at")
 
 
 class AssignmentOutput(serializers.Serializer[Any]):
-    """A chat to label with the rater's own answers."""
+    """A chat to label, with the rater's own answers and notes."""
 
     id = serializers.IntegerField()
     state = serializers.CharField()
@@ -150,7 +154,7 @@ class AssignmentOutput(serializers.Serializer[Any]):
 
 
 class StateOutput(serializers.Serializer[Any]):
-    """What became of an assignment, and the address that leases and opens the next chat when posted to."""
+    """The new state of an assignment; POST to `next` leases and opens the next chat."""
 
     id = serializers.IntegerField()
     state = serializers.CharField()
@@ -158,19 +162,19 @@ class StateOutput(serializers.Serializer[Any]):
 
 
 class LeaseOutput(serializers.Serializer[Any]):
-    """Until when the chat is held."""
+    """When the lease expires."""
 
     expires_at = serializers.DateTimeField()
 
 
 class StaleOutput(ProblemOutput):
-    """Why nothing was saved; with `stale`, the answer as it stands (null = withdrawn)."""
+    """Why the answer was not saved; for `stale`, `answer` is the current one (null: withdrawn)."""
 
     answer = LabelOutput(allow_null=True, required=False)
 
 
 class IncompleteOutput(ProblemOutput):
-    """Why the chat can't be submitted, and which criteria still lack something."""
+    """Why the chat cannot be submitted: criteria without an answer, evidence or a comment."""
 
     criteria = serializers.ListField(child=serializers.CharField(), required=False)
     evidence = serializers.ListField(child=serializers.CharField(), required=False)
@@ -178,20 +182,20 @@ class IncompleteOutput(ProblemOutput):
 
 
 class SkipInput(serializers.Serializer[Any]):
-    """Why the chat is skipped; `text` is needed for "other"."""
+    """Why the chat is skipped; "other" requires `text`."""
 
     reason = serializers.ChoiceField(choices=SkipReason.choices)
     text = serializers.CharField(required=False, allow_blank=True, max_length=180)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """ "Something else" has to be said."""
+        """Require a text for "other"."""
         if attrs["reason"] == SkipReason.OTHER and not attrs.get("text", "").strip():
-            raise serializers.ValidationError({"text": "Say in a few words why."})
+            raise serializers.ValidationError({"text": "Give the reason in a few words."})
         return attrs
 
 
 class QueueJobOutput(serializers.Serializer[QueueJob]):
-    """A job with the rater's own numbers."""
+    """A job with the rater's own progress."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -199,7 +203,7 @@ class QueueJobOutput(serializers.Serializer[QueueJob]):
     criteria = serializers.IntegerField(source="criteria_count")
     due_at = serializers.DateTimeField(allow_null=True)
     closed = serializers.BooleanField()
-    held_up = serializers.BooleanField(help_text="Chats of its calibration round come first.")
+    held_up = serializers.BooleanField(help_text="Its calibration round is not finished yet.")
     done = serializers.IntegerField()
     total = serializers.IntegerField()
     assignment = serializers.IntegerField(allow_null=True)
@@ -210,3 +214,39 @@ class QueueOutput(serializers.Serializer[Any]):
     """The rater's jobs."""
 
     jobs = QueueJobOutput(many=True)
+
+
+class CriterionTextOutput(serializers.Serializer[CriterionText]):
+    """A criterion's texts for raters; `guideline` is Markdown."""
+
+    key = serializers.CharField()
+    version = serializers.IntegerField(source="number")
+    question = serializers.CharField()
+    definition = serializers.CharField()
+    guideline = serializers.CharField()
+    true_example = serializers.CharField()
+    false_example = serializers.CharField()
+
+
+class ChangeOutput(serializers.Serializer[Change]):
+    """A text that is new to the rater.
+
+    `criterion` is '' for the rubric's guideline, `old` 0 for a first version.
+    """
+
+    criterion = serializers.CharField()
+    name = serializers.CharField()
+    old = serializers.IntegerField()
+    new = serializers.IntegerField()
+    url = serializers.CharField()
+
+
+class GuidanceOutput(serializers.Serializer[Any]):
+    """The guideline in force (`number` 0: none), the criteria's texts, changes, and the end of the lease."""
+
+    rubric = serializers.CharField()
+    number = serializers.IntegerField()
+    text = serializers.CharField()
+    criteria = CriterionTextOutput(many=True)
+    changes = ChangeOutput(many=True)
+    lease_expires_at = serializers.DateTimeField(allow_null=True)

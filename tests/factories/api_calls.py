@@ -1,4 +1,4 @@
-"""Calls of the rater's API, as a signed-in browser makes them; one by one or many at once."""
+"""Calls of the rater's API from a signed-in browser, one by one or in parallel."""
 
 import json
 import uuid
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def at_once(work: Callable[[int], T], *, times: int) -> list[T]:
-    """Run the work in that many threads, each with its own database connection, all starting together."""
+    """Run the work in `times` threads that start together, each with its own database connection."""
     start = Barrier(times)
 
     def one(number: int) -> T:
@@ -43,5 +43,5 @@ def label_url(assignment: Assignment, key: str = "polite") -> str:
 
 
 def put(client: Client, url: str, **body: Any) -> Any:
-    given = {"client_id": str(uuid.uuid4()), "value": True} | body
-    return client.put(url, json.dumps(given), content_type="application/json")
+    answer = {"client_id": str(uuid.uuid4()), "value": True} | body
+    return client.put(url, json.dumps(answer), content_type="application/json")

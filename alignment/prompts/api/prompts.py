@@ -1,23 +1,34 @@
-"""Writing prompts over HTTP: one's own draft, the lint, new versions."""
+"""API for writing prompts: your own draft, the lint, and versions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, cast
 
-from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
-from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.prompts.api.criterion import PromptVersions
+from alignment.prompts.api.criterion import criterion_or_404, criterion_versions
 from alignment.prompts.queries.editor import start_of
 from alignment.prompts.queries.example_picker import chosen_examples
+from alignment.prompts.queries.versions import VersionRow, with_figures
+from alignment.prompts.serializers import VersionOutput, version_body
 from alignment.prompts.services import draft_write, example_choices_for
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.access import found_or_404
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    PagedList,
+    PostPermission,
+    field_error,
+    problem,
+    validated,
+)
 from common.problems import FieldProblem
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.prompts.core.costar import COSTAR, panes_of
@@ -33,22 +44,22 @@ from evaluation.prompts.services.drafts import (
 )
 from evaluation.prompts.services.examples import LONGEST_PROMPT, PromptRefused
 from evaluation.prompts.services.lint import prompt_lint
-from evaluation.runs.api import SeesJudge
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import SeesJudge, WritesTexts
 
-MOST_LINES = 100  # far more than a prompt takes: the service says what is too many
-GONE = OpenApiResponse(description="No draft there any more.")
+MOST_LINES = 100  # far above what the service accepts
+GONE = OpenApiResponse(description="The draft is deleted.")
 
-# ---------- what goes in and out ----------
+# ---------- bodies ----------
 
 
-def _text(**given: Any) -> serializers.CharField:
-    return serializers.CharField(max_length=LONGEST_PROMPT, trim_whitespace=False, **given)
+def _text(**options: Any) -> serializers.CharField:
+    return serializers.CharField(max_length=LONGEST_PROMPT, trim_whitespace=False, **options)
 
 
 class ExampleLine(serializers.Serializer[Any]):
-    """A worked example: first and last turn of a train chat, what people decided (null: not applicable)."""
+    """A worked example: the first and last turn of a train chat, and the consensus (null: not applicable)."""
 
     chat = serializers.CharField(max_length=200)
     turns = serializers.ListField(child=serializers.IntegerField(min_value=1), min_length=2, max_length=2)
@@ -59,7 +70,7 @@ class ExampleLine(serializers.Serializer[Any]):
 
 
 class SectionsInput(serializers.Serializer[Any]):
-    """The six sections; one that is left out is empty."""
+    """The six sections; a missing section is empty."""
 
     context: Any = _text(allow_blank=True, default="")
     objective = _text(allow_blank=True, default="")
@@ -77,9 +88,10 @@ class PromptInput(serializers.Serializer[Any]):
 
 
 class DraftInput(serializers.Serializer[Any]):
-    """A draft over revision `revision` of it, 0 for none; what is not given stays as it is.
+    """A draft to save. Missing fields stay unchanged; send either `text` or `sections`.
 
-    `base` is the number of the version that it started from; of `text` and `sections` at most one.
+    `revision` is the draft's revision that you know, 0 for none. `base` is the number of the version that the
+    draft started from.
     """
 
     base = serializers.IntegerField(min_value=1)
@@ -89,16 +101,16 @@ class DraftInput(serializers.Serializer[Any]):
     examples = serializers.ListField(child=ExampleLine(), required=False, max_length=MOST_LINES)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Two texts would contradict each other."""
+        """Refuse a text together with sections."""
         if "text" in attrs and "sections" in attrs:
-            raise serializers.ValidationError({"sections": "Give the text or its sections, not both."})
+            raise serializers.ValidationError({"sections": "Send either text or sections."})
         return attrs
 
 
 class DraftOutput(serializers.Serializer[Any]):
-    """One's own draft. `sections` is null for a text that has more than the six in their order.
+    """Your own draft. `sections` is null unless the text consists of the six sections in their order.
 
-    `hidden` counts examples whose chat is not open to you any more.
+    `hidden` is the number of examples from chats that you can no longer see.
     """
 
     base = serializers.IntegerField()
@@ -112,9 +124,9 @@ class DraftOutput(serializers.Serializer[Any]):
 
 
 class NewVersionInput(PromptInput):
-    """A new version; `base` is the number of the version it started from, without it the champion.
+    """A new version; `base` is the number of the version it started from, by default the champion.
 
-    `confirmed` is the number of the newest version that the writer knows of.
+    `confirmed` is the number of the newest version that you know.
     """
 
     reason = serializers.CharField(max_length=500)
@@ -123,7 +135,7 @@ class NewVersionInput(PromptInput):
 
 
 class WrittenVersion(serializers.Serializer[Any]):
-    """The version that says what was sent."""
+    """The version with the text and examples that were sent."""
 
     criterion = serializers.CharField()
     number = serializers.IntegerField()
@@ -138,7 +150,7 @@ class WrittenVersion(serializers.Serializer[Any]):
 
 
 class FindingOutput(serializers.Serializer[Finding]):
-    """One thing to look at; `section` is '' for the whole prompt."""
+    """A problem in a prompt; `section` is '' for the whole prompt."""
 
     level: Any = serializers.ChoiceField(choices=[level.value for level in Level])
     section = serializers.CharField()
@@ -146,7 +158,7 @@ class FindingOutput(serializers.Serializer[Finding]):
 
 
 class LintOutput(serializers.Serializer[Any]):
-    """`blocked` by an error the prompt cannot be saved; warnings do not block."""
+    """The problems in a prompt; with `blocked` an error prevents saving. Warnings do not."""
 
     blocked = serializers.BooleanField()
     findings = FindingOutput(many=True)
@@ -156,36 +168,34 @@ class LintOutput(serializers.Serializer[Any]):
 
 
 class DraftApi(APIView):
-    """One's own draft of a criterion's prompt; nobody else sees it."""
+    """Your own draft of a criterion's prompt, visible only to you."""
 
     permission_classes = [WritesTexts]
 
-    @extend_schema(operation_id="prompt_draft", responses={200: DraftOutput, 403: FORBIDDEN, 404: NOT_FOUND})
+    @extend_schema(operation_id="prompt_draft", responses={200: DraftOutput, **NO_ACCESS})
     def get(self, request: Request, key: str) -> Response:
-        """The draft."""
-        draft = draft_of(criterion=_criterion(key), author=_author(request))
-        if draft is None:
-            raise Http404
+        """Your draft. 404 without one."""
+        draft = found_or_404(draft_of(criterion=_criterion(key), author=_author(request)))
         return Response(_body(draft, _author(request)))
 
     @extend_schema(
         operation_id="prompt_draft_save",
         request=DraftInput,
-        responses={200: DraftOutput, 400: WRONG, **PROBLEMS},
+        responses={200: DraftOutput, 400: INVALID, **PROBLEMS},
     )
     def put(self, request: Request, key: str) -> Response:
-        """Save it; 409 with what is stored where that is another revision than the one this came from."""
+        """Save the draft. 409 with the stored draft if its revision is not `revision`."""
         criterion, author = _criterion(key), _author(request)
-        given = _read(DraftInput, request)
+        body = validated(DraftInput, request.data)
         try:
             draft = draft_write(
                 criterion=criterion,
                 author=author,
-                base=_base(criterion, given["base"]),
-                revision=given["revision"],
-                text=given.get("text"),
-                panes=given.get("sections"),
-                lines=_lines(given["examples"]) if "examples" in given else None,
+                base=_base(criterion, body["base"]),
+                revision=body["revision"],
+                text=body.get("text"),
+                panes=body.get("sections"),
+                lines=_lines(body["examples"]) if "examples" in body else None,
             )
         except StaleDraft as stale:
             stored = _body(stale.draft, author) if stale.draft else None
@@ -197,82 +207,99 @@ class DraftApi(APIView):
             raise ValidationError({"examples": [str(refused)]}) from refused
         return Response(_body(draft, author))
 
-    @extend_schema(operation_id="prompt_draft_discard", responses={204: GONE, 403: FORBIDDEN, 404: NOT_FOUND})
+    @extend_schema(operation_id="prompt_draft_discard", responses={204: GONE, **NO_ACCESS})
     def delete(self, request: Request, key: str) -> Response:
-        """Throw it away."""
+        """Delete the draft."""
         draft_discard(criterion=_criterion(key), author=_author(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class LintApi(APIView):
-    """What is wrong with a prompt, before anybody pays for trying it."""
+    """Lint of a prompt."""
 
     permission_classes = [WritesTexts]
 
     @extend_schema(
         operation_id="prompt_lint",
         request=PromptInput,
-        responses={200: LintOutput, 400: WRONG, 403: FORBIDDEN, 404: NOT_FOUND},
+        responses={200: LintOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request, key: str) -> Response:
-        """The findings, errors first. Nothing is kept."""
+        """Problems in the prompt, errors first. The prompt is not stored."""
         criterion = _criterion(key)
-        given = _read(PromptInput, request)
+        body = validated(PromptInput, request.data)
         try:
-            examples = example_choices_for(_author(request), _lines(given["examples"]))
+            examples = example_choices_for(_author(request), _lines(body["examples"]))
         except PromptRefused as refused:
             raise ValidationError({"examples": [str(refused)]}) from refused
-        findings = prompt_lint(criterion=criterion, text=given["text"], examples=examples)
+        findings = prompt_lint(criterion=criterion, text=body["text"], examples=examples)
         blocked = any(finding.level == Level.ERROR for finding in findings)
         return Response(LintOutput({"blocked": blocked, "findings": findings}).data)
 
 
-class PromptVersionsApi(PromptVersions):
-    """The versions of a criterion's prompt: reading and writing."""
+@extend_schema_view(
+    get=extend_schema(
+        operation_id="prompt_versions",
+        parameters=[OpenApiParameter("page", OpenApiTypes.INT)],
+        responses={200: VersionOutput(many=True), **NO_ACCESS},
+    )
+)
+class PromptVersionsApi(PostPermission, PagedList[Any]):
+    """Versions of a prompt, newest first, with state, tests and measured alignment, without texts."""
 
-    def get_permissions(self) -> list[BasePermission]:
-        """Who reads may not be one who writes."""
-        return [WritesTexts()] if self.request.method == "POST" else [SeesJudge()]
+    permission_classes = [SeesJudge]
+    post_permission = WritesTexts
+    serializer_class = VersionOutput
+    page_style = "number"
+    page_size = 50
+
+    def get_queryset(self) -> Any:
+        """Return all versions. Raises Http404."""
+        return criterion_versions(criterion_or_404(self.kwargs["key"]))
+
+    def results(self, page: Sequence[VersionRow]) -> Any:
+        """Return the page's versions with their figures."""
+        return [version_body(row) for row in with_figures(page, of=page, user=self.request.user)]
 
     @extend_schema(
         operation_id="prompt_version_write",
         request=NewVersionInput,
-        responses={200: WrittenVersion, 201: WrittenVersion, 400: WRONG, **PROBLEMS},
+        responses={200: WrittenVersion, 201: WrittenVersion, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, key: str) -> Response:
-        """Write a version; 200 with the one that says the same already. Your draft goes if it says the same.
+        """Save a version and delete an equal draft. 200 with the earlier version if it has the same content.
 
-        409 where a version was saved after `base` that is not `confirmed`; `versions` names them.
+        409 if versions newer than `base` are not `confirmed`; `versions` lists them.
         """
         criterion, author = _criterion(key), _author(request)
-        given = _read(NewVersionInput, request)
+        body = validated(NewVersionInput, request.data)
         try:
             saved = version_save(
                 criterion=criterion,
                 author=author,
-                text=given["text"],
-                examples=example_choices_for(author, _lines(given["examples"])),
-                reason=given["reason"],
-                base=_base(criterion, given["base"]) if "base" in given else start_of(criterion),
-                confirmed=given["confirmed"],
+                text=body["text"],
+                examples=example_choices_for(author, _lines(body["examples"])),
+                reason=body["reason"],
+                base=_base(criterion, body["base"]) if "base" in body else start_of(criterion),
+                confirmed=body["confirmed"],
             )
         except NewerVersions as newer:
             versions = [_version(one) for one in newer.versions]
             raise problem("newer_version", str(newer), versions=versions) from newer
         except (FaultyPrompt, PromptRefused, FieldProblem) as refused:
             _refuse(refused)
-        body = WrittenVersion(_version(saved.version) | _content(saved.version)).data
-        return Response(body, status=status.HTTP_201_CREATED if saved.added else status.HTTP_200_OK)
+        answer = WrittenVersion(_version(saved.version) | _content(saved.version)).data
+        return Response(answer, status=status.HTTP_201_CREATED if saved.added else status.HTTP_200_OK)
 
 
 def _refuse(refused: FaultyPrompt | PromptRefused | FieldProblem) -> NoReturn:
-    """As 400, by field."""
+    """Raise the refusal as a ValidationError, by field."""
     if isinstance(refused, FaultyPrompt):
         raise ValidationError({"text": [finding.line for finding in refused.findings]}) from refused
     if isinstance(refused, PromptRefused):
         field = "text" if refused.field == "prompt" else "examples"
         raise ValidationError({field: [str(refused)]}) from refused
-    raise ValidationError({refused.field: [refused.message]}) from refused
+    raise field_error(refused) from refused
 
 
 def _author(request: Request) -> User:
@@ -290,14 +317,8 @@ def _base(criterion: Criterion, number: int) -> PromptVersion:
     return base
 
 
-def _read(body: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    given = body(data=request.data)
-    given.is_valid(raise_exception=True)
-    return dict(given.validated_data)
-
-
-def _lines(given: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [dict(line) for line in given]
+def _lines(examples: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [dict(line) for line in examples]
 
 
 def _body(draft: PromptDraft, user: User) -> Any:

@@ -1,22 +1,21 @@
-"""REST of redesigns: what one would do, carrying it out, and where a criterion comes from."""
+"""API of redesigns of a criterion: preview, redesign, and the criterion's lineage."""
 
 from typing import Any, cast
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.prompts.redesign.queries import Preview, redesign_preview
 from alignment.prompts.redesign.services import redesign_carry_out
-from common.api import FORBIDDEN, NOT_FOUND, WRONG, ManagesLabeling
+from common.api import INVALID, NO_ACCESS, field_error, validated
 from common.problems import FieldProblem
-from evaluation.runs.api import SeesJudge
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Dimension, Tier
+from labeling.people.api.permissions import ManagesLabeling, SeesJudge
 from labeling.rubric.core.redesign import KINDS, MOST, REASON_LIMIT, Redesign, successor_of
 from labeling.rubric.core.rubric import CRITERION_KEY_LIMIT
 from labeling.rubric.queries.lineage import Lineage, Step, lineage_of
@@ -26,11 +25,11 @@ from labeling.rubric.services.redesign import Redesigned, criterion_bring_back
 BRING_BACK = "bring_back"
 Keys = serializers.ListField
 
-# ---------- what goes in ----------
+# ---------- requests ----------
 
 
 class SuccessorInput(serializers.Serializer[Any]):
-    """A criterion to make, as in a rubric file; `carries`: keys of old ones whose labels carry over to it."""
+    """A new criterion, as in a rubric file; `carries` lists old criteria whose labels carry over."""
 
     key = serializers.CharField(max_length=CRITERION_KEY_LIMIT)
     question = serializers.CharField(max_length=2_000, trim_whitespace=False)
@@ -44,33 +43,37 @@ class SuccessorInput(serializers.Serializer[Any]):
 
 
 class RedesignInput(serializers.Serializer[Any]):
-    """A redesign of the criterion of the address; `others` are those that merge with it."""
+    """A redesign of the criterion in the address; `others` are criteria that merge with it."""
 
     kind = serializers.ChoiceField(choices=[*KINDS, BRING_BACK])
     reason = serializers.CharField(
-        max_length=REASON_LIMIT, required=False, allow_blank=True, default="", help_text="Not for a dry run."
+        max_length=REASON_LIMIT,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Not needed for a dry run.",
     )
     others = Keys(child=serializers.CharField(), default=list, max_length=MOST)
     into = SuccessorInput(many=True, required=False, default=list)
     same_answers = serializers.BooleanField(
         default=False,
-        help_text="True and False mean the same in the old and the new question wherever labels carry over.",
+        help_text="Confirms that, where labels carry over, the old and the new answers mean the same.",
     )
-    dry_run = serializers.BooleanField(default=False, help_text="Only say what it would do.")
+    dry_run = serializers.BooleanField(default=False, help_text="Return only the preview.")
 
 
-# ---------- what comes out ----------
+# ---------- answers ----------
 
 
 class TallyOutput(serializers.Serializer[Any]):
-    """Answers that carry over, and those that differ between the old criteria and stay behind."""
+    """Numbers of answers that carry over, and of conflicts between old criteria, which do not."""
 
     carried = serializers.IntegerField()
     conflicts = serializers.IntegerField()
 
 
 class CarryingOutput(serializers.Serializer[Carrying]):
-    """What carries over to one new criterion."""
+    """Answers that carry over to a new criterion."""
 
     key = serializers.CharField()
     olds = Keys(child=serializers.CharField())
@@ -79,7 +82,7 @@ class CarryingOutput(serializers.Serializer[Carrying]):
 
 
 class TouchedJobOutput(serializers.Serializer[Any]):
-    """An open labelling job that asks an old criterion; `left` others it goes on asking."""
+    """An open labelling job with an old criterion; `left` is the number of its other criteria."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -87,8 +90,10 @@ class TouchedJobOutput(serializers.Serializer[Any]):
 
 
 class RedesignOutput(serializers.Serializer[Any]):
-    """What was done, or with `dry_run` would be. The counts of labels, adjudications and drafts are of the
-    old criteria, where they stay in any case; `runs` are under way; with `tests` open it is refused.
+    """The redesign, or with `dry_run` its preview.
+
+    Labels, adjudications and drafts of the old criteria are counted; they stay there. `runs` are in progress.
+    Open `tests` prevent the redesign.
     """
 
     olds = Keys(child=serializers.CharField())
@@ -104,14 +109,14 @@ class RedesignOutput(serializers.Serializer[Any]):
 
 
 class AncestorOutput(serializers.Serializer[Any]):
-    """A criterion that ended, and whether its labels carried over."""
+    """A retired criterion, and whether its labels carried over."""
 
     key = serializers.CharField(source="criterion.key")
     labels_carried = serializers.BooleanField()
 
 
 class StepOutput(serializers.Serializer[Step]):
-    """One redesign."""
+    """A redesign."""
 
     kind = serializers.CharField()
     olds = AncestorOutput(many=True)
@@ -122,7 +127,7 @@ class StepOutput(serializers.Serializer[Step]):
 
 
 class RetirementOutput(serializers.Serializer[Any]):
-    """When a criterion ended, by whom and why."""
+    """The retirement of a criterion."""
 
     reason = serializers.CharField()
     by = serializers.CharField(source="by.username", allow_null=True, default=None)
@@ -130,7 +135,7 @@ class RetirementOutput(serializers.Serializer[Any]):
 
 
 class LineageOutput(serializers.Serializer[Lineage]):
-    """Where a criterion comes from and what became of it; `made_of` null: it took nobody's place."""
+    """The predecessors and successors of a criterion; `made_of` is null without predecessors."""
 
     key = serializers.CharField(source="criterion.key")
     state = serializers.CharField(source="criterion.state")
@@ -150,65 +155,62 @@ class RedesignApi(APIView):
     @extend_schema(
         operation_id="criterion_redesign",
         request=RedesignInput,
-        responses={200: RedesignOutput, 201: RedesignOutput, 400: WRONG, 403: FORBIDDEN, 404: NOT_FOUND},
+        responses={200: RedesignOutput, 201: RedesignOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request, key: str) -> Response:
-        """Retire it, replace, split or merge it, or bring it back; 200 with what a dry run would do."""
+        """Retire, replace, split, merge or bring back the criterion. 200 with the preview of a dry run."""
         criterion = get_object_or_404(Criterion, key=key)
-        read = RedesignInput(data=request.data)
-        read.is_valid(raise_exception=True)
-        given, by = read.validated_data, cast(User, request.user)
+        body, by = validated(RedesignInput, request.data), cast(User, request.user)
         try:
-            if given["kind"] == BRING_BACK:
-                return _brought_back(criterion, given, by)
-            wanted = _redesign(criterion, given)
-            if given["dry_run"]:
-                return Response(RedesignOutput(_previewed(wanted, redesign_preview(redesign=wanted))).data)
-            done = redesign_carry_out(redesign=wanted, reason=given["reason"], by=by)
+            if body["kind"] == BRING_BACK:
+                return _bring_back(criterion, body, by)
+            redesign = _redesign(criterion, body)
+            if body["dry_run"]:
+                preview = redesign_preview(redesign=redesign)
+                return Response(RedesignOutput(_preview_body(redesign, preview)).data)
+            result = redesign_carry_out(redesign=redesign, reason=body["reason"], by=by)
         except FieldProblem as problem:
-            raise ValidationError({problem.field: [problem.message]}) from problem
-        return Response(RedesignOutput(_done(done)).data, status=status.HTTP_201_CREATED)
+            raise field_error(problem) from problem
+        return Response(RedesignOutput(_result_body(result)).data, status=status.HTTP_201_CREATED)
 
 
 class LineageApi(APIView):
-    """A criterion's history."""
+    """The lineage of a criterion."""
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(
-        operation_id="criterion_lineage", responses={200: LineageOutput, 403: FORBIDDEN, 404: NOT_FOUND}
-    )
+    @extend_schema(operation_id="criterion_lineage", responses={200: LineageOutput, **NO_ACCESS})
     def get(self, request: Request, key: str) -> Response:
-        """What it is made of, what took its place, and why."""
+        """The criterion's predecessors and successors, with reasons."""
         return Response(LineageOutput(lineage_of(get_object_or_404(Criterion, key=key))).data)
 
 
-def _redesign(criterion: Criterion, given: dict[str, Any]) -> Redesign:
+def _redesign(criterion: Criterion, body: dict[str, Any]) -> Redesign:
     dimensions = set(Dimension.objects.values_list("key", flat=True))
-    into = tuple(successor_of(data, n, dimensions) for n, data in enumerate(given["into"]))
-    olds = tuple(dict.fromkeys([criterion.key, *given["others"]]))
-    return Redesign(given["kind"], olds, into, same_answers=given["same_answers"])
+    into = tuple(successor_of(data, n, dimensions) for n, data in enumerate(body["into"]))
+    olds = tuple(dict.fromkeys([criterion.key, *body["others"]]))
+    return Redesign(body["kind"], olds, into, same_answers=body["same_answers"])
 
 
-def _brought_back(criterion: Criterion, given: dict[str, Any], by: User) -> Response:
-    """NB: a dry run of it has nothing to count."""
-    if not given["dry_run"]:
-        criterion_bring_back(criterion=criterion, reason=given["reason"], by=by)
-    done = {**_NOTHING, "olds": [], "new": [criterion.key], "dry_run": given["dry_run"]}
-    code = status.HTTP_200_OK if given["dry_run"] else status.HTTP_201_CREATED
-    return Response(RedesignOutput(done).data, status=code)
+def _bring_back(criterion: Criterion, body: dict[str, Any], by: User) -> Response:
+    """Bring the criterion back, unless in a dry run, which counts nothing."""
+    if not body["dry_run"]:
+        criterion_bring_back(criterion=criterion, reason=body["reason"], by=by)
+    answer = {**_EMPTY, "olds": [], "new": [criterion.key], "dry_run": body["dry_run"]}
+    code = status.HTTP_200_OK if body["dry_run"] else status.HTTP_201_CREATED
+    return Response(RedesignOutput(answer).data, status=code)
 
 
-_NOTHING: dict[str, Any] = {
+_EMPTY: dict[str, Any] = {
     **dict.fromkeys(("labels", "adjudications", "drafts")),
     **dict.fromkeys(("carrying", "jobs", "runs", "tests"), ()),
 }
 
 
-def _previewed(redesign: Redesign, found: Preview) -> dict[str, Any]:
-    people = found.consequences
+def _preview_body(redesign: Redesign, preview: Preview) -> dict[str, Any]:
+    people = preview.consequences
     return {
-        "olds": [row.key for row in found.olds],
+        "olds": [row.key for row in preview.olds],
         "new": [successor.spec.key for successor in redesign.into],
         "dry_run": True,
         "carrying": people.carrying,
@@ -216,16 +218,16 @@ def _previewed(redesign: Redesign, found: Preview) -> dict[str, Any]:
         "adjudications": people.adjudications,
         "drafts": people.drafts,
         "jobs": people.jobs,
-        "runs": found.runs,
-        "tests": [test.pk for test in found.tests],
+        "runs": preview.runs,
+        "tests": [test.pk for test in preview.tests],
     }
 
 
-def _done(done: Redesigned) -> dict[str, Any]:
+def _result_body(result: Redesigned) -> dict[str, Any]:
     return {
-        **_NOTHING,
-        "olds": [row.key for row in done.olds],
-        "new": [row.key for row in done.new],
+        **_EMPTY,
+        "olds": [row.key for row in result.olds],
+        "new": [row.key for row in result.new],
         "dry_run": False,
-        "carrying": done.carried,
+        "carrying": result.carried,
     }

@@ -1,8 +1,7 @@
-"""Suggested revisions of a prompt over HTTP."""
+"""API of suggested revisions of a prompt."""
 
 from typing import Any, cast
 
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -24,15 +23,21 @@ from alignment.prompts.suggestions.services import (
     suggestion_start,
     suggestion_use,
 )
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.access import found_or_404
+from common.api import INVALID, NO_ACCESS, PROBLEMS, problem, validated
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import WritesTexts
 
 
 class SuggestionInput(serializers.Serializer[Any]):
-    """How many chats at most, the profile whose judge's model drafts, and whether to ask the same anew."""
+    """A suggestion to start.
+
+    `chats` is the most chats to show, `profile` the judge profile whose model writes the revision. `anew`
+    ignores stored answers.
+    """
 
     chats = serializers.IntegerField(min_value=FEWEST, max_value=MOST, default=CHATS)
     profile: Any = serializers.SlugRelatedField(
@@ -42,7 +47,7 @@ class SuggestionInput(serializers.Serializer[Any]):
 
 
 class SuggestionChatOutput(serializers.Serializer[Any]):
-    """A chat that the model was shown, under its number in the reasons."""
+    """A chat that the model saw; the reasons use its `number`."""
 
     number = serializers.IntegerField()
     title = serializers.CharField()
@@ -52,7 +57,7 @@ class SuggestionChatOutput(serializers.Serializer[Any]):
 
 
 class SuggestionFindingOutput(serializers.Serializer[Any]):
-    """What the lint says of the suggested prompt."""
+    """A problem that the lint found in the suggested prompt."""
 
     level = serializers.CharField()
     section = serializers.CharField()
@@ -60,9 +65,9 @@ class SuggestionFindingOutput(serializers.Serializer[Any]):
 
 
 class SuggestionOutput(serializers.Serializer[ShownSuggestion]):
-    """A suggestion; `text` is the whole revised prompt, '' unless it is done.
+    """A suggestion; `text` is the whole revised prompt, '' until it is done.
 
-    `raw` is an answer that could not be read. `is_draft`: your draft says just this.
+    `raw` is an answer that could not be read. `is_draft` is true when your draft has the same text.
     """
 
     id = serializers.IntegerField(source="row.pk")
@@ -94,22 +99,20 @@ class CriterionSuggestions(APIView):
     @extend_schema(
         operation_id="suggestion_start",
         request=SuggestionInput,
-        responses={202: SuggestionOutput, 400: WRONG, **PROBLEMS},
+        responses={202: SuggestionOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, key: str) -> Response:
-        """Have a revision of your draft, else of the champion, drafted from disagreements on train."""
+        """Start a revision of your draft, or else of the champion, from disagreements in the train split."""
         criterion = get_object_or_404(Criterion, key=key)
-        given = SuggestionInput(data=request.data)
-        given.is_valid(raise_exception=True)
-        wanted = given.validated_data
-        choice = SuggestionChoice(wanted["chats"], wanted.get("profile"), wanted["anew"])
+        body = validated(SuggestionInput, request.data)
+        choice = SuggestionChoice(body["chats"], body.get("profile"), body["anew"])
         user = cast(User, request.user)
         try:
             row = suggestion_start(criterion=criterion, choice=choice, by=user)
         except InputProblem as refused:
             raise problem("refused", str(refused)) from refused
-        body = SuggestionOutput(suggestion_in_full(row, user=user)).data
-        return Response(body, status=status.HTTP_202_ACCEPTED)
+        answer = SuggestionOutput(suggestion_in_full(row, user=user)).data
+        return Response(answer, status=status.HTTP_202_ACCEPTED)
 
 
 class SuggestionDetail(APIView):
@@ -117,23 +120,21 @@ class SuggestionDetail(APIView):
 
     permission_classes = [WritesTexts]
 
-    @extend_schema(
-        operation_id="suggestion", responses={200: SuggestionOutput, 403: FORBIDDEN, 404: NOT_FOUND}
-    )
+    @extend_schema(operation_id="suggestion", responses={200: SuggestionOutput, **NO_ACCESS})
     def get(self, request: Request, suggestion_id: int) -> Response:
-        """How far it is, and what was suggested."""
+        """The suggestion's state and text."""
         user = cast(User, request.user)
         return Response(SuggestionOutput(suggestion_in_full(_row(suggestion_id, user), user=user)).data)
 
 
 class SuggestionUseApi(APIView):
-    """Taking a suggestion over."""
+    """Use of a suggestion."""
 
     permission_classes = [WritesTexts]
 
     @extend_schema(operation_id="suggestion_use", request=None, responses={200: SuggestionOutput, **PROBLEMS})
     def post(self, request: Request, suggestion_id: int) -> Response:
-        """Make it your draft, over whatever that says now; nothing is released by it."""
+        """Replace your draft with the suggestion."""
         user = cast(User, request.user)
         row = _row(suggestion_id, user)
         try:
@@ -144,7 +145,4 @@ class SuggestionUseApi(APIView):
 
 
 def _row(suggestion_id: int, user: User) -> Suggestion:
-    row = suggestion_shown(suggestion_id=suggestion_id, user=user)
-    if row is None:
-        raise Http404
-    return row
+    return found_or_404(suggestion_shown(suggestion_id=suggestion_id, user=user))

@@ -19,10 +19,10 @@ from alignment.prompts.suggestions.queries.training_examples import (
 )
 from alignment.prompts.suggestions.worker import SUGGESTIONS
 from common.problems import InputProblem
-from evaluation.core.grouping import default_sampling
 from evaluation.core.types import Request
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.sampling_defaults import default_sampling
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import model_kind, model_of
 from evaluation.judges.services.profiles import profiles_ensure

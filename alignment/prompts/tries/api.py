@@ -1,4 +1,4 @@
-"""Preview and tries of a prompt in work over HTTP: those of the editor's page."""
+"""API of the editor's preview and tries."""
 
 from typing import Any, cast
 
@@ -22,7 +22,7 @@ from alignment.prompts.tries.services import (
     try_estimate,
     try_start,
 )
-from common.api import FORBIDDEN, NOT_FOUND, WRONG, WritesTexts
+from common.api import INVALID, NO_ACCESS, StrictInput
 from common.problems import InputProblem
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Run, Verdict
@@ -31,24 +31,23 @@ from evaluation.runs.queries.runs import runs_open_to
 from evaluation.runs.worker.preview import Preview
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import WritesTexts
 
 
-class PreviewInput(serializers.Serializer[Any]):
-    """By which profile (the default one without it), about which chat; without a draft version `base`."""
+class PreviewInput(StrictInput):
+    """The judge profile, the chat, and the version to use if you have no draft."""
 
-    profile = serializers.CharField(max_length=120, required=False, help_text="A judge profile by name.")
-    chat = serializers.CharField(max_length=200, required=False, help_text="A chat by its external id.")
-    base = serializers.IntegerField(min_value=1, required=False, help_text="A version, else the champion.")
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """NB: a misspelt name must not be dropped in silence: it may cost money."""
-        if unknown := [str(name) for name in self.initial_data if name not in self.fields]:
-            raise serializers.ValidationError({unknown[0]: ["There is no such setting."]})
-        return attrs
+    profile = serializers.CharField(
+        max_length=120, required=False, help_text="A judge profile's name. Default: the default profile."
+    )
+    chat = serializers.CharField(max_length=200, required=False, help_text="A chat's external id.")
+    base = serializers.IntegerField(
+        min_value=1, required=False, help_text="A version. Default: the champion."
+    )
 
 
 class TryInput(PreviewInput):
-    """What to try it on; with `dry_run` nothing is started and the answer is the estimate."""
+    """The chats to try the prompt on. `dry_run` returns the estimate and starts no try."""
 
     what = serializers.ChoiceField([CHAT, DISAGREEMENTS])
     n = serializers.IntegerField(min_value=1, max_value=MOST_CHATS, required=False)
@@ -57,7 +56,7 @@ class TryInput(PreviewInput):
 
 
 class PromptPreview(APIView):
-    """The exact messages of every role."""
+    """Preview of the rendered prompt."""
 
     permission_classes = [WritesTexts]
 
@@ -66,24 +65,23 @@ class PromptPreview(APIView):
         request=PreviewInput,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="The calls in order, tokens and cost"),
-            400: WRONG,
-            403: FORBIDDEN,
-            404: NOT_FOUND,
+            400: INVALID,
+            **NO_ACCESS,
         },
     )
     def post(self, request: Request, key: str) -> Response:
-        """Put together what the caller's draft would be asked with; nothing is sent."""
+        """The exact messages of every role for your draft. Sends no requests."""
         criterion, author = get_object_or_404(Criterion, key=key), cast(User, request.user)
         choice = _choice(PreviewInput(data=request.data), criterion, author, chat_alone=True)
         try:
-            found = prompt_preview(criterion=criterion, author=author, choice=choice)
+            preview = prompt_preview(criterion=criterion, author=author, choice=choice)
         except InputProblem as problem:
             raise ValidationError({"detail": [str(problem)]}) from problem
-        return Response(_preview_json(found))
+        return Response(_preview_json(preview))
 
 
 class PromptTries(APIView):
-    """Tries of the caller's draft."""
+    """Tries of your draft."""
 
     permission_classes = [WritesTexts]
 
@@ -92,21 +90,19 @@ class PromptTries(APIView):
         request=TryInput,
         responses={
             200: OpenApiResponse(OpenApiTypes.OBJECT, description="The estimate (dry_run)"),
-            202: OpenApiResponse(OpenApiTypes.OBJECT, description="The try that has begun: its id"),
-            400: WRONG,
-            403: FORBIDDEN,
-            404: NOT_FOUND,
+            202: OpenApiResponse(OpenApiTypes.OBJECT, description="The started try with its id"),
+            400: INVALID,
+            **NO_ACCESS,
         },
     )
     def post(self, request: Request, key: str) -> Response:
-        """Try the caller's draft, else the champion, on a few chats of train and dev."""
+        """Try your draft, or else the champion, on a few chats of the train and dev splits."""
         criterion, author = get_object_or_404(Criterion, key=key), cast(User, request.user)
-        given = TryInput(data=request.data)
-        choice = _choice(given, criterion, author)
+        body = TryInput(data=request.data)
+        choice = _choice(body, criterion, author)
         try:
-            if given.validated_data.get("dry_run"):
-                found = try_estimate(criterion=criterion, author=author, choice=choice)
-                return Response(found.as_json())
+            if body.validated_data.get("dry_run"):
+                return Response(try_estimate(criterion=criterion, author=author, choice=choice).as_json())
             run = try_start(criterion=criterion, author=author, choice=choice)
         except InputProblem as problem:
             raise ValidationError({"detail": [str(problem)]}) from problem
@@ -116,54 +112,53 @@ class PromptTries(APIView):
 
 
 class PromptTry(APIView):
-    """One try."""
+    """A try."""
 
     permission_classes = [WritesTexts]
 
     @extend_schema(
         operation_id="prompt_try_result",
         responses={
-            200: OpenApiResponse(OpenApiTypes.OBJECT, description="How far it is, and each chat so far"),
-            403: FORBIDDEN,
-            404: NOT_FOUND,
+            200: OpenApiResponse(OpenApiTypes.OBJECT, description="Progress, and the finished chats"),
+            **NO_ACCESS,
         },
     )
     def get(self, request: Request, run_id: int) -> Response:
-        """What it came to so far; a chat that is not open to the caller is left out."""
+        """The try's progress and finished chats, without chats you cannot see."""
         run = get_object_or_404(runs_open_to(request.user).filter(purpose=Run.Purpose.TRY), pk=run_id)
         criterion = get_object_or_404(Criterion, key=run.options[TRY_OPTIONS]["criterion"])
         tell_errors([run], user=request.user)
-        found = try_result(run=run, criterion=criterion, user=cast(User, request.user))
+        result = try_result(run=run, criterion=criterion, user=cast(User, request.user))
         return Response(
             {
                 "id": run.pk,
                 "criterion": criterion.key,
                 "state": run.state,
                 "error": run.error,
-                "total": len(found.chats),
-                "done": found.ended,
+                "total": len(result.chats),
+                "done": result.ended,
                 "calls": run.calls,
                 "reused": run.reused,
                 "cost_usd": None if run.cost_usd is None else float(run.cost_usd),
-                "fixed": found.tally.fixed,
-                "broken": found.tally.broken,
-                "of": found.tally.of,
-                "chats": [_chat_json(one) for one in found.chats],
+                "fixed": result.tally.fixed,
+                "broken": result.tally.broken,
+                "of": result.tally.of,
+                "chats": [_chat_json(one) for one in result.chats],
             }
         )
 
 
-def _choice(
-    given: PreviewInput, criterion: Criterion, author: User, *, chat_alone: bool = False
-) -> TryChoice:
-    """The body as the page's form takes it, which knows what may be chosen."""
-    given.is_valid(raise_exception=True)
-    body = {name: value for name, value in given.validated_data.items() if name not in ("profile", "chat")}
-    body |= _profile(given.validated_data.get("profile", ""))
-    body |= _chat(given.validated_data.get("chat", ""), criterion, author)
-    form = TryForm(body, criterion=criterion, user=author)
+def _choice(body: PreviewInput, criterion: Criterion, author: User, *, chat_alone: bool = False) -> TryChoice:
+    """Return the choice that the body describes, checked by the page's form. Raises ValidationError."""
+    body.is_valid(raise_exception=True)
+    fields = {name: value for name, value in body.validated_data.items() if name not in ("profile", "chat")}
+    fields |= _profile(body.validated_data.get("profile", ""))
+    fields |= _chat(body.validated_data.get("chat", ""), criterion, author)
+    form = TryForm(fields, criterion=criterion, user=author)
     if not form.is_valid():
-        raise ValidationError({name: [str(error) for error in found] for name, found in form.errors.items()})
+        raise ValidationError(
+            {name: [str(error) for error in errors] for name, errors in form.errors.items()}
+        )
     return form.choice(chat_alone=chat_alone)
 
 
@@ -186,14 +181,14 @@ def _chat(external_id: str, criterion: Criterion, author: User) -> dict[str, Any
     return {"chat": chat}
 
 
-def _preview_json(found: Preview) -> dict[str, Any]:
+def _preview_json(preview: Preview) -> dict[str, Any]:
     return {
-        "engine": found.engine,
-        "criteria": list(found.criteria),
-        "calls": found.count,
-        "prompt_tokens": found.prompt_tokens,
-        "completion_tokens": found.completion_tokens,
-        "cost_usd": None if found.cost_usd is None else float(found.cost_usd),
+        "engine": preview.engine,
+        "criteria": list(preview.criteria),
+        "calls": preview.count,
+        "prompt_tokens": preview.prompt_tokens,
+        "completion_tokens": preview.completion_tokens,
+        "cost_usd": None if preview.cost_usd is None else float(preview.cost_usd),
         "roles": [
             {
                 "role": call.role,
@@ -206,7 +201,7 @@ def _preview_json(found: Preview) -> dict[str, Any]:
                 "times": call.times,
                 "if_needed": call.if_needed,
             }
-            for call in found.calls
+            for call in preview.calls
         ],
     }
 

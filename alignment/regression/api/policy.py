@@ -1,4 +1,4 @@
-"""Policies of the gate over HTTP."""
+"""API of the gate's policies."""
 
 from typing import Any, cast
 
@@ -7,36 +7,37 @@ from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from alignment.models.regressions import Policy
 from alignment.regression.queries.policy_page import policy_body, policy_chosen
-from alignment.regression.serializers import StrictInput
 from alignment.regression.services.policies import policy_in_force, policy_revise
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, Permitted, problem
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    PostPermission,
+    StrictInput,
+    field_error,
+    problem,
+    validated,
+)
 from common.problems import FieldProblem, InputProblem
-from evaluation.runs.api import SeesJudge
 from labeling.models.people import User
-
-
-class Releases(Permitted):
-    """Needed for what decides over releases."""
-
-    permission = "labeling.release_prompts"
+from labeling.people.api.permissions import Releases, SeesJudge
 
 
 class PolicyInput(StrictInput):
-    """The limits that change, by name, and why."""
+    """Changed limits by name, and the reason."""
 
-    parameters = serializers.DictField(help_text="Limits that differ from those in force.")
+    parameters = serializers.DictField(help_text="Limits to change.")
     reason = serializers.CharField(max_length=2000)
     base = serializers.IntegerField(
-        required=False, help_text="The policy that was read before; another one in force is a conflict."
+        required=False, help_text="The policy that you read: 409 if another one is in force."
     )
 
 
 class PolicyOutput(serializers.Serializer[Any]):
-    """One version of a policy."""
+    """A version of a policy."""
 
     id = serializers.IntegerField()
     name = serializers.CharField()
@@ -48,19 +49,15 @@ class PolicyOutput(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class PolicyList(APIView):
+class PolicyList(PostPermission):
     """The policies, newest first."""
 
-    def get_permissions(self) -> list[Any]:
-        """Reading is seeing; revising is for those who release."""
-        return [Releases() if self.request.method == "POST" else SeesJudge()]
+    permission_classes = [SeesJudge]
+    post_permission = Releases
 
-    @extend_schema(
-        operation_id="policies",
-        responses={200: PolicyOutput(many=True), 403: FORBIDDEN, 404: NOT_FOUND},
-    )
+    @extend_schema(operation_id="policies", responses={200: PolicyOutput(many=True), **NO_ACCESS})
     def get(self, request: Request) -> Response:
-        """Every stored version; without one in force the start values of the gate are."""
+        """Every stored version. If none is in force, the gate uses its default limits."""
         rows = Policy.objects.filter(kind=Policy.Kind.GATE).select_related("created_by").order_by("-id")
         current = policy_chosen()
         bodies = [policy_body(row, in_force=row == current) for row in rows]
@@ -69,15 +66,13 @@ class PolicyList(APIView):
     @extend_schema(
         operation_id="policy_revise",
         request=PolicyInput,
-        responses={201: PolicyOutput, 400: WRONG, **PROBLEMS},
+        responses={201: PolicyOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request) -> Response:
-        """Make the next version of the policy in force."""
-        given = PolicyInput(data=request.data)
-        given.is_valid(raise_exception=True)
-        body, current = given.validated_data, policy_in_force()
+        """Save a new version of the policy in force."""
+        body, current = validated(PolicyInput, request.data), policy_in_force()
         if body.get("base", current.pk) != current.pk:
-            raise problem("changed", f"the policy was changed meanwhile: {current} is in force")
+            raise problem("changed", f"The policy has changed: {current} is in force.")
         try:
             row = policy_revise(
                 changes=body["parameters"],
@@ -86,7 +81,7 @@ class PolicyList(APIView):
                 base=current,
             )
         except FieldProblem as wrong:
-            raise ValidationError({wrong.field: [wrong.message]}) from wrong
+            raise field_error(wrong) from wrong
         except InputProblem as wrong:
             raise ValidationError({"detail": [str(wrong)]}) from wrong
         return Response(PolicyOutput(policy_body(row, in_force=True)).data, status=status.HTTP_201_CREATED)

@@ -1,15 +1,14 @@
-"""Regression tests over HTTP."""
+"""API of regression tests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import status
 from rest_framework.exceptions import ValidationError
-from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -38,32 +37,28 @@ from alignment.regression.services.starts import (
 )
 from alignment.regression.services.tests import RegressionRefused, regression_cancel
 from alignment.regression.worker import runs_of
-from common.api import NOT_FOUND, PROBLEMS, WRONG, WritesTexts, problem
+from common.api import (
+    INVALID,
+    NO_ACCESS,
+    PROBLEMS,
+    PagedList,
+    PostPermission,
+    field_error,
+    problem,
+    validated,
+)
 from common.problems import FieldProblem, InputProblem
-from evaluation.runs.api import SeesJudge
 from evaluation.runs.queries.redact_errors import tell_errors
 from evaluation.runs.serializers import ResumeInput
 from evaluation.runs.services.runs import RunRefused
 from labeling.models.people import User
+from labeling.people.api.permissions import SeesJudge, WritesTexts
 
 T = TypeVar("T")
 
 
-class RegressionPages(CursorPagination):
-    """Newest first, 100 a page."""
-
-    page_size = 100
-    ordering = "-id"
-
-
-class RegressionList(APIView):
-    """All regression tests."""
-
-    def get_permissions(self) -> list[Any]:
-        """Reading is seeing; starting is for those who write prompts."""
-        return [WritesTexts() if self.request.method == "POST" else SeesJudge()]
-
-    @extend_schema(
+@extend_schema_view(
+    get=extend_schema(
         operation_id="regressions",
         parameters=[
             OpenApiParameter("criterion", OpenApiTypes.STR),
@@ -71,65 +66,66 @@ class RegressionList(APIView):
         ],
         responses={
             200: OpenApiResponse(RegressionRowOutput(many=True), description="One page of tests"),
-            403: PROBLEMS[403],
-            404: NOT_FOUND,
+            **NO_ACCESS,
         },
     )
-    def get(self, request: Request) -> Response:
-        """One page of tests, newest first."""
-        pages = RegressionPages()
-        query = request.query_params
-        only = RegressionFilter(query.get("criterion", ""), query.get("state", ""))
-        page = pages.paginate_queryset(regression_rows(only), request, view=self) or []
-        tell(page, user=request.user)
-        rows = RegressionRowOutput([regression_row(test) for test in page], many=True)
-        return pages.get_paginated_response(rows.data)
+)
+class RegressionList(PostPermission, PagedList[RegressionTest]):
+    """One page of regression tests, newest first."""
+
+    permission_classes = [SeesJudge]
+    post_permission = WritesTexts
+    serializer_class = RegressionRowOutput
+
+    def get_queryset(self) -> Any:
+        """Return the tests that the query selects."""
+        query = self.request.query_params
+        return regression_rows(RegressionFilter(query.get("criterion", ""), query.get("state", "")))
+
+    def results(self, page: Sequence[RegressionTest]) -> Any:
+        """Return the tests, with the results that this user may see."""
+        tell(page, user=self.request.user)
+        return super().results([regression_row(test) for test in page])
 
     @extend_schema(
         operation_id="regression_start",
         request=RegressionInput,
-        responses={
-            200: RegressionOutput,
-            202: RegressionOutput,
-            400: WRONG,
-            403: PROBLEMS[403],
-            404: NOT_FOUND,
-        },
+        responses={200: RegressionOutput, 202: RegressionOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request) -> Response:
-        """Start a test; the workers carry it out. 200 where the same `client_id` has started it before."""
+        """Start a test; workers process it. 200 if the same `client_id` has started it before."""
         user = cast(User, request.user)
-        started = _tried(lambda: regression_start(_wish(request), by=user))
+        started = _valid(lambda: regression_start(_wish(request), by=user))
         code = status.HTTP_200_OK if started.again else status.HTTP_202_ACCEPTED
         return Response(_body(started.test.pk, user), status=code)
 
 
 class RegressionEstimate(APIView):
-    """What a test would take."""
+    """Estimate of a test."""
 
     permission_classes = [WritesTexts]
 
     @extend_schema(
         operation_id="regression_estimate",
         request=RegressionInput,
-        responses={200: EstimateOutput, 400: WRONG, 403: PROBLEMS[403], 404: NOT_FOUND},
+        responses={200: EstimateOutput, 400: INVALID, **NO_ACCESS},
     )
     def post(self, request: Request) -> Response:
-        """Calls and cost of both sides, and what the labels let the gate see; nothing is sent."""
+        """Calls and cost of both judges, and the power that the labels allow. Sends no requests."""
         wish = _wish(request)
-        found = _tried(lambda: regression_estimate(wish))
-        outlook = regression_outlook(wish, found.criteria, by=cast(User, request.user))
-        cost = found.cost_usd
+        estimate = _valid(lambda: regression_estimate(wish))
+        outlook = regression_outlook(wish, estimate.criteria, by=cast(User, request.user))
+        cost = estimate.cost_usd
         return Response(
             EstimateOutput(
                 {
-                    "calls": found.calls,
-                    "reused": found.reused,
-                    "confirming_calls": found.confirming,
+                    "calls": estimate.calls,
+                    "reused": estimate.reused,
+                    "confirming_calls": estimate.confirming,
                     "cost_usd": None if cost is None else float(cost),
-                    "fits_budget": found.fits_budget,
-                    "seconds": found.seconds,
-                    "runs": {name: run.as_json() for name, run in found.runs},
+                    "fits_budget": estimate.fits_budget,
+                    "seconds": estimate.seconds,
+                    "runs": {name: run.as_json() for name, run in estimate.runs},
                     "labelled": [
                         {
                             "criterion": row.criterion.key,
@@ -152,34 +148,28 @@ class RegressionDetail(APIView):
 
     permission_classes = [SeesJudge]
 
-    @extend_schema(
-        operation_id="regression", responses={200: RegressionOutput, 403: PROBLEMS[403], 404: NOT_FOUND}
-    )
+    @extend_schema(operation_id="regression", responses={200: RegressionOutput, **NO_ACCESS})
     def get(self, request: Request, test_id: int) -> Response:
-        """What it found, once it is done, and how far it is."""
+        """The test's progress, and its results when it is done."""
         return Response(_body(test_id, cast(User, request.user)))
 
 
 def _action(
     name: str, action: Callable[..., object], body: type[Serializer[Any]] | None = None
 ) -> type[APIView]:
-    """A view of its own for each action, so that the schema has an operation for each."""
+    """Return a view for one action, so that the schema has an operation for each."""
 
     @extend_schema(
         operation_id=f"regression_{name}",
-        description=f"{name.title()} a test; the answer is the test as it is then.",
+        description=f"{name.title()} a test. Returns the test in its new state.",
         request=body,
-        responses={200: RegressionOutput, **PROBLEMS} | ({400: WRONG} if body else {}),
+        responses={200: RegressionOutput, **PROBLEMS} | ({400: INVALID} if body else {}),
     )
     def post(self: APIView, request: Request, test_id: int) -> Response:
         test, user = get_object_or_404(RegressionTest, pk=test_id), cast(User, request.user)
-        more: dict[str, Any] = {}
-        if body is not None:
-            given = body(data=request.data)
-            given.is_valid(raise_exception=True)
-            more = given.validated_data
+        options = validated(body, request.data) if body else {}
         try:
-            action(test=test, by=user, **more)
+            action(test=test, by=user, **options)
         except (RegressionRefused, RunRefused) as refused:
             raise problem("refused", str(refused)) from refused
         except InputProblem as wrong:
@@ -195,31 +185,30 @@ RegressionCancel = _action("cancel", regression_cancel)
 
 
 class RegressionRelease(APIView):
-    """Releasing what was tested."""
+    """Release of a tested candidate."""
 
     permission_classes = [WritesTexts]
 
     @extend_schema(
         operation_id="regression_release",
         request=ReleaseInput,
-        responses={200: RegressionOutput, 400: WRONG, **PROBLEMS},
+        responses={200: RegressionOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, test_id: int) -> Response:
-        """Put the candidate in the champion's place, for runs to come."""
+        """Make the candidate the champion of future runs."""
         test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
         if not may_release(test=test, user=user):
             raise Http404
-        given = ReleaseInput(data=request.data)
-        given.is_valid(raise_exception=True)
+        body = validated(ReleaseInput, request.data)
         try:
-            release(test=test, by=user, **given.validated_data)
+            release(test=test, by=user, **body)
         except ReleaseRefused as refused:
             raise problem("refused", str(refused)) from refused
         return Response(_body(test_id, user))
 
 
 def _body(test_id: int, user: User) -> Any:
-    """The test as this user may know it."""
+    """Return the test, with the results that this user may see. Raises Http404."""
     test = get_object_or_404(regression_whole(), pk=test_id)
     tell([test], user=user)
     tell_errors(runs_of(test), user=user)
@@ -227,17 +216,18 @@ def _body(test_id: int, user: User) -> Any:
 
 
 def _wish(request: Request) -> Wish:
-    given = RegressionInput(data=request.data)
-    given.is_valid(raise_exception=True)
+    """Return the test that the body describes. Raises ValidationError, by field."""
+    body = RegressionInput(data=request.data)
+    body.is_valid(raise_exception=True)
     try:
-        return given.wish(cast(User, request.user))
+        return body.wish(cast(User, request.user))
     except FieldProblem as wrong:
-        raise ValidationError({wrong.field: [wrong.message]}) from wrong
+        raise field_error(wrong) from wrong
 
 
-def _tried(do: Callable[[], T]) -> T:
-    """What it answers; whatever is wrong with the choice becomes a ValidationError."""
+def _valid(service: Callable[[], T]) -> T:
+    """Return the service's result. Raises ValidationError for its InputProblem."""
     try:
-        return do()
+        return service()
     except InputProblem as wrong:
         raise ValidationError({"detail": [str(wrong)]}) from wrong

@@ -17,10 +17,9 @@ from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import proportion
 from common import plots
 from evaluation.models.judges import JudgePrompt
-from evaluation.models.runs import Run
+from evaluation.models.runs import ON_WORKER, Run
 from evaluation.runs.queries import run_page
 from evaluation.runs.queries.progress import RunProgress, run_progress, units_a_minute
-from evaluation.runs.worker.execute import ON_WORKER
 from labeling.models.chats import Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, Tier

@@ -13,7 +13,7 @@ from evaluation.gateway.current import current_endpoint
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import PromptVersion
-from evaluation.models.runs import Run
+from evaluation.models.runs import ON_WORKER, Run
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.versions import champions_ensure
 from evaluation.runs.services.control import CANCELLABLE, run_cancel, run_enqueue_on_commit, run_launch
@@ -25,7 +25,6 @@ from evaluation.runs.services.runs import (
     run_repeat,
     run_start,
 )
-from evaluation.runs.worker.execute import ON_WORKER
 from labeling.consensus.services import criteria_lock
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User

@@ -1,4 +1,4 @@
-"""Who calls: a program with a token in the header `Authorization: Token …`."""
+"""Sign-in of programs by a token in the header `Authorization: Token …`."""
 
 from typing import Any
 
@@ -15,22 +15,22 @@ SCHEME = "Token"
 
 
 class TokenAuthentication(BaseAuthentication):
-    """A token in the header, never in the address or the body: so no CSRF token is needed."""
+    """A token in the header, never in the address or the body, so no CSRF token is needed."""
 
     @sensitive_variables()
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        """The token's user with the token's scopes; None where no token was sent; else 401."""
+        """Return the token's user, limited to its scopes; None without a token. Raises a 401."""
         scheme, _, secret = get_authorization_header(request).decode("latin-1").partition(" ")
         if scheme.lower() != SCHEME.lower():
             return None
         try:
             return token_user(secret=secret.strip())
         except TokenRefused:
-            # NB: without `from None` the refused token would stand in the traceback's frames.
+            # NB: without `from None` the refused token would be in the traceback's frames.
             raise AuthenticationFailed("The token is unknown, revoked or expired.") from None
 
     def authenticate_header(self, request: Request) -> str | None:
-        """Programs are asked for a token (401); a browser without a session gets 403, as it knows."""
+        """Answer 401 to a program that sent the header, 403 to a browser without a session."""
         return f'{SCHEME} realm="api"' if get_authorization_header(request) else None
 
 
@@ -41,17 +41,17 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
     name = "token"
 
     def get_security_definition(self, auto_schema: object) -> dict[str, str]:
-        """How the token is sent."""
+        """Describe how to send the token."""
         return {
             "type": "apiKey",
             "in": "header",
             "name": "Authorization",
-            "description": "`Token …`; tokens are made on the page API tokens.",
+            "description": "`Token …`; create tokens on the page API tokens.",
         }
 
 
 def document_refusal(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Hook of the OpenAPI document: every operation may answer 401."""
+    """Add the 401 to every operation of the OpenAPI document."""
     for operations in result["paths"].values():
         for operation in operations.values():
             refused = {"description": "The token is unknown, revoked or expired."}

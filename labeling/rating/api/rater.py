@@ -1,22 +1,22 @@
-"""REST of the rater's side: own queue, own assignments, own answers."""
+"""API of raters: their own queue, assignments, answers and guidelines."""
 
 from typing import cast
 
-from django.http import Http404
 from django.urls import reverse
 from django.utils.functional import cached_property
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api import FORBIDDEN, NOT_FOUND, PROBLEMS, WRONG, LabelsChats, problem
+from common.access import found_or_404
+from common.api import INVALID, NO_ACCESS, PROBLEMS, field_error, problem, validated
 from common.problems import FieldProblem
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import ApiToken, Rater, User
 from labeling.models.rubric import Criterion
+from labeling.people.api.permissions import LabelsChats
 from labeling.people.services.roles import rater_for
 from labeling.rating.queries.labels import answers_of, asked_criterion, own_assignment, own_work
 from labeling.rating.queries.notes import own_notes
@@ -24,6 +24,7 @@ from labeling.rating.queries.queue import queue_for
 from labeling.rating.serializers import (
     AssignmentOutput,
     ClearInput,
+    GuidanceOutput,
     IncompleteOutput,
     LabelInput,
     LabelOutput,
@@ -38,10 +39,11 @@ from labeling.rating.services.answers import Incomplete, Stale, label_clear, lab
 from labeling.rating.services.leases import Conflict, assignment_skip, lease_extend
 from labeling.rating.services.submission import Outdated, Unanswered, assignment_submit
 from labeling.rubric.queries.criteria import criteria_of
+from labeling.rubric.queries.guidelines import changes_since, guideline_for
 
 
 class RaterView(APIView):
-    """Routes of the rater behind the session."""
+    """Routes of a rater, who reaches only their own assignments."""
 
     permission_classes = [LabelsChats]
 
@@ -51,26 +53,21 @@ class RaterView(APIView):
         return rater_for(user=cast(User, self.request.user))
 
     def own(self, assignment_id: int) -> Assignment:
-        """The rater's own assignment; anybody else's doesn't exist."""
-        assignment = own_assignment(assignment_id=assignment_id, rater_id=self.rater.pk)
-        if assignment is None:
-            raise Http404
-        return assignment
+        """Return the rater's own assignment with its chat. Raises Http404."""
+        return found_or_404(own_assignment(assignment_id=assignment_id, rater_id=self.rater.pk))
 
     def own_work(self, assignment_id: int) -> tuple[Assignment, Rater]:
-        """The same in one query, without the chat, for what only writes."""
-        assignment = own_work(assignment_id=assignment_id, user=cast(User, self.request.user))
-        if assignment is None:
-            raise Http404
+        """Return the assignment without its chat, and the rater, in one query. Raises Http404."""
+        assignment = found_or_404(own_work(assignment_id=assignment_id, user=cast(User, self.request.user)))
         return assignment, cast(Rater, assignment.rater)
 
     @property
     def source(self) -> Label.Source:
-        """Where an answer of this request comes from."""
+        """Where the request's answers come from: a token, or the page."""
         return Label.Source.API if isinstance(self.request.auth, ApiToken) else Label.Source.SCREEN
 
     def handle_exception(self, exc: Exception) -> Response:
-        """The services' own errors as 400 and 409."""
+        """Answer errors of the services with 400 or 409."""
         if isinstance(exc, Conflict):
             exc = problem(exc.code, str(exc))
         elif isinstance(exc, Unanswered):
@@ -78,12 +75,12 @@ class RaterView(APIView):
         elif isinstance(exc, Outdated):
             exc = problem("stale", str(exc), criteria=exc.keys)
         elif isinstance(exc, Incomplete):
-            lacking = {"criteria": exc.keys, "evidence": exc.evidence, "comment": exc.comment}
-            exc = problem("incomplete", str(exc), **lacking)
+            missing = {"criteria": exc.keys, "evidence": exc.evidence, "comment": exc.comment}
+            exc = problem("incomplete", str(exc), **missing)
         elif isinstance(exc, Stale):
             exc = problem("stale", str(exc), answer=exc.current and LabelOutput(exc.current).data)
         elif isinstance(exc, FieldProblem):
-            exc = ValidationError({exc.field: [exc.message]})
+            exc = field_error(exc)
         return super().handle_exception(exc)
 
 
@@ -93,20 +90,18 @@ class RaterView(APIView):
 class QueueApi(RaterView):
     """The queue."""
 
-    @extend_schema(operation_id="queue", responses={200: QueueOutput, 403: FORBIDDEN, 404: NOT_FOUND})
+    @extend_schema(operation_id="queue", responses={200: QueueOutput, **NO_ACCESS})
     def get(self, request: Request) -> Response:
-        """Own jobs with own numbers."""
+        """Your jobs with your progress."""
         return Response(QueueOutput({"jobs": queue_for(rater=self.rater).jobs}).data)
 
 
 class AssignmentApi(RaterView):
     """One chat to label."""
 
-    @extend_schema(
-        operation_id="assignment", responses={200: AssignmentOutput, 403: FORBIDDEN, 404: NOT_FOUND}
-    )
+    @extend_schema(operation_id="assignment", responses={200: AssignmentOutput, **NO_ACCESS})
     def get(self, request: Request, assignment_id: int) -> Response:
-        """The chat, the criteria and the own answers."""
+        """The chat, its criteria, and your answers and notes."""
         assignment = self.own(assignment_id)
         criteria = criteria_of(assignment.job)
         answers = answers_of(assignment=assignment, criteria=criteria)
@@ -128,49 +123,35 @@ class LabelApi(RaterView):
     """One answer of an assignment."""
 
     def criterion(self, assignment: Assignment, key: str) -> Criterion:
-        """A criterion that the job asks."""
-        found = asked_criterion(job_id=assignment.job_id, key=key)
-        if found is None:
-            raise Http404
-        return found
+        """Return a criterion of the job. Raises Http404."""
+        return found_or_404(asked_criterion(job_id=assignment.job_id, key=key))
 
     @extend_schema(
         operation_id="label_save",
         request=LabelInput,
-        responses={
-            200: LabelOutput,
-            400: WRONG,
-            **PROBLEMS,
-            409: StaleOutput,
-        },
+        responses={200: LabelOutput, 400: INVALID, **PROBLEMS, 409: StaleOutput},
     )
     def put(self, request: Request, assignment_id: int, criterion_key: str) -> Response:
-        """Save an answer; the same `client_id` again changes nothing and answers the same."""
+        """Save an answer. Repeating a `client_id` changes nothing and returns the same answer."""
         assignment, rater = self.own_work(assignment_id)
         criterion = self.criterion(assignment, criterion_key)
-        given = LabelInput(data=request.data)
-        given.is_valid(raise_exception=True)
+        body = validated(LabelInput, request.data)
         answer = label_save(
-            assignment=assignment,
-            rater=rater,
-            criterion=criterion,
-            source=self.source,
-            **given.validated_data,
+            assignment=assignment, rater=rater, criterion=criterion, source=self.source, **body
         )
         return Response(LabelOutput(answer).data)
 
     @extend_schema(
         operation_id="label_clear",
         parameters=[ClearInput],
-        responses={204: None, 400: WRONG, **PROBLEMS, 409: StaleOutput},
+        responses={204: None, 400: INVALID, **PROBLEMS, 409: StaleOutput},
     )
     def delete(self, request: Request, assignment_id: int, criterion_key: str) -> Response:
         """Withdraw a draft answer."""
         assignment, rater = self.own_work(assignment_id)
         criterion = self.criterion(assignment, criterion_key)
-        given = ClearInput(data=request.query_params)
-        given.is_valid(raise_exception=True)
-        label_clear(assignment=assignment, rater=rater, criterion=criterion, **given.validated_data)
+        query = validated(ClearInput, request.query_params)
+        label_clear(assignment=assignment, rater=rater, criterion=criterion, **query)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -180,48 +161,63 @@ class SubmitApi(RaterView):
     @extend_schema(
         operation_id="assignment_submit",
         request=SubmitInput,
-        responses={200: StateOutput, 400: WRONG, **PROBLEMS, 409: IncompleteOutput},
+        responses={200: StateOutput, 400: INVALID, **PROBLEMS, 409: IncompleteOutput},
     )
     def post(self, request: Request, assignment_id: int) -> Response:
-        """Submit every answer; a second time changes nothing. Everything in the body may be left out."""
+        """Submit every answer. Repeating it changes nothing. All fields are optional."""
         assignment, rater = self.own_work(assignment_id)
-        given = SubmitInput(data=request.data)
-        given.is_valid(raise_exception=True)
-        submitted = assignment_submit(
-            assignment=assignment, rater=rater, source=self.source, **given.validated_data
-        )
-        return state_of(submitted)
+        body = validated(SubmitInput, request.data)
+        return _state(assignment_submit(assignment=assignment, rater=rater, source=self.source, **body))
 
 
 class ExtendApi(RaterView):
-    """Hold a chat longer."""
+    """Keep a chat longer."""
 
     @extend_schema(operation_id="assignment_extend", request=None, responses={200: LeaseOutput, **PROBLEMS})
     def post(self, request: Request, assignment_id: int) -> Response:
-        """Begin the lease anew."""
-        held = lease_extend(assignment=self.own(assignment_id), rater=self.rater)
-        return Response(LeaseOutput({"expires_at": held.lease_expires_at}).data)
+        """Renew the lease."""
+        assignment = lease_extend(assignment=self.own(assignment_id), rater=self.rater)
+        return Response(LeaseOutput({"expires_at": assignment.lease_expires_at}).data)
 
 
 class SkipApi(RaterView):
-    """Give a chat back."""
+    """Skip a chat."""
 
     @extend_schema(
         operation_id="assignment_skip",
         request=SkipInput,
-        responses={200: StateOutput, 400: WRONG, **PROBLEMS},
+        responses={200: StateOutput, 400: INVALID, **PROBLEMS},
     )
     def post(self, request: Request, assignment_id: int) -> Response:
-        """Skip with a reason; another rater gets the chat."""
+        """Skip the chat with a reason; another rater gets it."""
         assignment = self.own(assignment_id)
-        given = SkipInput(data=request.data)
-        given.is_valid(raise_exception=True)
-        text = given.validated_data.get("text", "").strip()
-        reason = given.validated_data["reason"] + (f": {text}" if text else "")
-        return state_of(assignment_skip(assignment=assignment, rater=self.rater, reason=reason))
+        body = validated(SkipInput, request.data)
+        text = body.get("text", "").strip()
+        reason = body["reason"] + (f": {text}" if text else "")
+        return _state(assignment_skip(assignment=assignment, rater=self.rater, reason=reason))
 
 
-def state_of(assignment: Assignment) -> Response:
-    """An assignment's new state with the way to the next chat."""
-    following = reverse("labeling:next", args=[assignment.job_id])
-    return Response(StateOutput({"id": assignment.pk, "state": assignment.state, "next": following}).data)
+class GuidelineApi(RaterView):
+    """The guidelines for a chat."""
+
+    @extend_schema(operation_id="assignment_guideline", responses={200: GuidanceOutput, **NO_ACCESS})
+    def get(self, request: Request, assignment_id: int) -> Response:
+        """The texts in force, and what has changed since you last labelled by them."""
+        assignment = self.own(assignment_id)
+        criteria = criteria_of(assignment.job)
+        guidance = guideline_for(assignment=assignment, criteria=criteria)
+        body = {
+            "rubric": guidance.rubric,
+            "number": guidance.number,
+            "text": guidance.text,
+            "criteria": list(guidance.criteria.values()),
+            "changes": changes_since(assignment=assignment, criteria=criteria),
+            "lease_expires_at": assignment.lease_expires_at,
+        }
+        return Response(GuidanceOutput(body).data)
+
+
+def _state(assignment: Assignment) -> Response:
+    """Answer with the assignment's new state and the address of the next chat."""
+    url = reverse("labeling:next", args=[assignment.job_id])
+    return Response(StateOutput({"id": assignment.pk, "state": assignment.state, "next": url}).data)

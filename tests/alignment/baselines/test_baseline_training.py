@@ -1,4 +1,4 @@
-"""Bags of words that a worker trains: what waits, who takes it up, what is said meanwhile."""
+"""Training of the bag of words by a worker: queue, leases, progress."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Baselines on real Celery workers: trained there, and again after a kill -9; no page waits for the dead."""
+"""Baselines on real Celery workers: trained there, and again after a kill -9."""
 
 import os
 import signal

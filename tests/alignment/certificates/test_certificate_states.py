@@ -126,7 +126,7 @@ def test_with_a_recipe_that_cannot_be_read_nobody_can_tell_either(in_use: Certif
     word, (reason,) = why(in_use)
     assert (word, reason) == (
         "expired",
-        "the current judge is unknown: endpoint: is no setting of a judge",
+        "the current judge is unknown: endpoint: is not a setting of a judge",
     )
 
 

@@ -150,7 +150,7 @@ def test_a_stored_report_names_the_certificates_that_were_made_from_it(
     stored_certificate(compared.run, by=lead_user, split="dev")
     page = lead.get(f"/reports/{first.report_id}/")
     assert [row.pk for row in page.context["certificates"]] == [first.pk, second.pk]
-    assert f"Certificate {first.pk} and certificate {second.pk} were made from it." in words_of(page)
+    assert f"Issued from it: certificate {first.pk} and certificate {second.pk}." in words_of(page)
     assert f'href="/certificates/{second.pk}/"' in text_of(page)
 
 

@@ -51,7 +51,7 @@ def test_it_says_what_the_judge_may_be_used_for_on_which_labels(compared: Compar
         "wrong_fact": "directional",
         "welcome": "none",
     }
-    assert "not enough human True labels: 10 of 30" in body["criteria"][0]["reasons"]
+    assert "needs 20 more human True labels (10 of 30)" in body["criteria"][0]["reasons"]
     labels = body["labels"]
     assert (labels["set"], labels["split"], labels["chats"]) == ("calibration", "dev", 20)
     assert (labels["labels"], labels["raters"], labels["against"]) == (180, 3, "consensus")
@@ -72,7 +72,7 @@ def test_labels_drawn_by_verdict_are_among_what_it_says(compared: Compared, lead
     answer(label_draw(wish, by=lead_user).chat_set, compared)
     body = certificate_issue(run=compared.run, by=lead_user).body
     certified = next(entry for entry in body["criteria"] if entry["key"] == "polite")
-    assert "30 of the 38 compared chats were drawn by verdict" in certified["cautions"][0]
+    assert "30 of the 38 compared chats were sampled by verdict" in certified["cautions"][0]
     assert any("30 labelled chats were drawn by a judge" in limit for limit in body["limits"])
 
 
@@ -101,7 +101,7 @@ def test_aligned_on_enough_labels_may_score_production(compared: Compared, lead_
 
 def test_what_misleads_in_a_figure_is_signed_with_it(certificate: Certificate, lead: Client) -> None:
     (caution,) = entry(certificate, "welcome")["cautions"]
-    assert caution.startswith("agreement is 0.90 and AC1 0.89, but kappa 0.00: people answered False on 0")
+    assert caution.startswith("agreement is 0.90 and AC1 0.89, but kappa 0.00: only 0 of")
     assert entry(certificate, "polite")["cautions"] == []
     assert "Agreement is 0.90 and AC1 0.89" in text_of(lead.get(f"/certificates/{certificate.pk}/"))
 

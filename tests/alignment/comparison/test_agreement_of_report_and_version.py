@@ -1,4 +1,4 @@
-"""What a prompt version was measured to be, by set and split: its newest run, decided as a report decides."""
+"""Metrics of a prompt version by set and split equal those of the report on its newest run."""
 
 import pytest
 from django.utils import timezone

@@ -1,4 +1,4 @@
-"""Of what is computed once and kept, one document of each subject stays; reports stay for good."""
+"""Cached documents: one per subject; reports are kept for good."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Figures over few held-out chats are for leads alone: on pages of tests and for programs."""
+"""Figures over too few holdout chats are hidden on test pages and in the API."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who labels, too, learns nothing of a chat that is still theirs from lists and counts of them."""
+"""Users who also label learn nothing from lists and counts about chats that they still have to label."""
 
 from typing import Any
 

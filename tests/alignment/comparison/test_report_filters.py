@@ -1,4 +1,4 @@
-"""A report of a part: one topic, or the chats of some days; and who is told of parts."""
+"""Reports on one topic or period, and who may see them."""
 
 from datetime import UTC, datetime
 

@@ -74,15 +74,15 @@ def test_only_leads_are_led_to_it(bare: Compared, lead: Client, author: Client) 
 def test_the_report_says_what_to_label_next(compared: Compared, lead: Client, author: Client) -> None:
     for someone, start in ((lead, "Label"), (author, "Ask a lead to label")):
         page = text_of(someone.get(urls(compared)["report"]))
-        assert f"{start} 20 more chats: 10 that people would call True and 10 that people would" in page
-        assert f"{start} 30 more chats that people would call False" in page  # welcome: never False
+        assert f"{start} 20 more chats: 10 True and 10 False" in page
+        assert f"{start} 30 more chats with answer False" in page  # welcome: never False
 
 
 def test_the_page_says_what_each_decision_misses(bare: Compared, lead: Client) -> None:
     response = lead.get(plan_url(bare, "?criterion=polite"))
     page = text_of(response)
     assert "answered 8 chats: 4 True, 4 False" in page
-    assert "Label 92 more chats, at least 26 that people would call True" in page
+    assert "Label 92 more chats, at least 26 True" in page
     assert "that the judge calls False: about" in page
     assert response.context["focus"].counts.three == 8
     assert lead.get(plan_url(bare, "?criterion=nothing")).status_code == 404

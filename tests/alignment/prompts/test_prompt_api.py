@@ -1,4 +1,4 @@
-"""Drafts, lint and new versions over HTTP: one's own alone, refusals by field, conflicts told."""
+"""API of drafts, lint and versions: own drafts only, refusals by field, conflicts."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_a_draft_comes_back_with_its_sections(criterion: Criterion, author: Clie
     }
 
 
-def test_sections_change_their_own_words_and_nothing_else(criterion: Criterion, author: Client) -> None:
+def test_a_section_changes_only_its_own_text(criterion: Criterion, author: Client) -> None:
     text = TEXT.replace("# Style\n", "## style:\n\n\n")
     put(author, text=text)
     answer = put(author, revision=1, sections=SECTIONS | {"tone": "Very calm."})
@@ -79,16 +79,14 @@ def test_a_text_with_more_than_the_sections_is_not_split(criterion: Criterion, a
     assert PromptDraft.objects.get().text == f"Hello.\n{TEXT}"
 
 
-def test_a_section_that_would_swallow_the_next_is_refused_at_its_place(
-    criterion: Criterion, author: Client
-) -> None:
+def test_a_section_with_an_open_code_block_is_refused_by_field(criterion: Criterion, author: Client) -> None:
     put(author, text=TEXT)
     answer = put(author, revision=1, sections=SECTIONS | {"context": "```\nA shop."})
     assert answer.status_code == 400
-    assert answer.json() == {"sections.context": ["a code block is opened and not closed (```)"]}
+    assert answer.json() == {"sections.context": ["a code block is not closed (```)"]}
 
 
-def test_examples_alone_leave_the_text_and_the_text_alone_the_examples(
+def test_saving_examples_keeps_the_text_and_saving_the_text_keeps_the_examples(
     criterion: Criterion, author: Client
 ) -> None:
     decided(criterion, "t0")
@@ -113,7 +111,7 @@ def test_sections_sent_again_after_a_lost_answer_are_saved_once(criterion: Crite
         assert put(author, sections=SECTIONS).json()["revision"] == 1
 
 
-def test_another_tab_is_told_of_with_what_it_stored(criterion: Criterion, author: Client) -> None:
+def test_a_conflict_with_another_tab_returns_the_stored_draft(criterion: Criterion, author: Client) -> None:
     put(author, text=TEXT)
     answer = put(author, text="# Tone\nFrom another tab.")
     assert answer.status_code == 409
@@ -137,7 +135,7 @@ def test_another_tab_is_told_of_with_what_it_stored(criterion: Criterion, author
         ({"examples": [line("d0")]}, "examples"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_by_field(
+def test_an_invalid_draft_is_refused_by_field(
     criterion: Criterion, author: Client, body: dict[str, Any], field: str
 ) -> None:
     decided(criterion, "t0")
@@ -147,7 +145,9 @@ def test_what_cannot_be_kept_is_refused_by_field(
     assert not PromptDraft.objects.exists()
 
 
-def test_a_draft_is_nobody_elses(criterion: Criterion, author: Client, author_user: User) -> None:
+def test_a_draft_is_visible_only_to_its_author(
+    criterion: Criterion, author: Client, author_user: User
+) -> None:
     put(author, text=TEXT)
     other = Client()
     other.force_login(make_user("ada", Role.AUTHOR))
@@ -156,12 +156,12 @@ def test_a_draft_is_nobody_elses(criterion: Criterion, author: Client, author_us
     assert author.get(DRAFT).status_code == 200
 
 
-# ---------- held-out chats ----------
+# ---------- holdout chats ----------
 
 
-def test_a_held_out_chat_is_answered_like_one_that_there_is_not(criterion: Criterion, author: Client) -> None:
+def test_a_holdout_chat_is_answered_like_an_unknown_chat(criterion: Criterion, author: Client) -> None:
     decided(criterion, "secret", split="holdout")
-    told = {
+    answers = {
         name: [
             put(author, examples=[line(name)]).json(),
             post(author, LINT, text=TEXT, examples=[line(name)]).json(),
@@ -169,10 +169,10 @@ def test_a_held_out_chat_is_answered_like_one_that_there_is_not(criterion: Crite
         ]
         for name in ("secret", "nobody")
     }
-    assert str(told["secret"]).replace("secret", "nobody") == str(told["nobody"])
+    assert str(answers["secret"]).replace("secret", "nobody") == str(answers["nobody"])
 
 
-def test_an_example_whose_chat_was_held_out_later_is_only_counted(
+def test_an_example_whose_chat_became_holdout_is_only_counted(
     criterion: Criterion, author: Client, lead: Client
 ) -> None:
     chat = decided(criterion, "t0")
@@ -183,18 +183,18 @@ def test_an_example_whose_chat_was_held_out_later_is_only_counted(
     assert (answer.json()["examples"], answer.json()["hidden"]) == ([], 1)
 
 
-def test_the_lint_tells_of_leaked_words_and_not_of_the_chat(criterion: Criterion, author: Client) -> None:
-    said = "my parcel never came and nobody at your shop told me why"
-    decided(criterion, "secret", split="holdout", messages=[("user", f"CANARY {said} CANARY")])
-    answer = post(author, LINT, text=f"{TEXT}Like “{said}”.")
-    assert [row["section"] for row in answer.json()["findings"] if said in row["message"]] == ["tone"]
+def test_the_lint_reports_leaked_words_without_the_chat(criterion: Criterion, author: Client) -> None:
+    leak = "my parcel never came and nobody at your shop answers me why"
+    decided(criterion, "secret", split="holdout", messages=[("user", f"CANARY {leak} CANARY")])
+    answer = post(author, LINT, text=f"{TEXT}Like “{leak}”.")
+    assert [row["section"] for row in answer.json()["findings"] if leak in row["message"]] == ["tone"]
     assert not any(word in answer.content.decode() for word in ("secret", "CANARY"))
 
 
 # ---------- lint ----------
 
 
-def test_the_lint_says_what_blocks_and_what_does_not(criterion: Criterion, author: Client) -> None:
+def test_the_lint_separates_errors_from_warnings(criterion: Criterion, author: Client) -> None:
     clean = post(author, LINT, text=TEXT).json()
     assert (clean["blocked"], {row["level"] for row in clean["findings"]}) == (False, {"warning"})
     for number, value in enumerate((True, True)):
@@ -213,13 +213,13 @@ def test_the_lint_says_what_blocks_and_what_does_not(criterion: Criterion, autho
 # ---------- versions ----------
 
 
-def test_a_version_is_made_and_the_same_again_is_that_one(
+def test_saving_the_same_version_again_returns_the_first(
     criterion: Criterion, author: Client, author_user: User
 ) -> None:
     decided(criterion, "t0")
     draft_of_text(criterion, author_user, examples=[line("t0")])
-    given = {"text": TEXT, "examples": [line("t0")], "reason": "Clearer", "base": 1}
-    answer = post(author, VERSIONS, **given)
+    fields = {"text": TEXT, "examples": [line("t0")], "reason": "Clearer", "base": 1}
+    answer = post(author, VERSIONS, **fields)
     assert answer.status_code == 201, answer.json()
     body = answer.json()
     assert {name: body[name] for name in ("criterion", "number", "base", "author", "origin", "examples")} == {
@@ -231,7 +231,7 @@ def test_a_version_is_made_and_the_same_again_is_that_one(
         "examples": [line("t0")],
     }
     assert not PromptDraft.objects.exists()
-    again = post(author, VERSIONS, **given)
+    again = post(author, VERSIONS, **fields)
     assert (again.status_code, again.json()["number"]) == (200, 2)
 
 
@@ -256,16 +256,16 @@ def test_a_version_is_refused_by_field(
     assert PromptVersion.objects.filter(criterion=criterion).count() == 1
 
 
-def test_a_version_saved_meanwhile_is_named_until_it_is_confirmed(
+def test_a_newer_version_is_a_conflict_until_it_is_confirmed(
     criterion: Criterion, author: Client, lead_user: User
 ) -> None:
     saved(criterion, f"{TEXT}Hers.", author=lead_user, reason="Hers")
-    given = {"text": TEXT, "reason": "Mine", "base": 1}
-    answer = post(author, VERSIONS, **given)
+    fields = {"text": TEXT, "reason": "Mine", "base": 1}
+    answer = post(author, VERSIONS, **fields)
     assert (answer.status_code, answer.json()["code"]) == (409, "newer_version")
     (newer,) = answer.json()["versions"]
     assert (newer["number"], newer["author"], newer["reason"]) == (2, "ines", "Hers")
-    assert post(author, VERSIONS, **given, confirmed=2).json()["number"] == 3
+    assert post(author, VERSIONS, **fields, confirmed=2).json()["number"] == 3
     assert champion_of(criterion).number == 1
 
 

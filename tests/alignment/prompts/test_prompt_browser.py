@@ -100,7 +100,7 @@ def test_a_section_that_cannot_be_kept_says_why_and_is_kept_once_it_can(
     opened(editor, live_server)
     write(editor, "Context", "A shop.\n# Tone\nCalm.")
     wrong = editor.locator("#wrong-context")
-    expect(wrong).to_have_text("“# Tone” begins a section of its own")
+    expect(wrong).to_have_text("“# Tone” starts another section")
     expect(editor.get_by_label("Context", exact=True)).to_have_attribute("aria-invalid", "true")
     expect(status(editor)).to_contain_text("Not saved:")
     assert not PromptDraft.objects.exists()

@@ -113,7 +113,7 @@ def test_a_chat_that_can_be_no_example_says_why(criterion: Criterion, author: Cl
     make_set(criterion.rubric, held, name="held", split="holdout")
     Chat.objects.filter(pk__in=(near.pk, held.pk)).update(near_hash=1)
     answer = part(author, "prompt_example", near.pk)
-    assert "This chat is nearly the same as a chat of dev or holdout." in words_of(answer)
+    assert "This chat is nearly the same as a dev or holdout chat." in words_of(answer)
     assert "secret" not in text_of(answer)
 
 
@@ -181,7 +181,7 @@ def test_no_part_shows_an_author_a_held_out_chat_its_label_or_its_words(
     for name, answer in pages.items():
         left = text_of(answer).replace("&#x27;CANARY-chat&#x27; for you", "")  # the draft's own word for it
         assert "CANARY" not in left, name
-    assert "stands word for word in a chat of dev or holdout" in words_of(pages["findings"])
+    assert "occurs word for word in a dev or holdout chat" in words_of(pages["findings"])
     assert part(author, "prompt_example", chat.pk).status_code == 404
     assert part(lead, "prompt_example", chat.pk).status_code == 404  # no example for anybody
     assert not PromptVersion.objects.filter(number=2).exists()

@@ -187,10 +187,10 @@ def test_a_restore_needs_a_reason(three: list[PromptVersion]) -> None:
 
 
 def test_what_the_champion_or_the_newest_says_is_not_restored(three: list[PromptVersion]) -> None:
-    with pytest.raises(RestoreRefused, match="version 2, the champion, says the same"):
+    with pytest.raises(RestoreRefused, match="version 2, the champion, has the same"):
         prompt_restore(version=three[1], reason="Again")
     prompt_restore(version=three[0], reason="Once")
-    with pytest.raises(RestoreRefused, match="version 4, the newest one, says the same"):
+    with pytest.raises(RestoreRefused, match="version 4, the latest one, has the same"):
         prompt_restore(version=three[0], reason="Twice")
 
 
@@ -228,7 +228,7 @@ def test_a_refused_restore_says_why_and_keeps_the_reason(three: list[PromptVersi
     assert (answer.status_code, PromptVersion.objects.filter(criterion=polite()).count()) == (200, 3)
     assert "Restoring a version needs a reason" in words_of(answer)
     refused = author.post(URL.format(2) + "restore/", {"reason": "Again"})
-    assert "Version 2, the champion, says the same" in words_of(refused)
+    assert "Version 2, the champion, has the same" in words_of(refused)
     assert "Restore version" not in words_of(author.get(URL.format(2)))
 
 

@@ -1,4 +1,4 @@
-"""REST of regression tests and policies: start, estimate, look, control, release; errors by field."""
+"""API of regression tests and policies: start, estimate, read, control, release; errors by field."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -71,8 +71,8 @@ def post(client: Client, name: str, body: dict[str, Any] | None = None, *args: A
 
 
 def start(client: Client, **body: Any) -> Any:
-    given = {"set": "golden", "criterion": "polite"} | body
-    chosen = {name: value for name, value in given.items() if value is not None}
+    fields = {"set": "golden", "criterion": "polite"} | body
+    chosen = {name: value for name, value in fields.items() if value is not None}
     return post(client, "api_regressions", chosen)
 
 
@@ -80,21 +80,21 @@ def look(client: Client, test_id: int) -> Any:
     return client.get(reverse("api_regression", args=[test_id])).json()
 
 
-def test_the_estimate_names_both_sides_and_keeps_nothing(golden: ChatSet, author: Client) -> None:
+def test_the_estimate_covers_both_judges_and_is_not_stored(golden: ChatSet, author: Client) -> None:
     body = {"set": "golden", "criterion": "polite", "noise": True}
     answer = post(author, "api_regression_estimate", body)
-    found = answer.json()
+    estimate = answer.json()
     assert answer.status_code == 200
-    assert (found["calls"], found["reused"], found["confirming_calls"]) == (3 * CHATS, 0, CHATS)
-    assert [run["calls"] for run in found["runs"].values()] == [CHATS] * 3
-    assert found["labelled"] == [{"criterion": "polite", "true": 55, "false": 55, "blocks": True}]
-    assert (found["cost_usd"], found["opens_holdout"], found["opened"]) == (None, False, None)
-    assert found["seconds"] is None
-    assert "With 110 labelled chats" in found["sight"]
+    assert (estimate["calls"], estimate["reused"], estimate["confirming_calls"]) == (3 * CHATS, 0, CHATS)
+    assert [run["calls"] for run in estimate["runs"].values()] == [CHATS] * 3
+    assert estimate["labelled"] == [{"criterion": "polite", "true": 55, "false": 55, "blocks": True}]
+    assert (estimate["cost_usd"], estimate["opens_holdout"], estimate["opened"]) == (None, False, None)
+    assert estimate["seconds"] is None
+    assert "With 110 labelled chats" in estimate["sight"]
     assert not Run.objects.exists()
 
 
-def test_a_test_is_accepted_carried_out_and_answered_as_regress_does(
+def test_a_test_is_accepted_processed_and_answered_as_by_regress(
     golden: ChatSet, author: Client, stub: StubEndpoint
 ) -> None:
     answer = start(author)
@@ -114,8 +114,8 @@ def test_a_test_is_accepted_carried_out_and_answered_as_regress_does(
     assert [run["calls"] for run in done["runs"]] == [CHATS, CHATS]
     assert stub.count == 2 * CHATS
     version_of(mark=OTHER)
-    told = post(author, "api_regression_estimate", {"set": "golden", "criterion": "polite"}).json()
-    assert told["calls"] == CHATS and told["seconds"] > 0
+    estimate = post(author, "api_regression_estimate", {"set": "golden", "criterion": "polite"}).json()
+    assert estimate["calls"] == CHATS and estimate["seconds"] > 0
 
 
 def test_the_same_client_id_starts_no_second_test(golden: ChatSet, author: Client, lead: Client) -> None:
@@ -127,15 +127,15 @@ def test_the_same_client_id_starts_no_second_test(golden: ChatSet, author: Clien
     assert RegressionTest.objects.count() == 2
 
 
-def test_a_holdout_is_opened_on_record(golden: ChatSet, author: Client) -> None:
+def test_a_use_of_the_holdout_is_recorded(golden: ChatSet, author: Client) -> None:
     ChatSetMember.objects.filter(position__lte=20).update(split="holdout")
     body = {"set": "golden", "criterion": "polite", "split": "holdout"}
     first = post(author, "api_regression_estimate", body).json()
     assert (first["opens_holdout"], first["opened"]) == (True, None)
     start(author, split="holdout")
     assert HoldoutOpening.objects.count() == 1
-    told = post(author, "api_regression_estimate", body).json()["opened"]
-    assert (told["criterion"], told["times"], told["often"]) == ("polite", 1, False)
+    opened = post(author, "api_regression_estimate", body).json()["opened"]
+    assert (opened["criterion"], opened["times"], opened["often"]) == ("polite", 1, False)
 
 
 def test_a_whole_judge_is_tested_with_named_prompts(golden: ChatSet, lead: Client) -> None:
@@ -172,7 +172,7 @@ def test_a_whole_judge_is_tested_with_named_prompts(golden: ChatSet, lead: Clien
         ({"nosie": True}, "nosie"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_field_and_nothing_is_started(
+def test_invalid_input_is_refused_by_field_and_no_test_starts(
     golden: ChatSet, lead: Client, body: dict[str, Any], field: str
 ) -> None:
     answer = start(lead, **body)
@@ -181,7 +181,7 @@ def test_what_is_wrong_is_named_by_its_field_and_nothing_is_started(
     assert not Run.objects.exists()
 
 
-def test_only_leads_choose_another_policy_than_the_one_in_force(
+def test_only_leads_choose_a_policy_that_is_not_in_force(
     golden: ChatSet, lead: Client, author: Client, lead_user: User
 ) -> None:
     easy = policy_revise(changes={"authors_release": True}, reason="Small team", by=lead_user)
@@ -216,7 +216,7 @@ def test_a_budget_without_a_price_is_refused_on_resume(golden: ChatSet, author: 
     assert {run["state"] for run in look(author, test_id)["runs"]} == {"paused"}
 
 
-def test_a_pass_is_released_and_by_authors_only_where_they_may(
+def test_a_pass_is_released_by_authors_only_if_the_policy_allows_it(
     golden: ChatSet, author: Client, lead: Client
 ) -> None:
     test_id = start(author).json()["test"]
@@ -229,7 +229,7 @@ def test_a_pass_is_released_and_by_authors_only_where_they_may(
     assert post(lead, "api_regression_release", None, test_id).status_code == 409
 
 
-def test_a_fail_is_released_by_override_with_a_reason_only(
+def test_a_fail_is_released_only_by_override_with_a_reason(
     golden: ChatSet, author: Client, lead: Client
 ) -> None:
     version_of(mark=OTHER)
@@ -238,13 +238,13 @@ def test_a_fail_is_released_by_override_with_a_reason_only(
     for body in ({}, {"override": True}, {"override": True, "reason": " "}):
         assert post(lead, "api_regression_release", body, test_id).status_code == 409
     assert post(lead, "api_regression_release", {"overide": True}, test_id).status_code == 400
-    given = {"override": True, "reason": "The law says so"}
-    assert post(author, "api_regression_release", given, test_id).status_code == 404
-    released = post(lead, "api_regression_release", given, test_id).json()["released"]
+    fields = {"override": True, "reason": "The law says so"}
+    assert post(author, "api_regression_release", fields, test_id).status_code == 404
+    released = post(lead, "api_regression_release", fields, test_id).json()["released"]
     assert (released["reason"], released["overridden"]) == ("The law says so", True)
 
 
-def test_the_list_is_narrowed_and_takes_as_many_queries_for_one_as_for_forty(
+def test_the_list_is_filtered_and_takes_the_same_number_of_queries_for_1_and_40(
     compared: Compared, lead: Client
 ) -> None:
     body, counts = body_of(verdicts(right=99)), []
@@ -262,16 +262,16 @@ def test_the_list_is_narrowed_and_takes_as_many_queries_for_one_as_for_forty(
 
 
 def test_policies_are_read_by_authors_and_revised_by_leads(db: None, author: Client, lead: Client) -> None:
-    given = {"parameters": {"floor": 0.8}, "reason": "We know more"}
-    assert post(author, "api_policies", given).status_code == 404
-    answer = post(lead, "api_policies", given)
+    fields = {"parameters": {"floor": 0.8}, "reason": "We know more"}
+    assert post(author, "api_policies", fields).status_code == 404
+    answer = post(lead, "api_policies", fields)
     assert (answer.status_code, answer.json()["version"], answer.json()["in_force"]) == (201, 2, True)
     listed = author.get(reverse("api_policies")).json()
     assert [(row["version"], row["in_force"], row["parameters"]["floor"]) for row in listed] == [
         (2, True, 0.8),
         (1, False, 0.7),
     ]
-    stale = post(lead, "api_policies", given | {"base": listed[1]["id"]})
+    stale = post(lead, "api_policies", fields | {"base": listed[1]["id"]})
     assert (stale.status_code, stale.json()["code"]) == (409, "changed")
 
 
@@ -288,7 +288,7 @@ def test_policies_are_read_by_authors_and_revised_by_leads(db: None, author: Cli
         ({"parameters": {"floor": 0.8}, "reason": "x", "forse": True}, "forse"),
     ],
 )
-def test_a_limit_that_makes_no_sense_is_named(
+def test_an_invalid_limit_is_refused_by_field(
     db: None, lead: Client, body: dict[str, Any], field: str
 ) -> None:
     answer = post(lead, "api_policies", body)

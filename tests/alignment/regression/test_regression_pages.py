@@ -113,7 +113,7 @@ def test_kappa_that_is_not_defined_or_zero_by_construction_says_why(compared: Co
     new = np.where(np.arange(40) < 4, 1, 0).astype(np.int8)
     body = body_of(PairedVerdicts("polite", "simple", human, old, new))
     shown = page_of(lead, make_test(compared, body=body))
-    why = "– people and the judge gave the same single answer", "0.00 people gave one answer only"
+    why = "– raters and judge gave the same single answer", "0.00 raters gave one answer only"
     assert f"Cohen κ {' '.join(why)}" in shown
 
 

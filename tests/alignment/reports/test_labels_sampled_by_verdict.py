@@ -1,4 +1,4 @@
-"""Labels that were drawn by verdict do not flatter the judge: figures are weighted to all chats it judged."""
+"""Labels sampled by verdict: statistics are weighted to all chats with a verdict."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -70,7 +70,7 @@ def test_the_matrix_holds_what_people_answered_and_a_caution_that_figures_do_not
     found = entry(liver_scans())
     assert found["confusion"] == {"tp": 231, "fn": 27, "fp": 32, "tn": 54}
     assert found["drawn_by_verdict"] == found["n"] == 344
-    assert "344 of the 344 compared chats were drawn by verdict" in found["cautions"][0]
+    assert "344 of the 344 compared chats were sampled by verdict" in found["cautions"][0]
 
 
 def test_the_share_of_true_is_that_of_all_chats_judged_and_needs_no_further_correction() -> None:
@@ -105,8 +105,8 @@ def test_without_a_human_class_its_rate_says_so() -> None:
     found = entry(
         drawn([T] * 30 + [UNLABELLED] * 10, [T] * 20 + [F] * 10 + [T] * 10, [2.0] * 30 + [0.0] * 10)
     )
-    assert found["undefined"]["tnr"] == "no chat that people answered False"
-    assert found["undefined"]["balanced_accuracy"] == "no chat that people answered False"
+    assert found["undefined"]["tnr"] == "no chat with a human False"
+    assert found["undefined"]["balanced_accuracy"] == "no chat with a human False"
 
 
 def test_figures_over_several_criteria_leave_those_labels_out() -> None:
@@ -135,7 +135,7 @@ MORE = range(9, 201)
 
 @pytest.fixture
 def labelled_draw(compared: Compared, lead_user: User) -> ChatSet:
-    """200 chats, 8 labelled; of the others 40 that the judge calls False on `polite` and 10 others."""
+    """200 chats, 8 labelled. Samples 40 of the others with the verdict False on `polite`, and 10 others."""
     add_chats(compared, to=200)
     strip(compared, MORE)
     scope = Scope(compared.chat_set, compared.run)
@@ -148,7 +148,7 @@ def labelled_draw(compared: Compared, lead_user: User) -> ChatSet:
 
 
 def answer(chat_set: ChatSet, compared: Compared) -> None:
-    """Anna answers each chat of the set as people would."""
+    """Anna gives the true answer on each chat of the set."""
     polite = next(row for row in compared.criteria if row.key == "polite")
     chats = [member.chat for member in chat_set.members.select_related("chat")]
     Label.objects.bulk_create(

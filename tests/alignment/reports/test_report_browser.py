@@ -38,10 +38,10 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
     lead.get_by_role("link", name=f"Run {compared.run.pk}").click()
     expect(lead.get_by_role("heading", level=1)).to_have_text("Alignment report")
     expect(lead.get_by_label("Notices")).to_contain_text("Labels written for this demo")
-    number = lead.locator("#c-polite").get_by_role("link", name="missed by judge")
+    number = lead.locator("#c-polite td.off a").first
     expect(number).to_contain_text(str(len(missed)))
     number.click()
-    expect(lead.get_by_role("heading", level=1)).to_have_text("People say True, the judge False")
+    expect(lead.get_by_role("heading", level=1)).to_have_text("Raters True, judge False (false alarm)")
     expect(lead.locator("article.disc")).to_have_count(len(missed))
     lead.locator("article.disc a").nth(1).click()
 
@@ -98,7 +98,7 @@ def test_the_filters_work_by_keyboard_and_say_when_no_run_fits(
     expect(lead.locator("select[name=engine]")).to_have_value("outside")
     assert lead.url.endswith(f"{urls(compared)['report']}?engine=outside&split=dev")
     lead.goto(f"{live_server.url}{urls(compared)['list']}?run=&engine=debate")
-    expect(lead.get_by_role("heading", name="No run fits")).to_be_visible()
+    expect(lead.get_by_role("heading", name="No matching run")).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

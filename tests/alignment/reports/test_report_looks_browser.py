@@ -146,7 +146,7 @@ def test_back_shows_the_report_of_before_and_its_filters(
 def test_a_page_that_the_browser_had_kept_alive_forgets_what_was_chosen_and_not_shown(
     lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
-    """Such a page is not loaded again: Chromium tells it so, which is said here in its place."""
+    """A restored page is not loaded again; this test sends the event that Chromium would send."""
     lead.goto(live_server.url + urls(compared)["report"])
     lead.get_by_label("Split").select_option("dev")
     lead.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")

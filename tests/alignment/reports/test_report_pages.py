@@ -1,4 +1,4 @@
-"""Report list, report, cell and chat pages: who sees what, and what leads where."""
+"""Report list, report, cell and chat pages: permissions and links."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Paired statistics against SciPy, statsmodels, and the definitions they come from."""
+"""Paired statistics against SciPy, statsmodels and their definitions."""
 
 import numpy as np
 import pytest

@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 from evaluation.core.types import Article, Chat, Criterion, PromptMessage, Role, Setup, Size
+from evaluation.engines.core.roles import ROLES, role_of
 from evaluation.judges.core.fingerprint import template_hash
 from evaluation.prompts.core import (
     argued_answer,
@@ -21,7 +22,7 @@ from evaluation.prompts.core import (
 from evaluation.prompts.core.texts import texts
 from tests.factories.scripted_model import CHAT, POLITE, SECRET, WRONG_FACT, setup_for
 
-REASONING: list[Role] = [role for role in get_args(Role) if role != "formatter"]
+REASONING: list[Role] = [role.key for role in ROLES if role.output != "copy"]
 SETUP = setup_for("debate")
 CO_STAR = (
     "Before all.\n# Context\nThe bot sells baskets.\n{{knowledge}}\n"
@@ -39,7 +40,13 @@ def build(
     evidence: tuple[str, ...] = (),
 ) -> tuple[PromptMessage, PromptMessage]:
     return reasoning_messages(
-        role=role, chat=chat, criteria=criteria, setup=setup, fence_secret=SECRET, evidence=evidence
+        role=role,
+        chat=chat,
+        criteria=criteria,
+        setup=setup,
+        fence_secret=SECRET,
+        evidence=evidence,
+        argues=role_of(role).argues,
     )
 
 
@@ -206,10 +213,10 @@ def test_order_of_criteria_follows_the_seed_and_not_the_chat() -> None:
 
 def test_advocates_argue_the_literal_answer_that_fails_or_passes() -> None:
     # Good when True: the customer argues FALSE. Good when False: the customer argues TRUE.
-    assert argued_answer(side="customer", criterion=POLITE) is False
-    assert argued_answer(side="support", criterion=POLITE) is True
-    assert argued_answer(side="customer", criterion=WRONG_FACT) is True
-    assert argued_answer(side="support", criterion=WRONG_FACT) is False
+    assert argued_answer(POLITE, argues="failing") is False
+    assert argued_answer(POLITE, argues="passing") is True
+    assert argued_answer(WRONG_FACT, argues="failing") is True
+    assert argued_answer(WRONG_FACT, argues="passing") is False
 
 
 @pytest.mark.parametrize("size", get_args(Size))
@@ -256,7 +263,7 @@ def test_draft_is_introduced_as_a_colleagues_and_marked() -> None:
 
 
 def test_missing_brief_is_said_and_counts_for_neither() -> None:
-    (part,) = brief_parts(side="support", brief=None, size="full", fence_secret=SECRET)
+    (part,) = brief_parts(role="support", mark="defender", brief=None, size="full", fence_secret=SECRET)
     assert "no brief from this side" in part
 
 
@@ -304,6 +311,6 @@ def test_template_hash_follows_wording_in_the_code(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("size", get_args(Size))
 def test_every_role_has_its_duty_in_both_editions_and_no_text_is_empty(size: Size) -> None:
-    assert set(get_args(Role)) <= set(texts(size))
+    assert {role.key for role in ROLES} <= set(texts(size))
     assert all(texts(size).values())
     assert set(texts("compact")) <= set(texts("full"))

@@ -1,4 +1,4 @@
-"""REST of runs: start, look, pause, resume, cancel; rights, errors by field, a fixed number of queries."""
+"""API of runs: start, read, pause, resume, cancel; permissions, errors by field, number of queries."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -43,8 +43,8 @@ def signed_in(user: User) -> Client:
 
 
 def start(client: Client, **body: Any) -> Any:
-    given = {"set": "calibration", "engine": "direct"} | body
-    chosen = {name: value for name, value in given.items() if value is not None}
+    fields = {"set": "calibration", "engine": "direct"} | body
+    chosen = {name: value for name, value in fields.items() if value is not None}
     return client.post(reverse("api_runs"), chosen, content_type="application/json")
 
 
@@ -56,14 +56,14 @@ def look(client: Client, run_id: int) -> Any:
     return client.get(reverse("api_run", args=[run_id]))
 
 
-def test_a_budget_without_a_price_is_refused_and_nothing_is_planned(lead: Client) -> None:
+def test_a_budget_without_a_price_is_refused_and_no_run_is_planned(lead: Client) -> None:
     answer = start(lead, budget_usd="1.50")
     assert answer.status_code == 400
     assert "LACE_PRICES" in str(answer.json())
     assert not Run.objects.exists()
 
 
-def test_a_started_run_is_accepted_with_its_id_and_a_worker_is_rung(lead: Client, lead_user: User) -> None:
+def test_a_started_run_is_accepted_with_its_id_and_enqueued(lead: Client, lead_user: User) -> None:
     answer = start(lead, limit=2, criteria=["polite"], max_in_flight=3, audit=0.1)
     assert answer.status_code == 202, answer.json()
     run = Run.objects.get(pk=answer.json()["id"])
@@ -72,7 +72,7 @@ def test_a_started_run_is_accepted_with_its_id_and_a_worker_is_rung(lead: Client
     assert runs_waiting_in_queue() == 1
 
 
-def test_a_run_shows_its_live_numbers(lead: Client) -> None:
+def test_a_run_shows_its_progress(lead: Client) -> None:
     run_id = start(lead).json()["id"]
     waiting = look(lead, run_id).json()
     assert (waiting["state"], waiting["units"], waiting["units_done"], waiting["in_flight"]) == (
@@ -89,14 +89,14 @@ def test_a_run_shows_its_live_numbers(lead: Client) -> None:
     assert done["cost_usd"] is None  # no price file
 
 
-def test_a_request_on_its_way_is_counted(lead: Client) -> None:
+def test_a_request_in_progress_is_counted(lead: Client) -> None:
     run_id = start(lead).json()["id"]
     process_units(run_id)
     Attempt.objects.filter(pk=Attempt.objects.latest("id").pk).update(ended_at=None)
     assert look(lead, run_id).json()["in_flight"] == 1
 
 
-def test_a_profile_is_a_recipe_that_the_body_may_change(lead: Client) -> None:
+def test_the_body_overrides_the_profiles_recipe(lead: Client) -> None:
     JudgeProfile.objects.create(name="Careful", config=choice_json(JudgeChoice("reflection", model="big")))
     run_id = start(lead, engine=None, profile="Careful", model="bigger").json()["id"]
     run = Run.objects.select_related("judge").get(pk=run_id)
@@ -142,7 +142,7 @@ def test_a_run_is_paused_resumed_and_cancelled(lead: Client, lead_user: User) ->
         ({"budget_usd": "1"}, "detail"),  # no price file
     ],
 )
-def test_what_is_wrong_is_named_by_its_field_and_nothing_is_planned(
+def test_invalid_input_is_refused_by_field_and_no_run_is_planned(
     lead: Client, body: dict[str, Any], field: str
 ) -> None:
     answer = start(lead, **body)
@@ -151,7 +151,7 @@ def test_what_is_wrong_is_named_by_its_field_and_nothing_is_planned(
     assert not Run.objects.exists()
 
 
-def test_only_who_may_start_runs_controls_them_and_only_who_sees_the_judge_sees_them(
+def test_controlling_runs_requires_start_runs_and_reading_them_see_judge(
     lead: Client, author_user: User, rater_user: User
 ) -> None:
     run_id = start(lead).json()["id"]

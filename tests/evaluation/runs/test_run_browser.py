@@ -63,7 +63,7 @@ def test_a_run_is_chosen_estimated_and_started_by_keyboard(lead: Page, live_serv
     lead.goto(live_server.url + "/runs/")
     tab_to(lead, "Start a run")
     lead.keyboard.press("Enter")
-    expect(lead.get_by_role("heading", level=1)).to_have_text("Start a run")
+    expect(lead.get_by_role("heading", level=1)).to_have_text("New run")
     expect(lead.locator("#estimate")).to_contain_text("Choose a chat set")
     lead.wait_for_load_state("load")  # every style is there
     before = lead.locator(".beside").bounding_box()
@@ -72,10 +72,10 @@ def test_a_run_is_chosen_estimated_and_started_by_keyboard(lead: Page, live_serv
     expect(lead.locator("#estimate")).to_contain_text("Calls to send")
     expect(lead.locator("#estimate dd").first).to_have_text("2")
     assert lead.locator(".beside").bounding_box() == before  # nothing jumps
-    tab_to(lead, "Chats at most")
+    tab_to(lead, "Maximum chats")
     lead.keyboard.type("1")
     expect(lead.locator("#estimate dd").first).to_have_text("1")
-    tab_to(lead, "Start the run")
+    tab_to(lead, "Start run")
     lead.keyboard.press("Enter")
     expect(lead.locator(".toast")).to_contain_text("is started")
     started = Run.objects.latest("id")

@@ -1,4 +1,4 @@
-"""REST of adjudication: the queue by cursor, one item, decide, withdraw, and the model's estimate."""
+"""API of adjudication: queue in pages, item, decision, withdrawal and the Dawid–Skene estimate."""
 
 import json
 import re
@@ -36,8 +36,8 @@ def url(item: Item) -> str:
 
 
 def put(client: Client, item: Item, **body: Any) -> Any:
-    given = {"value": False, "reason": "The bot did not answer."} | body
-    return client.put(url(item), json.dumps(given), content_type="application/json")
+    decision = {"value": False, "reason": "The bot did not answer."} | body
+    return client.put(url(item), json.dumps(decision), content_type="application/json")
 
 
 def test_the_queue_comes_in_pages_each_item_once_in_the_order_of_the_page(lead: Client) -> None:
@@ -54,7 +54,7 @@ def test_the_queue_comes_in_pages_each_item_once_in_the_order_of_the_page(lead: 
     assert [row["chat_id"] for row in rows[:50]] == [item["row"].external_id for item in shown]
 
 
-def test_a_row_leads_to_its_item(lead: Client, item: Item) -> None:
+def test_a_row_has_the_address_of_its_item(lead: Client, item: Item) -> None:
     (row,) = lead.get(reverse("api_adjudication_queue") + "?kind=split&criterion=polite").json()["results"]
     assert row == {
         "url": url(item),
@@ -70,12 +70,12 @@ def test_a_row_leads_to_its_item(lead: Client, item: Item) -> None:
     }
 
 
-def test_a_filter_that_names_nothing_is_400_by_field(lead: Client) -> None:
+def test_a_filter_with_an_unknown_name_is_400_by_field(lead: Client) -> None:
     response = lead.get(reverse("api_adjudication_queue") + "?kind=nonsense&set=9")
     assert (response.status_code, set(response.json())) == (400, {"kind", "set"})
 
 
-def test_an_item_shows_labels_under_letters_and_no_name(lead: Client, item: Item) -> None:
+def test_an_item_shows_labels_with_letters_instead_of_names(lead: Client, item: Item) -> None:
     response = lead.get(url(item))
     body = response.json()
     assert (body["chat_id"], body["criterion"], body["state"], body["by"]) == (
@@ -103,7 +103,7 @@ def test_a_decision_is_put_replaced_and_withdrawn(lead: Client, item: Item) -> N
     assert lead.delete(url(item) + f"?seen={second['id']}").status_code == 204
 
 
-def test_a_decision_made_meanwhile_is_409_with_that_decision(lead: Client, item: Item) -> None:
+def test_a_newer_decision_is_409_with_that_decision(lead: Client, item: Item) -> None:
     other = make_user("otto", Role.LEAD)
     first = adjudication_decide(
         chat=item.chat, criterion=item.criterion, value=True, reason="Polite.", by=other, seen=None
@@ -127,14 +127,16 @@ def test_a_decision_made_meanwhile_is_409_with_that_decision(lead: Client, item:
         ({"seen": "x"}, "seen"),
     ],
 )
-def test_what_is_wrong_is_named_by_field(lead: Client, item: Item, body: dict[str, Any], field: str) -> None:
+def test_invalid_input_is_refused_by_field(
+    lead: Client, item: Item, body: dict[str, Any], field: str
+) -> None:
     response = put(lead, item, **body)
     assert (response.status_code, list(response.json())) == (400, [field])
     assert lead.delete(url(item)).status_code == 400
     assert not Adjudication.objects.exists()
 
 
-def test_the_estimate_stands_beside_the_consensus(lead: Client, item: Item) -> None:
+def test_the_estimate_comes_with_the_consensus(lead: Client, item: Item) -> None:
     for _ in range(5):
         labelled_item(True, True, True)
         labelled_item(False, False, False)
@@ -157,7 +159,7 @@ def test_the_estimate_stands_beside_the_consensus(lead: Client, item: Item) -> N
     assert list(Consensus.objects.values()) == before
 
 
-def test_the_estimates_come_a_page_at_a_time(lead: Client) -> None:
+def test_estimates_come_in_pages(lead: Client) -> None:
     items = [labelled_item(True, True, False) for _ in range(5)]
     at: str | None = reverse("api_dawid_skene", args=[items[0].chat_set.pk, "polite"]) + "?page_size=2"
     pages: list[list[str]] = []
@@ -177,9 +179,7 @@ def test_without_enough_raters_there_is_a_reason_and_no_estimate(lead: Client) -
 
 
 @pytest.mark.parametrize("who", ["rater_user", "author_user"])
-def test_for_raters_and_authors_the_routes_do_not_exist(
-    who: str, item: Item, request: pytest.FixtureRequest
-) -> None:
+def test_raters_and_authors_get_404(who: str, item: Item, request: pytest.FixtureRequest) -> None:
     client = Client()
     client.force_login(request.getfixturevalue(who))
     estimate = reverse("api_dawid_skene", args=[item.chat_set.pk, "polite"])
@@ -189,7 +189,7 @@ def test_for_raters_and_authors_the_routes_do_not_exist(
     assert client.delete(url(item) + "?seen=1").status_code == 404
 
 
-def test_holdout_chats_need_the_right_to_see_them(lead: Client, lead_user: User) -> None:
+def test_holdout_chats_require_the_permission_to_see_them(lead: Client, lead_user: User) -> None:
     item = labelled_item(True, False, True, split="holdout")
     group = lead_user.groups.get()
     group.permissions.remove(group.permissions.get(codename="see_holdout"))
@@ -199,9 +199,7 @@ def test_holdout_chats_need_the_right_to_see_them(lead: Client, lead_user: User)
     assert lead.get(reverse("api_dawid_skene", args=[item.chat_set.pk, "polite"])).json()["chats"] == []
 
 
-def test_what_was_decided_here_is_exported_and_comes_back_unchanged(
-    lead: Client, item: Item, tmp_path: Any
-) -> None:
+def test_decisions_are_exported_and_imported_unchanged(lead: Client, item: Item, tmp_path: Any) -> None:
     put(lead, item)
     other = labelled_item(True, False)
     gone = put(lead, other).json()

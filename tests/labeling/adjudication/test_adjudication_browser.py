@@ -60,7 +60,7 @@ def on(page: Page, key: str) -> None:
 
 
 def start(page: Page) -> None:
-    page.get_by_role("link", name="Start with the first").press("Enter")
+    page.get_by_role("link", name="Start adjudicating").press("Enter")
     on(page, "polite")
     expect(page.locator(".likely")).to_contain_text("Dawid–Skene")
 
@@ -106,10 +106,10 @@ def test_j_and_k_walk_u_goes_back_to_the_decision_and_q_to_the_queue(screen: Pag
     screen.keyboard.press("u")
     on(screen, "brief")
     expect(screen.locator(".decided-now")).to_contain_text("Short.")
-    screen.get_by_role("button", name="Withdraw this decision").press("Enter")
+    screen.get_by_role("button", name="Withdraw decision").press("Enter")
     expect(screen.locator(".toast")).to_contain_text("withdrawn")
     screen.keyboard.press("q")
-    expect(screen.get_by_role("heading", level=1)).to_have_text("3 items on which raters disagree")
+    expect(screen.get_by_role("heading", level=1)).to_have_text("3 rater disagreements")
 
 
 def test_not_applicable_has_no_key_where_the_criterion_always_applies(screen: Page) -> None:

@@ -1,4 +1,4 @@
-"""REST of labelling jobs: rights, names, refusals by field, and a rater's next chat."""
+"""API of labelling jobs: permissions, names, refusals by field, and a rater's next chat."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def open_job(client: Client, **body: Any) -> Any:
     return post(client, "api_jobs", **plain | body)
 
 
-def test_a_job_is_opened_listed_looked_at_and_closed(desk: Desk, lead: Client) -> None:
+def test_a_job_is_opened_listed_read_and_closed(desk: Desk, lead: Client) -> None:
     opened = open_job(lead, criteria=["polite"], order="random", seed=4, due_at="2099-01-01T00:00:00Z")
     assert opened.status_code == 201, opened.json()
     job = LabelingJob.objects.get(name="November")
@@ -94,7 +94,7 @@ def test_a_job_is_opened_listed_looked_at_and_closed(desk: Desk, lead: Client) -
     ],
     ids=str,
 )
-def test_what_cannot_be_opened_is_refused_by_field_and_nothing_is_written(
+def test_an_invalid_job_is_refused_by_field_and_not_stored(
     desk: Desk, lead: Client, body: dict[str, Any], field: str
 ) -> None:
     answer = open_job(lead, **body)
@@ -102,7 +102,7 @@ def test_what_cannot_be_opened_is_refused_by_field_and_nothing_is_written(
     assert LabelingJob.objects.count() == 1
 
 
-def test_a_round_is_started_when_somebody_finished_it_and_says_who_is_missing(
+def test_a_job_starts_after_the_first_finished_round_and_lists_who_is_missing(
     desk: Desk, lead: Client
 ) -> None:
     made = make_set(desk.rubric, make_chat("round-1"), name="round")
@@ -126,7 +126,7 @@ def test_a_round_is_started_when_somebody_finished_it_and_says_who_is_missing(
     assert "After its calibration round" in page
 
 
-def test_the_next_chat_is_fetched_ahead_and_again_the_same(desk: Desk) -> None:
+def test_repeating_the_request_for_the_next_chat_returns_the_same_chat(desk: Desk) -> None:
     client = rater_client(desk.rater)
     first = post(client, "api_job_next", desk.job.pk, ahead=False).json()
     assert first["url"] == reverse("labeling:rate", args=[first["assignment"]])
@@ -136,13 +136,13 @@ def test_the_next_chat_is_fetched_ahead_and_again_the_same(desk: Desk) -> None:
     assert post(client, "api_job_next", desk.job.pk, ahead=False).json() == first
 
 
-def test_with_nothing_left_the_next_chat_is_null(desk: Desk) -> None:
+def test_with_an_empty_queue_the_next_chat_is_null(desk: Desk) -> None:
     list(work_through(desk.job, desk.rater))
     answer = post(rater_client(desk.rater), "api_job_next", desk.job.pk)
     assert (answer.status_code, answer.json()) == (200, {"assignment": None, "url": None})
 
 
-def test_a_member_of_the_group_gets_a_chat_and_who_left_it_gets_404(desk: Desk, lead: Client) -> None:
+def test_members_of_the_group_get_a_chat_and_former_members_get_404(desk: Desk, lead: Client) -> None:
     team = Group.objects.create(name="night shift")
     user = user_of(desk.raters[1])
     user.groups.add(team)
@@ -152,7 +152,7 @@ def test_a_member_of_the_group_gets_a_chat_and_who_left_it_gets_404(desk: Desk, 
     assert post(signed_in(user), "api_job_next", job).status_code == 404
 
 
-def test_for_others_the_routes_do_not_exist(desk: Desk, lead: Client, author_user: User) -> None:
+def test_others_get_404(desk: Desk, lead: Client, author_user: User) -> None:
     for client in (signed_in(author_user), rater_client(desk.rater)):
         for route, args in (
             ("api_jobs", []),
@@ -170,7 +170,7 @@ def test_for_others_the_routes_do_not_exist(desk: Desk, lead: Client, author_use
     assert LabelingJob.objects.get().state == "open"
 
 
-def test_a_rater_reads_nothing_of_a_gold_chat_or_of_the_others(desk: Desk) -> None:
+def test_a_rater_sees_neither_gold_chats_nor_other_raters(desk: Desk) -> None:
     answer = post(rater_client(desk.rater), "api_job_next", desk.job.pk)
     assert set(answer.json()) == {"assignment", "url"}
 

@@ -1,4 +1,4 @@
-"""API tokens: shown once, kept as a digest, never good for more than their user, ended at once."""
+"""API tokens: shown once, stored as a digest, limited to their user's permissions, revoked at once."""
 
 import logging
 import re
@@ -38,7 +38,7 @@ def called(secret: str, url: str = "", *, method: str = "get", **more: Any) -> A
 # ---------- the header ----------
 
 
-def test_a_token_opens_what_its_scopes_name(lead_user: User) -> None:
+def test_a_token_grants_its_scopes(lead_user: User) -> None:
     assert called(secret_of(lead_user, "see_judge")).status_code == 200
     assert called(secret_of(lead_user, "edit_prompts", name="b")).status_code == 404
 
@@ -48,19 +48,19 @@ def test_a_token_needs_no_csrf_token(lead_user: User) -> None:
     assert answer.status_code == 400, answer.content
 
 
-def test_a_token_never_may_more_than_its_user_at_that_moment(lead_user: User) -> None:
+def test_a_token_is_limited_to_its_users_current_permissions(lead_user: User) -> None:
     secret = secret_of(lead_user, "see_judge")
     lead_user.groups.clear()
     assert called(secret).status_code == 404
 
 
-def test_even_a_superusers_token_may_only_what_its_scopes_name(lead_user: User) -> None:
+def test_a_superusers_token_is_limited_to_its_scopes(lead_user: User) -> None:
     User.objects.filter(pk=lead_user.pk).update(is_superuser=True)
     lead_user.refresh_from_db()
     assert called(secret_of(lead_user, "label_chats")).status_code == 404
 
 
-def test_holdout_chats_need_the_scope_too(lead_user: User) -> None:
+def test_holdout_chats_require_the_scope_too(lead_user: User) -> None:
     desk = make_desk()
     desk.chat_set.members.filter(position=3).update(split="holdout")
     seen = {}
@@ -72,7 +72,7 @@ def test_holdout_chats_need_the_scope_too(lead_user: User) -> None:
     assert Chat.objects.visible_to(User.objects.get(pk=lead_user.pk)).count() == 3
 
 
-def test_a_raters_token_answers_the_raters_own_chats() -> None:
+def test_a_raters_token_labels_the_raters_own_chats() -> None:
     desk = make_desk()
     secret = secret_of(user_of(desk.rater), "label_chats")
     assignment = desk.taken()
@@ -83,7 +83,7 @@ def test_a_raters_token_answers_the_raters_own_chats() -> None:
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "account switched off", "never made", "empty"])
-def test_a_token_that_is_not_good_is_401_and_asks_for_another(lead_user: User, end: str) -> None:
+def test_an_invalid_token_is_401_and_asks_for_another(lead_user: User, end: str) -> None:
     made = token_create(user=lead_user, name="a", scopes=["see_judge"], days=1)
     secret = made.secret
     if end == "revoked":
@@ -99,13 +99,13 @@ def test_a_token_that_is_not_good_is_401_and_asks_for_another(lead_user: User, e
     assert answer.json() == {"detail": "The token is unknown, revoked or expired."}
 
 
-def test_a_bad_token_is_refused_even_beside_a_good_session(lead_user: User) -> None:
+def test_an_invalid_token_is_refused_even_with_a_session(lead_user: User) -> None:
     client = Client()
     client.force_login(lead_user)
     assert client.get(reverse("api_runs"), headers={"Authorization": "Token nonsense"}).status_code == 401
 
 
-def test_a_token_stands_in_the_header_only(lead_user: User) -> None:
+def test_a_token_is_read_from_the_header_only(lead_user: User) -> None:
     secret, url = secret_of(lead_user, "see_judge"), reverse("schema")
     for query in ({"token": secret}, {"Authorization": f"Token {secret}"}):
         assert Client().get(url, query).status_code == 403
@@ -118,7 +118,7 @@ def test_a_token_opens_no_page(lead_user: User) -> None:
     assert answer.headers["Location"].startswith(reverse("login"))
 
 
-def test_its_use_is_noted_once_a_minute(
+def test_its_use_is_recorded_once_a_minute(
     lead_user: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     secret = secret_of(lead_user, "see_judge")
@@ -190,14 +190,14 @@ def test_the_database_holds_a_sha256_digest(lead_user: User) -> None:
 # ---------- making and ending ----------
 
 
-def test_only_own_rights_can_be_scopes(rater_user: User) -> None:
+def test_only_own_permissions_can_be_scopes(rater_user: User) -> None:
     for scopes in ([], ["see_judge"], ["label_chats", "see_judge"], ["nonsense"]):
-        with pytest.raises(FieldProblem, match="scopes: choose among your own rights"):
+        with pytest.raises(FieldProblem, match="scopes: choose from your own permissions"):
             token_create(user=rater_user, name="a", scopes=scopes, days=None)
     assert not ApiToken.objects.exists()
 
 
-def test_a_name_is_free_again_when_its_token_ended(lead_user: User) -> None:
+def test_the_name_of_an_ended_token_can_be_used_again(lead_user: User) -> None:
     made = token_create(user=lead_user, name="a", scopes=["see_judge"], days=None)
     with pytest.raises(FieldProblem, match="name: you have a token of this name"):
         secret_of(lead_user, "see_judge", name="a")
@@ -206,7 +206,7 @@ def test_a_name_is_free_again_when_its_token_ended(lead_user: User) -> None:
     secret_of(make_user("other", Role.LEAD), "see_judge", name="a")
 
 
-def test_making_and_revoking_are_on_record_without_the_token(lead_user: User) -> None:
+def test_creating_and_revoking_are_logged_without_the_token(lead_user: User) -> None:
     made = token_create(user=lead_user, name="a", scopes=["see_judge"], days=7)
     for _ in range(2):
         token_revoke(token=made.token, by=lead_user)
@@ -221,7 +221,7 @@ def test_making_and_revoking_are_on_record_without_the_token(lead_user: User) ->
 # ---------- the page ----------
 
 
-def test_the_page_makes_a_token_and_shows_it_once(lead_user: User) -> None:
+def test_the_page_creates_a_token_and_shows_it_once(lead_user: User) -> None:
     client = Client()
     client.force_login(lead_user)
     form = {"name": "nightly export", "scopes": ["see_judge", "manage_labeling"], "expires": 90}
@@ -237,7 +237,7 @@ def test_the_page_makes_a_token_and_shows_it_once(lead_user: User) -> None:
     assert timedelta(days=89) < token.expires_at - timezone.now() < timedelta(days=91)
 
 
-def test_the_form_sent_twice_makes_one_token(lead_user: User) -> None:
+def test_sending_the_form_twice_creates_one_token(lead_user: User) -> None:
     client = Client()
     client.force_login(lead_user)
     form = {"name": "a", "scopes": ["see_judge"], "expires": 0}
@@ -246,7 +246,7 @@ def test_the_form_sent_twice_makes_one_token(lead_user: User) -> None:
     assert ApiToken.objects.get().expires_at is None
 
 
-def test_the_page_offers_own_rights_only(rater_user: User) -> None:
+def test_the_page_offers_own_permissions_only(rater_user: User) -> None:
     client = Client()
     client.force_login(rater_user)
     page = client.get(PAGE)
@@ -256,7 +256,7 @@ def test_the_page_offers_own_rights_only(rater_user: User) -> None:
     assert not ApiToken.objects.exists()
 
 
-def test_everybody_sees_and_ends_their_own_tokens_only(lead_user: User, rater_user: User) -> None:
+def test_users_see_and_revoke_only_their_own_tokens(lead_user: User, rater_user: User) -> None:
     theirs = token_create(user=rater_user, name="SECRET NAME", scopes=["label_chats"], days=None).token
     client = Client()
     client.force_login(lead_user)
@@ -277,7 +277,7 @@ def test_a_hostile_name_is_shown_as_text(lead_user: User) -> None:
     assert "RLO" in page
 
 
-def test_an_account_without_rights_is_told_so(db: None) -> None:
+def test_an_account_without_permissions_sees_a_notice(db: None) -> None:
     client = Client()
     client.force_login(make_user("nobody"))
     assert "no rights" in client.get(PAGE).content.decode()

@@ -20,7 +20,7 @@ def made(page: Page) -> str:
     page.keyboard.type("a week")
     page.get_by_label("See runs, verdicts and alignment").focus()
     page.keyboard.press("Space")
-    page.get_by_role("button", name="Make the token").focus()
+    page.get_by_role("button", name="Create token").focus()
     page.keyboard.press("Enter")
     field = page.get_by_label("copy the token now")
     expect(field).to_be_visible()

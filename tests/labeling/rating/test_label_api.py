@@ -1,4 +1,4 @@
-"""REST of the rater's side: rights, answers, errors."""
+"""API of raters: permissions, answers, errors."""
 
 import json
 import uuid
@@ -117,7 +117,7 @@ def test_submit_and_skip_lead_to_the_next_chat(desk: Desk, rater: Client) -> Non
     assert (done.status_code, done.json()["state"]) == (200, "skipped")
 
 
-def test_the_queue_has_own_numbers_only(desk: Desk, rater: Client) -> None:
+def test_the_queue_shows_only_own_progress(desk: Desk, rater: Client) -> None:
     answer_all(assignment := desk.taken())
     rater.post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")
     (job,) = rater.get(reverse("api_queue")).json()["jobs"]
@@ -126,7 +126,7 @@ def test_the_queue_has_own_numbers_only(desk: Desk, rater: Client) -> None:
     assert (other["done"], other["total"]) == (0, 2)
 
 
-def test_the_lease_is_told_and_can_be_extended(desk: Desk, rater: Client) -> None:
+def test_the_lease_is_shown_and_can_be_extended(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     Assignment.objects.filter(pk=assignment.pk).update(lease_expires_at=timezone.now() + timedelta(minutes=2))
     url = reverse("api_assignment", args=[assignment.pk])
@@ -159,13 +159,13 @@ def test_an_assignment_of_another_rater_does_not_exist(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.AUTHOR, Role.LEAD])
-def test_who_may_not_label_finds_nothing(desk: Desk, role: Role) -> None:
+def test_users_who_may_not_label_get_404(desk: Desk, role: Role) -> None:
     client = signed_in(make_user("somebody", role))
     for method, url in [("GET", reverse("api_queue")), *routes(desk.taken())]:
         assert client.generic(method, url, "{}", content_type="application/json").status_code == 404, url
 
 
-def test_nobody_gets_in_without_signing_in(desk: Desk) -> None:
+def test_every_route_requires_the_sign_in(desk: Desk) -> None:
     for method, url in [("GET", reverse("api_queue")), *routes(desk.taken())]:
         assert Client().generic(method, url).status_code == 403, url
 
@@ -198,7 +198,7 @@ def test_changes_need_the_csrf_token(desk: Desk) -> None:
     ],
     ids=str,
 )
-def test_a_wrong_answer_is_named_by_its_field(desk: Desk, rater: Client, body: dict[str, Any]) -> None:
+def test_an_invalid_answer_is_refused_by_field(desk: Desk, rater: Client, body: dict[str, Any]) -> None:
     answer = put(rater, label_url(desk.taken()), **body)
     field = "evidence" if "turns" in body and body["turns"] == [9] else next(iter(body))
     assert (answer.status_code, set(answer.json())) == (400, {field})
@@ -223,7 +223,7 @@ def test_a_criterion_outside_the_job_is_a_404(desk: Desk, rater: Client) -> None
     assert put(rater, label_url(assignment, "nonsense")).status_code == 404
 
 
-def test_submitting_too_early_names_what_is_open(desk: Desk, rater: Client) -> None:
+def test_submitting_too_early_lists_unanswered_criteria(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     put(rater, label_url(assignment))
     answer = rater.post(reverse("api_submit", args=[assignment.pk]), content_type="application/json")
@@ -231,14 +231,14 @@ def test_submitting_too_early_names_what_is_open(desk: Desk, rater: Client) -> N
     assert (answer.json()["code"], answer.json()["criteria"]) == ("unanswered", ["correct"])
 
 
-def test_a_skipped_chat_takes_no_more_answers(desk: Desk, rater: Client) -> None:
+def test_a_skipped_chat_accepts_no_answers(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     assignment_skip(assignment=assignment, rater=desk.rater, reason="too_long")
     answer = put(rater, label_url(assignment))
     assert (answer.status_code, answer.json()["code"]) == (409, "skipped")
 
 
-def test_a_late_answer_to_a_lost_chat_is_a_409_and_the_draft_stays(desk: Desk, rater: Client) -> None:
+def test_an_answer_after_the_lease_is_a_409_and_the_draft_stays(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     put(rater, label_url(assignment), value=False, rationale="Rude.")
     expire(assignment)

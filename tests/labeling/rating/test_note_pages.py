@@ -49,11 +49,11 @@ def texts_shown(client: Client, **query: str) -> list[str]:
 def test_an_unclear_criterion_stands_beside_its_text_of_today(desk: Desk, lead: Client) -> None:
     note(desk, text="What of <i>irony</i>?\u202e")
     still = lead.get(LIST).content.decode()
-    assert "it still stands" in still
+    assert "still current" in still
     reword(desk.criteria[0], definition="True unless it mocks.")
     shown = lead.get(LIST).content.decode()
-    assert "As it stood, version 1" in shown
-    assert "Now, version 2" in shown
+    assert "Then: version 1" in shown
+    assert "Now: version 2" in shown
     assert "True when polite." in shown
     assert "True unless it mocks." in shown
     assert "&lt;i&gt;irony&lt;/i&gt;" in shown

@@ -296,7 +296,7 @@ def test_a_lost_chat_is_not_said_to_be_skipped(screen: Page, desk: Desk) -> None
     expire(Assignment.objects.get())
     assert assignment_next(rater=desk.raters[1], job=desk.job) is not None
     screen.reload()
-    expect(screen.get_by_role("status")).to_contain_text("went to another rater")
+    expect(screen.get_by_role("status")).to_contain_text("another rater has it now")
 
 
 @pytest.mark.parametrize("link", ["#m2 .no", "a.skip"])

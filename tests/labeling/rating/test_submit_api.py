@@ -1,4 +1,4 @@
-"""What a screen says as it submits: the answers it shows, the guideline that was read, the time since."""
+"""Submitting with what the tab shows: its answers, the guideline that was read, the active time."""
 
 import json
 import uuid
@@ -59,7 +59,9 @@ def test_an_answer_that_another_tab_changed_is_not_submitted_unseen(desk: Desk, 
     assert submit(rater, assignment, revisions={"polite": 2, "correct": 1}).status_code == 200
 
 
-def test_an_answer_that_another_tab_withdrew_or_gave_is_no_other_case(desk: Desk, rater: Client) -> None:
+def test_an_answer_that_another_tab_added_or_withdrew_is_not_submitted_either(
+    desk: Desk, rater: Client
+) -> None:
     assignment = desk.taken()
     put(rater, label_url(assignment))
     assert submit(rater, assignment, revisions={"polite": 0}).json()["code"] == "stale"
@@ -68,27 +70,25 @@ def test_an_answer_that_another_tab_withdrew_or_gave_is_no_other_case(desk: Desk
     assert submit(rater, assignment, revisions={"polite": 0}).json()["code"] == "unanswered"
 
 
-def test_nothing_has_to_be_said(desk: Desk, rater: Client) -> None:
+def test_every_field_is_optional(desk: Desk, rater: Client) -> None:
     answer_all(assignment := desk.taken())
     done = rater.generic("POST", reverse("api_submit", args=[assignment.pk]))
     assert (done.status_code, done.json()["state"]) == (200, "submitted")
 
 
-def test_what_the_tab_does_not_speak_of_is_not_compared(desk: Desk, rater: Client) -> None:
+def test_criteria_without_a_revision_are_not_compared(desk: Desk, rater: Client) -> None:
     answer_all(assignment := desk.taken())
     assert submit(rater, assignment, revisions={}).status_code == 200
 
 
-def test_an_answer_to_a_criterion_that_was_retired_meanwhile_is_no_hindrance(
-    desk: Desk, rater: Client
-) -> None:
+def test_an_answer_to_a_retired_criterion_does_not_block_submitting(desk: Desk, rater: Client) -> None:
     answer_all(assignment := desk.taken())
     desk.criteria[0].state = "retired"
     desk.criteria[0].save()
     assert submit(rater, assignment, revisions={"polite": 7, "correct": 1}).status_code == 200
 
 
-def test_the_same_submit_again_is_answered_alike(desk: Desk, rater: Client) -> None:
+def test_repeating_a_submit_returns_the_same_answer(desk: Desk, rater: Client) -> None:
     answer_all(assignment := desk.taken())
     body = {"revisions": {"polite": 1, "correct": 1}, "active_ms": 1000}
     first, second = (submit(rater, assignment, **body) for _ in range(2))
@@ -101,7 +101,7 @@ def test_the_same_submit_again_is_answered_alike(desk: Desk, rater: Client) -> N
 # ---------- the guideline that was read ----------
 
 
-def test_the_chat_keeps_the_guideline_that_the_screen_showed(desk: Desk, rater: Client) -> None:
+def test_the_assignment_stores_the_guideline_that_the_tab_showed(desk: Desk, rater: Client) -> None:
     for n, text in enumerate(("Read.", "Read all.")):
         guideline_write(rubric=desk.rubric, text=text, reason="Asked for", base=n, by=None)
     kept = []
@@ -112,20 +112,18 @@ def test_the_chat_keeps_the_guideline_that_the_screen_showed(desk: Desk, rater: 
     assert kept == [1, None, 2]
 
 
-def test_the_open_screen_learns_of_new_texts_and_of_its_lease_in_one_small_answer(
-    desk: Desk, rater: Client
-) -> None:
+def test_one_small_answer_has_new_texts_and_the_lease(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     url = reverse("api_assignment_guideline", args=[assignment.pk])
     guideline_write(rubric=desk.rubric, text="Read.", reason="Asked for", base=0, by=None)
-    told = rater.get(url).json()
-    assert (told["number"], [row["new"] for row in told["changes"]]) == (1, [1])
-    assert [(row["key"], row["version"]) for row in told["criteria"]] == [("polite", 1), ("correct", 1)]
+    guidance = rater.get(url).json()
+    assert (guidance["number"], [row["new"] for row in guidance["changes"]]) == (1, [1])
+    assert [(row["key"], row["version"]) for row in guidance["criteria"]] == [("polite", 1), ("correct", 1)]
     assert (
-        told["lease_expires_at"]
+        guidance["lease_expires_at"]
         == rater.get(reverse("api_assignment", args=[assignment.pk])).json()["lease_expires_at"]
     )
-    assert "chat" not in told
+    assert "chat" not in guidance
 
 
 # ---------- the time ----------
@@ -140,7 +138,7 @@ def test_the_time_since_the_last_answer_counts_too(desk: Desk, rater: Client) ->
     assert sorted(Label.objects.values_list("active_ms", flat=True)) == [3000, 4000]
 
 
-def test_nobody_is_active_for_longer_than_they_held_the_chat(desk: Desk, rater: Client) -> None:
+def test_active_time_is_limited_to_the_time_of_the_lease(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     Assignment.objects.filter(pk=assignment.pk).update(taken_at=timezone.now() - timedelta(minutes=9))
     for key in ("polite", "correct"):
@@ -151,7 +149,7 @@ def test_nobody_is_active_for_longer_than_they_held_the_chat(desk: Desk, rater: 
     assert sum(Label.objects.values_list("active_ms", flat=True)) <= total
 
 
-def test_time_without_end_is_cut_where_the_column_ends(desk: Desk, rater: Client) -> None:
+def test_active_time_is_limited_to_the_columns_range(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     put(rater, label_url(assignment))
     most = 2**31 - 1
@@ -183,7 +181,7 @@ def test_time_without_end_is_cut_where_the_column_ends(desk: Desk, rater: Client
         ("active_ms", None),
     ],
 )
-def test_a_wrong_body_is_named_by_its_field_and_nothing_is_submitted(
+def test_an_invalid_body_is_refused_by_field_and_the_chat_stays_open(
     desk: Desk, rater: Client, field: str, value: Any
 ) -> None:
     answer_all(assignment := desk.taken())
@@ -217,9 +215,7 @@ def clear(client: Client, assignment: Assignment, **query: Any) -> Any:
     return client.delete(f"{url}?{'&'.join(f'{name}={value}' for name, value in query.items())}")
 
 
-def test_withdrawing_over_a_newer_answer_is_refused_even_where_there_is_none_any_more(
-    desk: Desk, rater: Client
-) -> None:
+def test_withdrawing_an_outdated_answer_is_refused_even_when_it_is_gone(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     put(rater, label_url(assignment))
     assert clear(rater, assignment, revision=7).json()["code"] == "stale"
@@ -228,7 +224,7 @@ def test_withdrawing_over_a_newer_answer_is_refused_even_where_there_is_none_any
     assert (late.status_code, late.json()["code"], late.json()["answer"]) == (409, "stale", None)
 
 
-def test_withdrawing_nothing_from_a_chat_that_was_given_back_is_refused(desk: Desk, rater: Client) -> None:
+def test_withdrawing_from_a_skipped_chat_is_refused(desk: Desk, rater: Client) -> None:
     assignment = desk.taken()
     rater.post(
         reverse("api_skip", args=[assignment.pk]), {"reason": "too_long"}, content_type="application/json"
@@ -236,7 +232,7 @@ def test_withdrawing_nothing_from_a_chat_that_was_given_back_is_refused(desk: De
     assert clear(rater, assignment).json()["code"] == "skipped"
 
 
-def test_a_withdrawal_sent_twice_takes_no_newer_answer_with_it(desk: Desk, rater: Client) -> None:
+def test_a_repeated_withdrawal_keeps_a_newer_answer(desk: Desk, rater: Client) -> None:
     assignment, client_id = desk.taken(), uuid.uuid4()
     put(rater, label_url(assignment))
     assert clear(rater, assignment, client_id=client_id).status_code == 204
@@ -248,7 +244,7 @@ def test_a_withdrawal_sent_twice_takes_no_newer_answer_with_it(desk: Desk, rater
 # ---------- where an answer comes from ----------
 
 
-def test_a_label_says_whether_it_came_from_the_screen_or_by_a_token(desk: Desk, rater: Client) -> None:
+def test_a_label_stores_whether_it_came_from_the_page_or_a_token(desk: Desk, rater: Client) -> None:
     made = token_create(user=user_of(desk.rater), name="script", scopes=["label_chats"], days=None)
     script = Client(headers={"authorization": f"Token {made.secret}"})
     assignment = desk.taken()
@@ -260,9 +256,7 @@ def test_a_label_says_whether_it_came_from_the_screen_or_by_a_token(desk: Desk, 
     assert sources() == {"polite": "api", "correct": "api"}
 
 
-def test_answers_that_replace_earlier_labels_come_from_where_they_were_submitted(
-    desk: Desk, rater: Client
-) -> None:
+def test_replaced_labels_store_where_the_new_answers_were_submitted(desk: Desk, rater: Client) -> None:
     answer_all(first := desk.taken())
     submit(rater, first)
     Label.objects.update(source="import")

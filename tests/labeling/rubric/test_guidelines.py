@@ -90,7 +90,7 @@ def test_of_two_who_started_from_the_same_version_the_second_is_refused_and_show
     desk: Desk,
 ) -> None:
     write(desk, "Mine", base=0)
-    with pytest.raises(EditConflict, match="Version 1 was written meanwhile") as refused:
+    with pytest.raises(EditConflict, match="Version 1 was saved first") as refused:
         write(desk, "Yours", base=0)
     assert refused.value.newest is not None
     assert refused.value.newest.number == 1

@@ -1,4 +1,4 @@
-"""The API's list of labels and sets, for leads."""
+"""API of labels and chat sets, for leads."""
 
 from typing import Any
 
@@ -38,13 +38,13 @@ def lead(lead_user: User) -> Client:
     return client
 
 
-def found(client: Client, **query: Any) -> list[tuple[str, str, str]]:
+def listed(client: Client, **query: Any) -> list[tuple[str, str, str]]:
     answer = client.get(URL, query)
     assert answer.status_code == 200, answer.json()
     return [(row["chat_id"], row["criterion"], row["rater"]) for row in answer.json()["results"]]
 
 
-def test_labels_come_as_the_files_name_them(desk: Desk, lead: Client) -> None:
+def test_labels_use_the_names_of_the_files(desk: Desk, lead: Client) -> None:
     rows = lead.get(URL).json()["results"]
     assert len(rows) == 4
     assert rows[0].keys() == {"chat_id", "criterion", "rater", "value", "kind", "version", "created_at"}
@@ -53,17 +53,17 @@ def test_labels_come_as_the_files_name_them(desk: Desk, lead: Client) -> None:
 
 def test_drafts_are_not_labels_yet(desk: Desk, lead: Client) -> None:
     Label.objects.filter(rater=desk.rater).update(state="draft")
-    assert {row[2] for row in found(lead)} == {"rater-2"}
+    assert {row[2] for row in listed(lead)} == {"rater-2"}
 
 
-def test_set_criterion_and_rater_narrow_the_list(desk: Desk, lead: Client) -> None:
+def test_labels_are_filtered_by_set_criterion_and_rater(desk: Desk, lead: Client) -> None:
     other = make_rubric("kind", name="Other")
     make_set(other, make_chat("elsewhere"), name="other")
-    assert len(found(lead, set="calibration")) == 4
-    assert found(lead, set="other") == []
-    assert {row[1] for row in found(lead, criterion="polite")} == {"polite"}
-    assert {row[2] for row in found(lead, rater="mara")} == {"mara"}
-    assert len(found(lead, set="calibration", criterion="polite", rater="mara")) == 1
+    assert len(listed(lead, set="calibration")) == 4
+    assert listed(lead, set="other") == []
+    assert {row[1] for row in listed(lead, criterion="polite")} == {"polite"}
+    assert {row[2] for row in listed(lead, rater="mara")} == {"mara"}
+    assert len(listed(lead, set="calibration", criterion="polite", rater="mara")) == 1
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_set_criterion_and_rater_narrow_the_list(desk: Desk, lead: Client) -> No
         ("set=calibration&set__name=x", "set__name"),
     ],
 )
-def test_any_other_filter_is_refused_by_name(desk: Desk, lead: Client, query: str, field: str) -> None:
+def test_an_unknown_filter_is_refused_by_name(desk: Desk, lead: Client, query: str, field: str) -> None:
     answer = lead.get(f"{URL}?{query}")
     assert answer.status_code == 400
     assert set(answer.json()) == {field}
 
 
-def test_pages_follow_each_other_until_the_end(desk: Desk, lead: Client) -> None:
+def test_pages_link_to_each_other_until_the_end(desk: Desk, lead: Client) -> None:
     seen: list[Any] = []
     url: str | None = f"{URL}?page_size=3"
     while url:
@@ -94,11 +94,11 @@ def test_pages_follow_each_other_until_the_end(desk: Desk, lead: Client) -> None
     assert lead.get(f"{URL}?cursor=nonsense").status_code == 404
 
 
-def test_holdout_chats_need_the_right_to_see_them(desk: Desk, lead: Client, lead_user: User) -> None:
+def test_holdout_chats_require_the_permission_to_see_them(desk: Desk, lead: Client, lead_user: User) -> None:
     label = Label.objects.order_by("pk").first()
     assert label is not None
     desk.chat_set.members.filter(chat=label.chat_id).update(split="holdout")
-    assert len(found(lead)) == 4
+    assert len(listed(lead)) == 4
     secret = token_create(user=lead_user, name="a", scopes=["manage_labeling"], days=1).secret
     rows = Client().get(URL, headers={"Authorization": f"Token {secret}"}).json()["results"]
     assert len(rows) == 2
@@ -106,21 +106,21 @@ def test_holdout_chats_need_the_right_to_see_them(desk: Desk, lead: Client, lead
 
 @pytest.mark.parametrize("role", [Role.RATER, Role.AUTHOR])
 @pytest.mark.parametrize("route", ["api_labels", "api_sets"])
-def test_only_leads_find_it(desk: Desk, role: Role, route: str) -> None:
+def test_others_than_leads_get_404(desk: Desk, role: Role, route: str) -> None:
     client = Client()
     client.force_login(make_user("somebody", role))
     assert client.get(reverse(route)).status_code == 404
 
 
-def test_sets_come_with_the_ids_of_the_other_addresses(desk: Desk, lead: Client) -> None:
+def test_sets_have_the_ids_that_other_addresses_use(desk: Desk, lead: Client) -> None:
     (row,) = lead.get(reverse("api_sets")).json()["sets"]
     assert (row["id"], row["name"], row["chats"], row["labelled"]) == (desk.chat_set.pk, "calibration", 3, 2)
 
 
-def test_a_page_of_labels_asks_as_often_for_a_hundred_as_for_four(desk: Desk, lead: Client) -> None:
+def test_a_page_of_labels_takes_the_same_number_of_queries_for_100_and_4(desk: Desk, lead: Client) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as seen:
-            found(lead, set="calibration", criterion="polite")
+            listed(lead, set="calibration", criterion="polite")
         return len(seen)
 
     few = queries()
@@ -138,4 +138,4 @@ def test_a_page_of_labels_asks_as_often_for_a_hundred_as_for_four(desk: Desk, le
         for _ in range(98)
     )
     assert queries() == few
-    assert len(found(lead, set="calibration", criterion="polite")) == 100
+    assert len(listed(lead, set="calibration", criterion="polite")) == 100

@@ -14,7 +14,7 @@ from evaluation.prompts.core.changes import SectionChange, section_changes
 from evaluation.prompts.core.lint import Finding
 from evaluation.prompts.queries.criteria import prompt_findings
 from evaluation.prompts.queries.drafts import draft_of
-from evaluation.runs.worker.units import core_chat
+from evaluation.runs.queries.chats import core_chat
 from labeling.models.chats import Chat
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -14,8 +14,8 @@ from common.safe_text import cited_turns
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Verdict
 from evaluation.prompts.queries.leaks import MEASURED, nearly_measured
+from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.queries.steps import final_rationales
-from evaluation.runs.worker.units import core_chat
 from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Adjudication, Label, RaterNote
 from labeling.models.people import User

@@ -91,8 +91,8 @@ def test_where_no_labels_carry_over_the_word_is_not_asked_for(lead: Client, comp
     ("changed", "message"),
     [
         ({"key": "Greets!"}, "Lower-case letters, digits and _ only, letter first."),
-        ({"key": "welcome"}, "&#x27;welcome&#x27; is taken already"),
-        ({"key": "thanks"}, "&#x27;thanks&#x27; stands twice"),
+        ({"key": "welcome"}, "&#x27;welcome&#x27; is already in use"),
+        ({"key": "thanks"}, "&#x27;thanks&#x27; appears twice"),
         ({"question": "  "}, "This field is required."),
         ({"definition": "x" * 10_001}, "at most 10000 characters"),
         ({"dimension": "none_such"}, "Select a valid choice."),
@@ -297,7 +297,9 @@ def test_a_dry_run_says_what_the_call_then_does(lead: Client, compared: Compared
 
 def test_the_api_names_the_field_of_a_refusal(lead: Client, compared: Compared) -> None:
     twice = [QUESTION, QUESTION]
-    assert call(lead, kind="split", into=twice, reason="x").json() == {"into[1].key": ["'kind' stands twice"]}
+    assert call(lead, kind="split", into=twice, reason="x").json() == {
+        "into[1].key": ["'kind' appears twice"]
+    }
     carrying = QUESTION | {"carries": ["polite"]}
     assert "same_answers" in call(lead, kind="replace", into=[carrying], reason="x").json()
     assert call(lead, kind="retire").json() == {"reason": ["is missing"]}

@@ -1,4 +1,4 @@
-"""Preview and tries over HTTP: the same services as the page."""
+"""API of previews and tries, with the same services as the page."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def post(client: Client, name: str, body: dict[str, Any]) -> Any:
     return client.post(reverse(name, args=["polite"]), body, content_type="application/json")
 
 
-def test_the_preview_answers_with_every_message(try_set: ChatSet, author: Client, author_user: User) -> None:
+def test_the_preview_returns_every_message(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user)
     answer = post(author, "api_prompt_preview", {"chat": "c-03", "profile": "default"}).json()
     assert (answer["engine"], answer["criteria"], answer["calls"]) == ("direct", ["polite", "exact"], 1)
@@ -30,7 +30,7 @@ def test_the_preview_answers_with_every_message(try_set: ChatSet, author: Client
     assert answer["cost_usd"] is None
 
 
-def test_without_a_chat_it_takes_a_short_disagreement(try_set: ChatSet, author: Client) -> None:
+def test_the_default_chat_is_a_short_disagreement(try_set: ChatSet, author: Client) -> None:
     assert "m01 customer| This is case" in str(post(author, "api_prompt_preview", {}).json())
 
 
@@ -41,16 +41,16 @@ def test_a_try_is_started_and_read(try_set: ChatSet, author: Client, author_user
     run = Run.objects.get(pk=answer.json()["id"])
     assert answer.json()["units"] == 7
     carried_out(run)
-    found = author.get(reverse("api_prompt_try", args=[run.pk])).json()
-    assert (found["state"], found["done"], found["total"]) == ("done", 7, 7)
-    assert (found["fixed"], found["broken"], found["of"]) == (6, 0, 7)
-    first = found["chats"][0]
+    result = author.get(reverse("api_prompt_try", args=[run.pk])).json()
+    assert (result["state"], result["done"], result["total"]) == ("done", 7, 7)
+    assert (result["fixed"], result["broken"], result["of"]) == (6, 0, 7)
+    first = result["chats"][0]
     assert (first["chat"], first["people"], first["change"]) == ("c-00", "true", "fixed")
     assert first["before"] == {"state": "read", "value": False}
     assert first["after"] == {"state": "read", "value": True}
 
 
-def test_a_dry_run_answers_with_the_estimate(try_set: ChatSet, author: Client, author_user: User) -> None:
+def test_a_dry_run_returns_the_estimate(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user)
     answer = post(author, "api_prompt_tries", {"what": "disagreements", "n": 3, "dry_run": True})
     assert (answer.status_code, answer.json()["calls"]) == (200, 3)
@@ -70,19 +70,19 @@ def test_a_dry_run_answers_with_the_estimate(try_set: ChatSet, author: Client, a
         ({"what": "chat", "chats": ["c-00"]}, "chats"),
     ],
 )
-def test_what_is_wrong_is_named_by_field(
+def test_invalid_input_is_refused_by_field(
     try_set: ChatSet, author: Client, body: dict[str, Any], field: str
 ) -> None:
     answer = post(author, "api_prompt_tries", body)
     assert (answer.status_code, list(answer.json())) == (400, [field])
 
 
-def test_a_chat_of_the_holdout_is_answered_like_one_that_does_not_exist(
+def test_a_holdout_chat_is_answered_like_an_unknown_chat(
     try_set: ChatSet, author: Client, client: Client, lead_user: User
 ) -> None:
     client.force_login(lead_user)
     for person in (author, client):
         for name in ("api_prompt_preview", "api_prompt_tries"):
             more = {"what": "chat"} if name == "api_prompt_tries" else {}
-            held, unknown = (post(person, name, {**more, "chat": chat}) for chat in (HOLDOUT[0], "x"))
-            assert held.json()["chat"][0].replace(HOLDOUT[0], "x") == unknown.json()["chat"][0]
+            holdout, unknown = (post(person, name, {**more, "chat": chat}) for chat in (HOLDOUT[0], "x"))
+            assert holdout.json()["chat"][0].replace(HOLDOUT[0], "x") == unknown.json()["chat"][0]

@@ -1,4 +1,4 @@
-"""Pages of the labels' quality, below /quality/; each about a chat set or about one labelling job."""
+"""Routes of the rater quality pages, below /quality/; each for a chat set and for a labelling job."""
 
 from django.urls import URLPattern, path
 
@@ -13,13 +13,13 @@ PAGES = (
 )
 
 
-def _about(start: str, prefix: str) -> list[URLPattern]:
+def _routes(start: str, prefix: str) -> list[URLPattern]:
     return [path(start + end, view, name=prefix + name) for end, view, name in PAGES]
 
 
 app_name = "quality"
 urlpatterns = [
     path("", quality.quality_list, name="list"),
-    *_about("sets/<int:set_id>/", "set_"),
-    *_about("jobs/<int:job_id>/", ""),
+    *_routes("sets/<int:set_id>/", "set_"),
+    *_routes("jobs/<int:job_id>/", ""),
 ]
