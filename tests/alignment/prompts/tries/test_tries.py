@@ -244,7 +244,7 @@ def test_a_try_can_be_cancelled(try_set: ChatSet, author_user: User) -> None:
 
 
 def test_a_budget_needs_a_price(try_set: ChatSet, author_user: User) -> None:
-    with pytest.raises(InputProblem, match="a budget needs the price"):
+    with pytest.raises(InputProblem, match="a budget needs a price"):
         try_start(criterion=polite(), author=author_user, choice=on_chat("c-02", budget_usd=Decimal(1)))
     assert not Run.objects.filter(purpose="try").exists()
 
