@@ -81,7 +81,7 @@ def walk(folder: Path, engine: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return done, report
 
 
-@pytest.mark.parametrize("engine", ["direct", "auto"])
+@pytest.mark.parametrize("engine", [pytest.param("direct", marks=pytest.mark.heavy), "auto"])
 def test_five_commands_make_a_full_report_of_any_rubric(engine: str, tmp_path: Path) -> None:
     done, report = walk(tmp_path, engine)
     assert (done["state"], done["verdicts"], done["unparsed"]) == ("done", 24, 0)

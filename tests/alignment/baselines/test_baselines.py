@@ -20,27 +20,11 @@ from labeling.models.chats import Chat
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from tests.factories.baselines import HTMX, document, url
 from tests.factories.compared_runs import HUMAN, JUDGE, Compared, add_chats, text_of, urls
 from tests.factories.judge_comparison import judged, perfect
 
 pytestmark = pytest.mark.django_db
-
-HTMX = {"HX-Request": "true"}
-
-
-def url(
-    compared: Compared, name: str = "api_run_baselines", *, run: Run | None = None, query: str = ""
-) -> str:
-    return reverse(name, args=[(run or compared.run).pk]) + query
-
-
-def document(
-    client: Client, compared: Compared, *, run: Run | None = None, query: str = ""
-) -> dict[str, Any]:
-    response = client.get(url(compared, run=run, query=query))
-    assert response.status_code == 200, response.content
-    found: dict[str, Any] = response.json()
-    return found
 
 
 def on(found: dict[str, Any], key: str) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from alignment.models.certificates import Certificate
 from labeling.models.chats import Chat, Topic
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.certificates import stored_certificate
 from tests.factories.compared_runs import Compared, one_of_each_status, text_of, urls
+from tests.factories.page_text import words_of
 from tests.factories.rows import make_user
 
 pytestmark = pytest.mark.django_db

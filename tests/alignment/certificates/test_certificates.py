@@ -28,10 +28,10 @@ from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion
-from tests.alignment.label_planning.test_label_draws import strip
-from tests.alignment.reports.test_labels_sampled_by_verdict import answer
 from tests.factories.certificates import RECIPE
 from tests.factories.compared_runs import Compared, add_chats, text_of
+from tests.factories.label_draws import strip
+from tests.factories.sampled_labels import answer
 
 pytestmark = pytest.mark.django_db
 

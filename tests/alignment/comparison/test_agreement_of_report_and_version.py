@@ -7,8 +7,8 @@ from alignment.comparison.queries.scope import Scope
 from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus
-from tests.alignment.prompts.test_criterion_page import figures
 from tests.factories.compared_runs import SPLITS, Compared, add_chats
+from tests.factories.page_text import figures
 from tests.factories.prompt_versions import a_version, run_of
 from tests.factories.rater_quality import polite
 

@@ -50,6 +50,7 @@ def opened(compared: Compared, *clients: Client) -> Counter[str]:
     return Counter(Report.objects.values_list("kind", flat=True))
 
 
+@pytest.mark.heavy
 def test_however_many_labels_come_one_document_of_each_subject_stays(
     compared: Compared, lead: Client, author: Client
 ) -> None:

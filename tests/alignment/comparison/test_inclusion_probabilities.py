@@ -15,11 +15,11 @@ from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from tests.alignment.label_planning.test_label_draws import strip
-from tests.alignment.reports.test_labels_sampled_by_verdict import answer, drawn, entry
 from tests.factories.compared_runs import JUDGE, Compared, add_chats
 from tests.factories.judge_comparison import judged
+from tests.factories.label_draws import strip
 from tests.factories.report_data import UNLABELLED, F, T
+from tests.factories.sampled_labels import answer, drawn, entry
 
 CHATS = 200
 

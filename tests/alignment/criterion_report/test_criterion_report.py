@@ -19,7 +19,6 @@ from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion
-from tests.alignment.comparison.test_own_labels import to_label
 from tests.factories.compared_runs import (
     HUMAN,
     JUDGE,
@@ -31,6 +30,7 @@ from tests.factories.compared_runs import (
     text_of,
     urls,
 )
+from tests.factories.own_labels import to_label
 from tests.factories.prompt_versions import a_version, promote, run_of
 from tests.factories.rater_quality import polite
 from tests.factories.rows import analyze, make_criterion, make_user

@@ -11,8 +11,8 @@ from django.urls import reverse
 from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.people import Role, User
-from tests.alignment.label_planning.test_label_draws import BARE, strip
 from tests.factories.compared_runs import JUDGE, SPLITS, Compared, add_chats, text_of, urls
+from tests.factories.label_draws import BARE, DRAW, estimate_url, strip
 from tests.factories.rows import make_rater, make_user
 
 pytestmark = pytest.mark.django_db
@@ -29,22 +29,10 @@ def plan_url(compared: Compared, query: str = "") -> str:
     return reverse("alignment:label_plan", args=[compared.run.pk]) + query
 
 
-def estimate_url(compared: Compared) -> str:
-    return reverse("alignment:label_draw_estimate", args=[compared.run.pk])
-
-
 def api_url(compared: Compared, name: str) -> str:
     return reverse(f"api_{name}", args=[compared.run.pk])
 
 
-DRAW: dict[str, Any] = {
-    "criteria": "polite",
-    "chats": 12,
-    "judge_false": 8,
-    "name": "November",
-    "seed": 1,
-    "form_token": "t",
-}
 API_DRAW: dict[str, Any] = {"criteria": ["polite"], "chats": 12, "judge_false": 8, "name": "November"}
 
 

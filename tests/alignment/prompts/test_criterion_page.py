@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from alignment.models.reports import Report
 from alignment.prompts.queries.criterion_page import VERSIONS_A_PAGE, criterion_page
-from alignment.prompts.queries.version_metrics import Measured, version_metrics
 from alignment.prompts.queries.versions import version_rows, with_figures
 from evaluation.models.prompts import PromptDraft
 from labeling.consensus.services import consensus_refresh
@@ -22,8 +21,8 @@ from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Label, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, add_chats
+from tests.factories.page_text import figures, words_of
 from tests.factories.prompt_versions import a_test, a_version, promote, run_of
 from tests.factories.rater_quality import polite
 
@@ -37,12 +36,6 @@ COUNTED_ANEW = 9
 def states() -> dict[int, str]:
     rows = version_rows(criteria=[polite()])[polite().pk]
     return {row.number: row.state.value for row in rows}
-
-
-def figures() -> tuple[Measured, ...]:
-    """What the one version with a run was measured to be."""
-    (found,) = version_metrics([polite()], user=AnonymousUser()).values()
-    return found.rows
 
 
 def an_answer_changes() -> None:
@@ -347,6 +340,7 @@ URLS = (
 )
 
 
+@pytest.mark.heavy
 def test_the_number_of_queries_depends_on_neither_versions_nor_chats(
     compared: Compared, author: Client
 ) -> None:

@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from tests.browsing import assert_fine
 from tests.factories.prompt_pages import (
     EDIT,
     SAVED,
@@ -289,37 +289,26 @@ def test_words_that_only_this_browser_has_go_with_the_discarded_draft(
     forgive(console, "ERR_FAILED")
 
 
-@pytest.mark.parametrize("appearance", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     editor: Page,
     live_server: LiveServer,
     prompted: Criterion,
     author_user: User,
-    width: int,
-    appearance: str,
 ) -> None:
-    editor.set_viewport_size({"width": width, "height": 900})
-    editor.emulate_media(color_scheme="dark" if appearance == "dark" else "light")
     chat = decided(prompted, "t0")
     draft_of_text(prompted, author_user, f"{TEXT}Be strict.", examples=[line(chat)])
     saved(prompted)
     decided(prompted, "t1", value=False)
 
-    def fine() -> None:
-        found = Axe().run(editor).response["violations"]
-        assert [rule["id"] for rule in found if rule["impact"] in {"serious", "critical"}] == []
-        assert editor.evaluate("document.documentElement.scrollWidth") <= width
-
     for query in ("", "?as=markdown", "?base=2"):
         opened(editor, live_server, query)
-        fine()
+        assert_fine(editor)
     editor.keyboard.press("Control+Enter")
-    fine()
+    assert_fine(editor)
     editor.keyboard.press("Escape")
     editor.get_by_role("button", name="Add an example…").click()
     editor.get_by_role("button", name=re.compile("t1")).wait_for()
-    fine()
+    assert_fine(editor)
     editor.get_by_role("button", name=re.compile("t1")).click()
     editor.get_by_role("button", name="Add this example").wait_for()
-    fine()
+    assert_fine(editor)

@@ -13,8 +13,8 @@ from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.prompts.services.versions import prompt_promote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import text_of
+from tests.factories.page_text import words_of
 from tests.factories.prompt_pages import (
     SECTIONS,
     TEXT,

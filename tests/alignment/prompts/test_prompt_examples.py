@@ -13,8 +13,8 @@ from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.people import Role
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import rater_for
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import text_of
+from tests.factories.page_text import words_of
 from tests.factories.prompt_pages import champion_of, decided, label, line, make_prompted
 from tests.factories.rows import make_chat, make_set, make_user
 

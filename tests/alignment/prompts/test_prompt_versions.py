@@ -18,25 +18,15 @@ from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, text_of
-from tests.factories.prompt_versions import a_test, a_version, judge_with, promote, run_of
+from tests.factories.page_text import words_of
+from tests.factories.prompt_versions import a_test, a_version, example_chat, judge_with, promote, run_of
 from tests.factories.rater_quality import polite
-from tests.factories.rows import make_chat
 
 pytestmark = pytest.mark.django_db
 
 URL = "/criteria/polite/versions/{}/"
 API = "/api/criteria/polite/prompts/{}/"
-
-
-def example_chat(compared: Compared, name: str) -> Chat:
-    """A chat that is for training alone, and like no other."""
-    chat = make_chat(name, messages=[("user", f"Hello, {name}?"), ("assistant", f"Yes, {name}.")])
-    ChatSetMember.objects.create(
-        chat_set=compared.chat_set, chat=chat, split="train", position=1000 + chat.pk
-    )
-    return chat
 
 
 @pytest.fixture

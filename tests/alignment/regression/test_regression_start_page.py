@@ -22,7 +22,6 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, Run
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import Role, User
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import text_of
 from tests.factories.gate_reference import (
     CHATS,
@@ -32,6 +31,7 @@ from tests.factories.gate_reference import (
     make_golden,
     version_of,
 )
+from tests.factories.page_text import words_of
 from tests.factories.rows import make_rubric, make_user
 from tests.factories.runs import MODEL, answering
 from tests.stub_endpoint import StubEndpoint

@@ -9,7 +9,6 @@ from alignment.models.reports import Report
 from evaluation.models.runs import Run
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import (
     HUMAN,
     JUDGE,
@@ -22,6 +21,7 @@ from tests.factories.compared_runs import (
     text_of,
     urls,
 )
+from tests.factories.page_text import words_of
 from tests.factories.rows import make_criterion, make_rubric, make_set
 
 pytestmark = pytest.mark.django_db

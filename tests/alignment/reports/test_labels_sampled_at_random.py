@@ -17,9 +17,8 @@ from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.label_planning.test_label_draws import BARE, strip, wish_of
-from tests.alignment.label_planning.test_label_plan_page import DRAW, estimate_url
 from tests.factories.compared_runs import Compared, text_of
+from tests.factories.label_draws import BARE, DRAW, estimate_url, strip, wish_of
 from tests.factories.prompt_versions import a_version, run_of
 from tests.factories.rater_quality import polite
 from tests.factories.rows import make_rater

@@ -1,15 +1,11 @@
 """Labels sampled by verdict: statistics are weighted to all chats with a verdict."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pytest
 from django.db import connection
 from django.db.models import F as Column
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from alignment.comparison.core.codes import CriterionData, ReportData
 from alignment.comparison.core.data_hash import answers_hash
@@ -21,34 +17,19 @@ from alignment.label_planning.services.draws import label_draw
 from alignment.prompts.queries.version_metrics import Measured, version_metrics
 from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
-from alignment.reports.queries.reports import alignment_report
 from bench.coverage import Drawn, drawn_by_verdict
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
-from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import ChatSet
-from labeling.models.labels import Label
-from labeling.models.people import Rater, User
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.label_planning.test_label_draws import strip
-from tests.factories.compared_runs import HUMAN, JUDGE, Compared, add_chats, text_of
+from tests.factories.compared_runs import JUDGE, Compared, add_chats, text_of
+from tests.factories.label_draws import strip
 from tests.factories.prompt_versions import a_version, promote
 from tests.factories.report_data import NA, UNLABELLED, F, T, criterion
 from tests.factories.rows import make_set
-
-
-def drawn(human: Sequence[int], judge: Sequence[int], inverse: Sequence[float]) -> CriterionData:
-    found = criterion(human, judge)
-    return CriterionData(
-        found.spec, found.human, found.judge, found.counts, 1, inverse=np.array(inverse, dtype=np.float64)
-    )
-
-
-def entry(data: CriterionData) -> dict[str, Any]:
-    report = ReportData([f"chat-{n}" for n in range(len(data.human))], (data,))
-    found: dict[str, Any] = build_report(report, policy=StatusPolicy(), seed=1)["criteria"][0]
-    return found
+from tests.factories.sampled_labels import answer, drawn, entry, polite_of
 
 
 def liver_scans() -> CriterionData:
@@ -145,32 +126,6 @@ def labelled_draw(compared: Compared, lead_user: User) -> ChatSet:
     ).chat_set
     answer(drawn_set, compared)
     return drawn_set
-
-
-def answer(chat_set: ChatSet, compared: Compared) -> None:
-    """Anna gives the true answer on each chat of the set."""
-    polite = next(row for row in compared.criteria if row.key == "polite")
-    chats = [member.chat for member in chat_set.members.select_related("chat")]
-    Label.objects.bulk_create(
-        Label(
-            chat=chat,
-            criterion=polite,
-            rater=Rater.objects.get(name="anna"),
-            version=polite.versions.get(),
-            value=HUMAN["polite"](int(chat.external_id.removeprefix("chat-"))),
-            state=Label.State.SUBMITTED,
-            source=Label.Source.IMPORT,
-            given_at=timezone.now(),
-        )
-        for chat in chats
-    )
-    consensus_refresh(criterion_ids=[polite.pk], chat_ids=[chat.pk for chat in chats])
-
-
-def polite_of(compared: Compared, split: str = "") -> dict[str, Any]:
-    report = alignment_report(Scope(compared.chat_set, compared.run, split))
-    found: dict[str, Any] = next(row for row in report["criteria"] if row["key"] == "polite")
-    return found
 
 
 @pytest.mark.django_db

@@ -18,10 +18,10 @@ from alignment.statistics.prevalence_correction import corrected_share
 from labeling.chats.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from tests.alignment.label_planning.test_label_draws import strip
-from tests.alignment.reports.test_labels_sampled_by_verdict import answer, polite_of
 from tests.factories.compared_runs import JUDGE, SPLITS, Compared, add_chats, text_of, urls
+from tests.factories.label_draws import strip
 from tests.factories.report_data import UNLABELLED, F, T, criterion, pairs, report, spec
+from tests.factories.sampled_labels import answer, polite_of
 
 CHATS = 300
 

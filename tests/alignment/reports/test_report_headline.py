@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, one_of_each_status, urls
+from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
 

@@ -13,8 +13,8 @@ from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, add_chats, text_of, urls
+from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
 

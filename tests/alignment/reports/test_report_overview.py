@@ -19,8 +19,8 @@ from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Consensus, Label
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, add_chats, text_of, urls
+from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
 

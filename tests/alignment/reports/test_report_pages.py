@@ -305,6 +305,7 @@ def counted(client: Client, pages: dict[str, str]) -> dict[str, int]:
     return found
 
 
+@pytest.mark.heavy
 def test_no_page_asks_more_queries_of_4000_chats_than_of_40(compared: Compared, lead: Client) -> None:
     pages = urls(compared)
     pages["each rater"] = pages["report"] + "?against=each-rater"

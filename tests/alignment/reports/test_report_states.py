@@ -9,8 +9,8 @@ from django.urls import reverse
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import Chat
 from labeling.models.labels import Consensus, Label
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, urls
+from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
 

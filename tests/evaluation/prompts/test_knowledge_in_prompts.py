@@ -12,7 +12,7 @@ from evaluation.core.types import Article, Chat, Criterion, Layout, Passage, Pro
 from evaluation.engines.core.roles import role_of
 from evaluation.prompts.core import draft_parts, reasoning_messages
 from evaluation.prompts.core.texts import texts
-from tests.evaluation.prompts.test_prompts import CO_STAR, REASONING, SETUP, build, in_order, whole
+from tests.factories.built_prompts import CO_STAR, REASONING, SETUP, build, in_order, whole
 from tests.factories.scripted_model import CHAT, POLITE, SECRET, WRONG_FACT, setup_for
 
 RETRIEVED = replace(SETUP, knowledge="retrieved")

@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
-from evaluation.core.types import Article, Chat, Criterion, PromptMessage, Role, Setup, Size
-from evaluation.engines.core.roles import ROLES, role_of
+from evaluation.core.types import Article, Role, Size
+from evaluation.engines.core.roles import ROLES
 from evaluation.judges.core.fingerprint import template_hash
 from evaluation.prompts.core import (
     argued_answer,
@@ -16,47 +16,11 @@ from evaluation.prompts.core import (
     draft_parts,
     formatter_messages,
     in_prompt_order,
-    reasoning_messages,
     sections,
 )
 from evaluation.prompts.core.texts import texts
-from tests.factories.scripted_model import CHAT, POLITE, SECRET, WRONG_FACT, setup_for
-
-REASONING: list[Role] = [role.key for role in ROLES if role.output != "copy"]
-SETUP = setup_for("debate")
-CO_STAR = (
-    "Before all.\n# Context\nThe bot sells baskets.\n{{knowledge}}\n"
-    "# Objective\nWas every bot message polite?\nRude counts.\n## Boundary\nFirm is polite.\n"
-    "# Style\nEvery message.\n# Tone\nCalm.\n# Audience\nLead.\n# Response\n120 words.\n## Examples\nNone."
-)
-
-
-def build(
-    role: Role = "direct",
-    *,
-    setup: Setup = SETUP,
-    criteria: tuple[Criterion, ...] = (POLITE, WRONG_FACT),
-    chat: Chat = CHAT,
-    evidence: tuple[str, ...] = (),
-) -> tuple[PromptMessage, PromptMessage]:
-    return reasoning_messages(
-        role=role,
-        chat=chat,
-        criteria=criteria,
-        setup=setup,
-        fence_secret=SECRET,
-        evidence=evidence,
-        argues=role_of(role).argues,
-    )
-
-
-def whole(messages: tuple[PromptMessage, ...]) -> str:
-    return "\n\n".join(message.text for message in messages)
-
-
-def in_order(text: str, *pieces: str) -> bool:
-    places = [text.index(piece) for piece in pieces]
-    return places == sorted(places)
+from tests.factories.built_prompts import CO_STAR, REASONING, SETUP, build, in_order, whole
+from tests.factories.scripted_model import CHAT, POLITE, SECRET, WRONG_FACT
 
 
 def test_sections_are_found_by_heading_in_any_case_and_order() -> None:
@@ -81,7 +45,8 @@ def test_same_input_gives_the_same_bytes(role: Role) -> None:
 
 def test_prompts_do_not_depend_on_the_process() -> None:
     code = (
-        "import hashlib; from tests.evaluation.prompts.test_prompts import *; "
+        "import hashlib; from evaluation.judges.core.fingerprint import template_hash; "
+        "from tests.factories.built_prompts import REASONING, build, whole; "
         "prompts = ''.join(whole(build(role)) for role in REASONING); "
         "print(hashlib.sha256(prompts.encode()).hexdigest(), template_hash())"
     )

@@ -334,6 +334,7 @@ def test_for_authors_and_raters_the_pages_do_not_exist(desk: Desk, author_user: 
     assert LabelingJob.objects.get().state == "open"
 
 
+@pytest.mark.heavy
 def test_the_pages_take_the_same_number_of_queries_at_100_and_10000_chats(desk: Desk, lead: Client) -> None:
     urls = (
         reverse("labeling:job_list"),

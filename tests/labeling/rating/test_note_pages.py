@@ -12,8 +12,8 @@ from django.urls import reverse
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
 from labeling.rating.services.notes import note_add
+from tests.factories.guidelines import reword
 from tests.factories.labelling_job import Desk, make_desk, user_of
-from tests.labeling.rubric.test_guidelines import reword
 
 pytestmark = pytest.mark.django_db
 

@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from labeling.models.people import Role, User
 from labeling.models.rubric import CriterionVersion, RubricGuideline
+from tests.factories.guidelines import reword, write
 from tests.factories.labelling_job import Desk, make_desk, user_of
 from tests.factories.rows import make_criterion, make_rater, make_user
-from tests.labeling.rubric.test_guidelines import reword, write
 
 pytestmark = pytest.mark.django_db
 

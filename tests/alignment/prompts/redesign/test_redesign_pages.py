@@ -16,8 +16,9 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Label, LabelingJob
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion, CriterionLineage
-from tests.alignment.regression.test_regression_pages import make_test, words_of
 from tests.factories.compared_runs import Compared, add_chats, text_of
+from tests.factories.decided_tests import make_test
+from tests.factories.page_text import words_of
 from tests.factories.rater_quality import polite
 
 pytestmark = pytest.mark.django_db

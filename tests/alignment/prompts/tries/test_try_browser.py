@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.db import connections
 from playwright.sync_api import BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.runs import Run
 from labeling.models.people import Role, User
-from tests.browsing import watch
+from tests.browsing import faults, watch
 from tests.factories.rating_screen import sign_in
 from tests.factories.rows import make_user
 from tests.factories.tries import MARK, carried_out, drafted, labelled
@@ -70,7 +69,7 @@ def test_the_exact_messages_unfold_by_keyboard_and_stay_so(panel: Page) -> None:
     panel.get_by_label("Chat", exact=True).select_option(index=3)
     expect(panel.locator("#exact b").first).not_to_have_text("c-10")
     expect(panel.locator("#role-direct-0 pre").first).to_be_visible()
-    assert [found["id"] for found in Axe().run(panel).response["violations"]] == []
+    assert faults(panel) == []
 
 
 def test_a_try_streams_in_and_is_there_after_a_reload(panel: Page) -> None:
@@ -89,7 +88,7 @@ def test_a_try_streams_in_and_is_there_after_a_reload(panel: Page) -> None:
     first.locator("summary").focus()
     panel.keyboard.press("Enter")
     expect(first).to_contain_text("Verdict read by rule")
-    assert [found["id"] for found in Axe().run(panel).response["violations"]] == []
+    assert faults(panel) == []
     panel.wait_for_load_state("networkidle")
     panel.reload()
     expect(panel.locator("#try-progress")).to_contain_text("6 fixed, 0 broken of 7.")
