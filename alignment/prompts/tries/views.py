@@ -166,7 +166,7 @@ def _try_context(criterion: Criterion, run: Run, author: User, *, seen: frozense
     over = not progress.active
     return {
         "criterion": criterion,
-        "tried": result,
+        "result": result,
         "progress": progress,
         "over": over,
         "new": [one for one in result.chats if one.chat.pk not in seen],

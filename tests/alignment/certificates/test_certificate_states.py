@@ -118,7 +118,7 @@ def test_without_an_endpoint_nobody_can_tell_and_it_does_not_hold(
 ) -> None:
     settings.OPENAI_BASE_URL = "nonsense"
     word, (reason,) = why(in_use)
-    assert (word, "so the current judge is unknown" in reason) == ("expired", True)
+    assert (word, "the current judge is unknown" in reason) == ("expired", True)
 
 
 def test_with_a_recipe_that_cannot_be_read_nobody_can_tell_either(in_use: Certificate) -> None:

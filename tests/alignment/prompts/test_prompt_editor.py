@@ -74,7 +74,7 @@ def test_a_text_that_panes_would_not_hold_is_shown_whole(
     draft_of_text(criterion, author_user, f"Before.\n{TEXT}")
     answer = author.get(EDIT)
     assert panes(answer) == {"text": f"Before.\n{TEXT}"}
-    assert "edited as a whole" in words_of(answer)
+    assert "you edit it as a whole" in words_of(answer)
 
 
 def test_it_starts_from_another_version_and_keeps_a_draft_on_an_older_one(
@@ -225,13 +225,13 @@ def test_a_conflict_shows_what_this_page_would_change_of_the_stored_draft(
 def test_what_the_stored_draft_changes_of_its_version_can_be_read(
     criterion: Criterion, author: Client, author_user: User
 ) -> None:
-    assert "No word of it differs." in words_of(part(author, "prompt_since"))
+    assert "The texts are identical." in words_of(part(author, "prompt_since"))
     decided(criterion, "t0")
     text = champion_of(criterion).text
     draft_of_text(criterion, author_user, text, examples=[line("t0")])
     words = words_of(part(author, "prompt_since"))
     assert "The worked examples differ." in words
-    assert "No word" not in words
+    assert "identical" not in words
 
 
 # ---------- queries ----------

@@ -15,6 +15,7 @@ from alignment.prompts.suggestions.services import SuggestionChoice, suggestion_
 from alignment.tasks import suggest
 from evaluation.models.prompts import PromptDraft
 from labeling.models.people import User
+from tests.factories.compared_runs import text_of
 from tests.factories.suggestions import (
     PROSE,
     REASON,
@@ -42,7 +43,7 @@ def signed_in(author_user: User) -> Iterator[Client]:
 def text(client: Client, url: str = PANEL, **query: str) -> str:
     response = client.get(url, query)
     assert response.status_code == 200
-    return response.content.decode()
+    return text_of(response)
 
 
 def act(client: Client, row: Suggestion, what: str, **headers: str) -> Any:
@@ -62,7 +63,7 @@ def test_it_says_how_many_chats_there_are_and_what_asking_takes(
 def test_asked_for_it_waits_can_be_cancelled_and_survives_a_reload(
     reviser: StubEndpoint, parted: Parted, signed_in: Client
 ) -> None:
-    said = signed_in.post(PANEL, {"chats": 2}).content.decode()
+    said = text_of(signed_in.post(PANEL, {"chats": 2}))
     assert "Waiting for a worker" in said and "Suggest a revision</button>" not in said
     assert "Waiting for a worker" in text(signed_in)
     row = Suggestion.objects.get()
@@ -102,7 +103,7 @@ def test_dismissed_ones_are_listed_and_can_be_opened_again(
     reviser: StubEndpoint, parted: Parted, signed_in: Client, author_user: User
 ) -> None:
     row = asked(parted, author_user)
-    said = act(signed_in, row, "dismiss").content.decode()
+    said = text_of(act(signed_in, row, "dismiss"))
     assert REASON not in said and "Earlier suggestions" in said and "Dismissed" in said
     assert REASON in text(signed_in, f"{PANEL}{row.pk}/")
 

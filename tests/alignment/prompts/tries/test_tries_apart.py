@@ -54,7 +54,7 @@ def test_nor_is_a_chat_that_is_holdout_in_another_set(try_set: ChatSet, lead_use
 def test_a_run_that_is_a_try_refuses_the_holdout_itself(try_set: ChatSet, try_stub: StubEndpoint) -> None:
     held = list(try_set.members.filter(split="holdout").values_list("chat_id", flat=True))
     for choice in (RunChoice(chats=held), RunChoice(split="holdout"), RunChoice()):
-        with pytest.raises(RunRefused, match="no chat of the holdout"):
+        with pytest.raises(RunRefused, match="cannot use holdout chats"):
             run_start(
                 chat_set=try_set,
                 judge=JudgeChoice("direct"),

@@ -15,6 +15,7 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.people import Role, User
+from tests.factories.compared_runs import text_of
 from tests.factories.rows import make_user
 from tests.factories.runs import point_at
 from tests.factories.tries import (
@@ -45,7 +46,7 @@ def pk_of(case: str) -> int:
 def page(client: Client, name: str, *args: Any, **query: Any) -> str:
     answer = client.get(url(name, *args), query)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return text_of(answer)
 
 
 def started(author: User, **more: Any) -> Run:
@@ -66,7 +67,7 @@ def test_without_a_chat_it_says_what_to_do(author: Client, tmp_path: Path, try_s
     labelled(tmp_path, judged=False)
     ChatSetMember.objects.update(split="holdout")
     text = page(author, "prompt_try")
-    assert "No chat to try it on" in text
+    assert "No chats to try it on" in text
     assert "<form" not in text
 
 
@@ -106,7 +107,7 @@ def test_nonsense_in_the_form_is_named_and_starts_nothing(try_set: ChatSet, auth
 def test_the_cost_is_shown_before(try_set: ChatSet, author: Client, author_user: User) -> None:
     drafted(author_user)
     text = page(author, "prompt_try_estimate", what="disagreements", n=10)
-    assert "7 chats, 7 units of work" in text
+    assert "7 chats, 7 units" in text
 
 
 @pytest.mark.parametrize("name", ["prompt_preview", "prompt_try_estimate"])
@@ -134,7 +135,7 @@ def test_a_try_that_begins_says_what_it_waits_for(
     try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     drafted(author_user)
-    answer = author.post(url("prompt_try"), {"what": "disagreements", "n": 3}).content.decode()
+    answer = text_of(author.post(url("prompt_try"), {"what": "disagreements", "n": 3}))
     run = Run.objects.get(purpose="try")
     assert "0 of 3 judged" in answer
     assert f"{url('prompt_try_progress', run.pk)}?seen=" in answer
@@ -181,7 +182,7 @@ def test_the_steps_of_a_chat_lead_to_its_turns(try_set: ChatSet, author: Client,
 
 def test_a_try_can_be_cancelled_from_the_page(try_set: ChatSet, author: Client, author_user: User) -> None:
     run = try_start(criterion=polite(), author=author_user, choice=on_disagreements())
-    text = author.post(url("prompt_try_cancel", run.pk)).content.decode()
+    text = text_of(author.post(url("prompt_try_cancel", run.pk)))
     assert "Cancelled" in text
     assert "Cancel the try" not in text
 
@@ -262,7 +263,7 @@ def test_the_run_page_says_that_the_prompt_was_not_saved(
     try_set: ChatSet, author: Client, author_user: User
 ) -> None:
     drafted(author_user)
-    text = author.get(reverse("evaluation:run_detail", args=[started(author_user).pk])).content.decode()
+    text = text_of(author.get(reverse("evaluation:run_detail", args=[started(author_user).pk])))
     assert "tried, not saved" in text
     assert "Tried from the editor" in text
 
