@@ -6,7 +6,7 @@ PORT ?= 8000
 WORKERS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo dev test test-sqlite test-postgres browser lint bench clean
+.PHONY: demo dev test test-all browser lint bench clean
 
 # ---- environment
 $(VENV)/.runtime: requirements.txt requirements-model.txt
@@ -35,9 +35,17 @@ browser:
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -qq -y chromium >/dev/null; } || \
 	  echo "no Chromium here and no right to install it: browser tests will be skipped (or fail where CI=true)"
 
+# Groups are explained in tests/conftest.py. SQLite runs all of them, PostgreSQL what depends on the database.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+ON_POSTGRES := $(BIN)/python -m tests.with_postgres
+
 test: $(VENV)/.dev browser
-	$(BIN)/python -m pytest -n $(WORKERS) tests
-	$(BIN)/python -m tests.with_postgres $(BIN)/python -m pytest -n $(WORKERS) tests
+	$(PYTEST) -m "not heavy" tests
+	$(ON_POSTGRES) $(PYTEST) -m "not heavy and not pure and not browser and not sweep" tests
+
+test-all: test
+	$(PYTEST) -m heavy tests
+	$(ON_POSTGRES) $(PYTEST) -m "not pure and (heavy or browser or sweep)" tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -19,8 +19,7 @@ from alignment.regression.views import cell as regression_cells
 from alignment.regression.views import policy as policies
 from alignment.regression.views import start as regression_starts
 from alignment.regression.views import tests as regressions
-from alignment.reports.views import reports
-from alignment.reports.views import stored as stored_reports
+from alignment.reports import views as reports
 
 app_name = "alignment"
 urlpatterns = [
@@ -95,8 +94,8 @@ urlpatterns = [
     path("reports/runs/<int:run_id>/<str:key>/<str:cell>/", reports.cell, name="cell"),
     path("reports/sets/<int:set_id>/", reports.report_set, name="report_set"),
     path("reports/sets/<int:set_id>/league/", league.league, name="league"),
-    path("reports/<int:report_id>/", stored_reports.report_stored, name="report_stored"),
-    path("reports/<int:report_id>/report.csv", stored_reports.report_table, name="report_table"),
+    path("reports/<int:report_id>/", reports.report_stored, name="report_stored"),
+    path("reports/<int:report_id>/report.csv", reports.report_table, name="report_table"),
     path("regressions/", regressions.regression_list, name="regression_list"),
     path("regressions/new/", regression_starts.regression_new, name="regression_new"),
     path("regressions/new/estimate/", regression_starts.regression_estimate_part, name="regression_estimate"),

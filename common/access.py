@@ -1,4 +1,4 @@
-"""Who may open what: without the permission a page does not exist."""
+"""Access to pages: a page that the user may not open answers 404."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,14 +11,14 @@ Row = TypeVar("Row")
 
 
 def found_or_404(row: Row | None) -> Row:
-    """What a selector found for the user; without it there is nothing at this address."""
+    """Return the row; raise Http404 where it is None."""
     if row is None:
         raise Http404
     return row
 
 
 def permission_or_404(permission: str) -> Callable[[View], View]:
-    """Guard a view: users without the permission get 404, so that nothing tells them what there is."""
+    """Guard a view: users without the permission get 404, which does not reveal that the page exists."""
 
     def decorate(view: View) -> View:
         @wraps(view)

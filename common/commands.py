@@ -1,4 +1,4 @@
-"""The base of every command: --json, one clear line for what went wrong, exit codes that programs rely on."""
+"""Base class of all commands: --json, one-line errors, documented exit codes."""
 
 import io
 import json
@@ -18,7 +18,7 @@ from common.problems import InputProblem, OutsideFailure
 
 
 class ExitCode(IntEnum):
-    """What a command's end means."""
+    """Exit codes of commands."""
 
     DONE = 0
     NO = 1
@@ -29,7 +29,7 @@ class ExitCode(IntEnum):
 
 
 class CommandExit(CommandError):
-    """Ends a command with this very code; an empty message prints nothing: the answer was printed already."""
+    """Ends a command with this exit code; an empty message prints nothing."""
 
     def __init__(self, code: ExitCode, message: str = "") -> None:
         super().__init__(message, returncode=int(code))
@@ -39,14 +39,14 @@ class WorkbenchCommand(BaseCommand):
     """
     A command whose `handle` raises InputProblem or CommandError (exit 2), OutsideFailure (4), or CommandExit.
 
-    Its answer goes out through `answer`, everything else a person may want to know through `note`.
+    Print the result through `answer` (stdout), everything else through `note` (stderr).
     """
 
-    # Routes and templates are for `check` and the server: they would double a command's start.
+    # Checks of routes and templates would double the start time; `check` and the server run them.
     requires_system_checks = [Tags.models]
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """The subclass's arguments and --json; a usage error is one line."""
+        """Add --json to the subclass's arguments; report usage errors in one line."""
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.add_argument(
             "--json", action="store_true", help="print one JSON document and nothing else on stdout"
@@ -62,9 +62,7 @@ class WorkbenchCommand(BaseCommand):
         """Run and leave the process with the contract's exit code."""
         code = ExitCode.OUR_FAULT
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(
-                encoding="utf-8"
-            )  # what other programs read, whatever the terminal's locale
+            sys.stdout.reconfigure(encoding="utf-8")  # independent of the terminal's locale
         try:
             namespace = self.create_parser(argv[0], argv[1]).parse_args(list(argv[2:]))
             options = vars(namespace)
@@ -75,7 +73,7 @@ class WorkbenchCommand(BaseCommand):
         except CommandError as error:
             code = ExitCode(error.returncode)
             self._report(error)
-        except Exception:  # noqa: BLE001  the last stop: a crash must not exit 1, which means "no"
+        except Exception:  # noqa: BLE001  a crash must not exit 1, which means "no"
             traceback.print_exc()
         finally:
             connections.close_all()
@@ -83,7 +81,7 @@ class WorkbenchCommand(BaseCommand):
             sys.exit(code)
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Run with every expected failure turned into a CommandError with its exit code."""
+        """Run; turn every expected failure into a CommandError with its exit code."""
         self.as_json = bool(options.get("json"))
         try:
             return super().execute(*args, **options)
@@ -96,27 +94,27 @@ class WorkbenchCommand(BaseCommand):
         except (OperationalError, ProgrammingError) as error:
             raise _database_problem(error) from error
         except BrokenPipeError as error:
-            # Whoever read our output went away; Python must not complain about it at shutdown.
+            # The reader of the output closed it; keep Python from reporting that at shutdown.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise CommandExit(ExitCode.OUTSIDE_FAILURE, "the reader of the output went away") from error
+            raise CommandExit(ExitCode.OUTSIDE_FAILURE, "the reader of the output closed it") from error
         except KeyboardInterrupt as error:
-            raise CommandExit(ExitCode.OUTSIDE_FAILURE, "stopped; what was finished is kept") from error
+            raise CommandExit(ExitCode.OUTSIDE_FAILURE, "stopped; finished work is saved") from error
 
     def answer(self, document: Mapping[str, Any], text: str) -> None:
-        """Print the command's answer: the document with --json, else the text."""
+        """Print the result: the document with --json, else the text."""
         self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False) if self.as_json else text)
 
     def note(self, text: str) -> None:
-        """Say something beside the answer, on stderr."""
+        """Print a line on stderr, beside the result."""
         self.stderr.write(text, lambda line: line)
 
     def note_ignored(self, fields: Mapping[str, int]) -> None:
-        """Say which fields of a file no format knows, and on how many lines they stood."""
+        """Report unknown fields of a file and the number of lines that have them."""
         for name, lines in sorted(fields.items()):
             self.note(f"ignored field '{name}' on {lines:,} {'line' if lines == 1 else 'lines'}")
 
     def answer_import(self, result: ImportResult, what: str) -> None:
-        """Print what an import did, and what it passed over."""
+        """Print the result of an import and the fields that it ignored."""
         self.note_ignored(result.ignored)
         for text in result.notes:
             self.note(text)
@@ -134,7 +132,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _database_problem(error: Exception) -> Exception:
-    """A missing table is a forgotten step, a lost database an outside failure; anything else is ours."""
+    """Map a missing table to a usage error, a lost database to an outside failure; keep other errors."""
     text = _one_line(error)
     if "no such table" in text or ("relation" in text and "does not exist" in text):
         return CommandExit(ExitCode.WRONG_INPUT, "the database has no tables yet: run manage.py migrate")

@@ -1,4 +1,4 @@
-"""What changed from one text to another, word by word."""
+"""Differences between two texts, word by word."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from typing import Literal
 
 Kind = Literal["same", "removed", "added"]
 
-MOST_WORDS = 2_000  # of a changed passage; a longer one is shown as replaced whole
+MOST_WORDS = 2_000  # of a changed passage; a longer one is shown as one replacement
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -24,9 +24,9 @@ class Part:
 
 def word_diff(old: str, new: str) -> tuple[Part, ...]:
     """
-    The passages of two texts in order: shared ones, and where they differ the old one before the new one.
+    Split two texts into shared, removed and added passages, in order; removed before added.
 
-    Without the added parts it is `old`, without the removed ones `new`.
+    The passages without the added ones give `old`, without the removed ones `new`.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def word_diff(old: str, new: str) -> tuple[Part, ...]:
 
 
 def _compare(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Passages as (removed, added, shared): either the first two or the last one."""
+    """Yield passages as (removed, added, shared); either the first two or the last is filled."""
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new).get_opcodes():
         if tag == "equal":
             yield "", "", "".join(old[i1:i2])
@@ -49,13 +49,13 @@ def _compare(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str,
 
 
 def _refined(removed: str, added: str, same: str) -> Iterator[Part]:
-    """A changed passage word by word, unless it is too long for that."""
+    """Compare a changed passage word by word, unless it is too long."""
     old, new = _WORDS.findall(removed), _WORDS.findall(added)
     if same or not (old and new) or max(len(old), len(new)) > MOST_WORDS:
         changes = [(removed, added, same)]
     else:
         changes = list(_compare(old, new))
-    for gone, come, kept in changes:
-        yield Part("same", kept)
-        yield Part("removed", gone)
-        yield Part("added", come)
+    for old_text, new_text, shared in changes:
+        yield Part("same", shared)
+        yield Part("removed", old_text)
+        yield Part("added", new_text)

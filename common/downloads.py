@@ -9,7 +9,7 @@ from common.files import csv_lines
 
 
 def table_file(lines: Iterable[Mapping[str, Any]], columns: Sequence[str], *, name: str) -> HttpResponse:
-    """A table for spreadsheets as a download of this name; no cell is a formula."""
+    """Return a CSV download of this name; no cell is a formula."""
     response = HttpResponse(csv_lines(lines, columns), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -1,4 +1,4 @@
-"""Writing files that are there whole or not at all."""
+"""Lines of JSON and CSV, and files that are written completely or not at all."""
 
 import csv
 import io
@@ -12,15 +12,15 @@ from typing import Any, TextIO
 
 from common.problems import InputProblem, OutsideFailure
 
-# JSON takes these as they are, but many readers take them for line ends.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\0", "'")
-_BOM = "\ufeff"  # without it Excel takes a table for one in the machine's old alphabet
+_BOM = "\ufeff"  # without it Excel reads UTF-8 as the machine's old code page
+# Valid in JSON strings, but many readers treat them as line ends.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
 def json_line(data: Mapping[str, Any]) -> str:
     """
-    One object as a line of a JSON Lines file, without the line end.
+    Format one object as a line of a JSON Lines file, without the line end.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def json_line(data: Mapping[str, Any]) -> str:
 
 def csv_lines(lines: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:
     """
-    A table for spreadsheets as text with line ends: byte order mark and header, then each object.
+    Yield the lines of a CSV table for spreadsheets: byte order mark and header, then the objects.
 
     No cell is a formula.
 
@@ -68,21 +68,21 @@ def _cell(value: Any) -> str:
         return ""
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    # NB: an apostrophe of its own gets one too, so that taking off the first gives the text back.
+    # NB: text that starts with an apostrophe gets one too, so that removing the first restores it.
     return f"'{value}" if value.startswith(_FORMULA) else value
 
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[TextIO]:
     """
-    A UTF-8 file to write that takes the place of `path` when all went well, and vanishes when not.
+    Open a UTF-8 file that replaces `path` on success and is deleted on failure.
 
-    Devices and pipes are written straight.
+    Devices and pipes are written directly.
 
     Raises
     ------
     InputProblem
-        the place cannot be written to.
+        `path` cannot be written.
     OutsideFailure
         the disk failed while writing.
     """

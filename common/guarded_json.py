@@ -1,4 +1,4 @@
-"""JSON from strangers: what plain `json.loads` lets through or crashes on is refused with a clear word."""
+"""JSON from untrusted sources: refuse what `json.loads` accepts wrongly or crashes on."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def guarded_loads(text: str) -> Any:
     {'a': [1, 2.5, None]}
     >>> guarded_loads('{"a": 1, "a": 2}')
     Traceback (most recent call last):
-    common.problems.FieldProblem: a: stands twice in one object
+    common.problems.FieldProblem: a: appears twice in one object
     """
     if _separators(text) > MAX_VALUES and _separators(_STRING.sub("", text)) > MAX_VALUES:
         raise FieldProblem("", f"holds more than {MAX_VALUES:,} values")
@@ -64,7 +64,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise FieldProblem(printable(twice), "stands twice in one object")
+        raise FieldProblem(printable(twice), "appears twice in one object")
     return result
 
 
@@ -105,7 +105,7 @@ def _check_depth(value: Any) -> None:
 
 
 def _check_text(value: Any, path: str = "") -> None:
-    """Refuse strings that no database stores, naming the field; the depth is bounded by then."""
+    """Refuse strings that no database stores and name the field; the depth is already limited."""
     if isinstance(value, str):
         if bad := _UNSTORABLE.search(value):
             what = "a NUL character" if bad[0] == "\x00" else "half a surrogate pair"
@@ -120,13 +120,13 @@ def _check_text(value: Any, path: str = "") -> None:
 
 
 def printable(key: str) -> str:
-    """A foreign field name as it may stand in a message: short, one line, no control characters."""
+    """Format an untrusted field name for a message: short, one line, no control characters."""
     return key if key.isprintable() and len(key) <= 40 else shown(key)
 
 
 def line_of(text: str, field: str) -> int | None:
     """
-    The line of a JSON document on which a field stands, or else the object that lacks it.
+    Return the line of a field in a JSON document, or of the object that lacks it.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def line_of(text: str, field: str) -> int | None:
 
 
 def _places(text: str) -> Iterator[tuple[str, int]]:
-    """(path, line) of every value, in order."""
+    """Yield (path, line) of every value, in order."""
     line = 1
-    # Path of each open container and its place: an index, or a key (None while the key is awaited).
+    # Path of each open container and the position in it: an index, or a key (None before the key).
     opened: list[tuple[str, list[int | str | None]]] = []
     for piece in _PIECE.findall(text):
         if piece == "\n":

@@ -1,4 +1,4 @@
-"""Reading import files: streamed JSON Lines, typed fields, and problems that name file, line and field."""
+"""Import files: streamed JSON Lines, typed fields, errors that name file, line and field."""
 
 import itertools
 from collections import Counter
@@ -23,7 +23,7 @@ _MISSING: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What an import did; `ignored` counts the lines on which a field unknown to the format stood."""
+    """The result of an import; `ignored` counts the lines with each unknown field."""
 
     created: int
     unchanged: int
@@ -33,24 +33,24 @@ class ImportResult:
 
 
 class Ignored:
-    """Counts fields that the format does not know: tolerated, but never in silence."""
+    """Counts unknown fields, which imports ignore but report."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
     def note(self, names: Iterable[str], prefix: str = "") -> None:
-        """Count each of these names once for this line."""
+        """Count each of these fields once for this line."""
         self.counts.update({f"{prefix}{printable(name)}" for name in names})
 
 
 class Fields:
     """
-    Typed access to one JSON object; every refusal names the field by its path in the line.
+    Typed access to one JSON object; errors name the field by its path in the line.
 
     Parameters
     ----------
-    data : the object; anything else is refused.
-    path : where it stands in the line, "" for the line itself, e.g. "messages[2]".
+    data : the object; other values raise FieldProblem.
+    path : its position in the line, e.g. "messages[2]"; "" for the line itself.
 
     Examples
     --------
@@ -70,19 +70,19 @@ class Fields:
         self.path = path
 
     def refuse(self, key: str, message: str) -> FieldProblem:
-        """The problem to raise about a field of this object."""
+        """Return the error to raise about a field of this object."""
         return FieldProblem(f"{self.path}.{key}" if self.path else key, message)
 
     def given(self, key: str) -> bool:
-        """Whether the field holds something; null is as good as absent."""
+        """Whether the field is present and not null."""
         return self.data.get(key) is not None
 
     def unknown(self, known: frozenset[str]) -> set[str]:
-        """Names of fields that the format does not know."""
+        """Return the names of unknown fields."""
         return self.data.keys() - known
 
     def text(self, key: str, *, default: str = _MISSING, limit: int | None = None, blank: bool = True) -> str:
-        """Text of at most `limit` characters; not only white space unless `blank`."""
+        """Return text of at most `limit` characters; refuse white space alone unless `blank`."""
         value = self.data.get(key, default)
         if not isinstance(value, str):
             raise self.refuse(key, self._not("text", value))
@@ -93,32 +93,32 @@ class Fields:
         return value
 
     def choice(self, key: str, options: Iterable[str], *, default: str = _MISSING) -> str:
-        """One of the given words."""
+        """Return one of the options."""
         value = self.data.get(key, default)
         if value is _MISSING or not isinstance(value, str) or value not in options:
             raise self.refuse(key, self._not(f"one of {', '.join(options)}", value))
         return value
 
     def boolean(self, key: str, *, default: bool = _MISSING) -> bool:
-        """JSON true or false."""
+        """Return a boolean."""
         value = self.data.get(key, default)
         if not isinstance(value, bool):
             raise self.refuse(key, self._not("true or false", value))
         return value
 
     def answer(self, key: str, *, default: bool | None = _MISSING) -> bool | None:
-        """JSON true, false, or null for not applicable."""
+        """Return true, false, or None for not applicable."""
         value = self.data.get(key, default)
         if value is not None and not isinstance(value, bool):
             raise self.refuse(key, self._not("true, false or null", value))
         return value
 
     def whole(self, key: str, *, low: int = 0) -> int:
-        """A whole number of at least `low`."""
+        """Return a whole number of at least `low`."""
         return whole_number(self.data.get(key, _MISSING), self.refuse, key, low=low)
 
     def share(self, key: str) -> float | None:
-        """A number from 0 to 1, or None where it is absent or null."""
+        """Return a number from 0 to 1, or None where it is absent or null."""
         value = self.data.get(key)
         if value is None:
             return None
@@ -127,21 +127,21 @@ class Fields:
         return float(value)
 
     def items(self, key: str, *, default: list[Any] = _MISSING) -> list[Any]:
-        """A list."""
+        """Return a list."""
         value = self.data.get(key, default)
         if not isinstance(value, list):
             raise self.refuse(key, self._not("a list", value))
         return value
 
     def mapping(self, key: str) -> dict[str, Any]:
-        """An object."""
+        """Return an object."""
         value = self.data.get(key)
         if not isinstance(value, dict):
             raise self.refuse(key, self._not("an object", value))
         return value
 
     def moment(self, key: str) -> datetime | None:
-        """An ISO 8601 time as an aware UTC datetime (one without zone is UTC); None where absent or null."""
+        """Return an ISO 8601 time as an aware UTC datetime (default zone UTC); None where absent or null."""
         value = self.data.get(key)
         if value is None:
             return None
@@ -154,12 +154,12 @@ class Fields:
             raise self.refuse(key, self._not("an ISO 8601 time", value)) from None
 
     @staticmethod
-    def _not(wanted: str, value: object) -> str:
-        return "is missing" if value is _MISSING else f"must be {wanted}, not {shown(value)}"
+    def _not(expected: str, value: object) -> str:
+        return "is missing" if value is _MISSING else f"must be {expected}, not {shown(value)}"
 
 
 def whole_number(value: object, refuse: Callable[[str, str], FieldProblem], key: str, *, low: int) -> int:
-    """A whole number of at least `low`, refused through `refuse(key, message)`."""
+    """Return a whole number of at least `low`; `refuse(key, message)` makes the error."""
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise refuse(key, Fields._not(f"a whole number from {low} up", value))
     return value
@@ -167,7 +167,7 @@ def whole_number(value: object, refuse: Callable[[str, str], FieldProblem], key:
 
 def in_batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
     """
-    Lists of at most `size` values, in order.
+    Yield lists of at most `size` values, in order.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def in_batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
 
 def iso(moment: datetime) -> str:
     """
-    A time as the files hold it.
+    Format a time as in the files.
 
     Examples
     --------
@@ -193,11 +193,11 @@ def iso(moment: datetime) -> str:
 
 def read_records(path: Path, parse: Callable[[Fields], T]) -> Iterator[tuple[int, T]]:
     """
-    Line numbers and parsed objects of a JSON Lines file, one line in memory at a time.
+    Yield line numbers and parsed objects of a JSON Lines file, one line in memory at a time.
 
     Parameters
     ----------
-    path : the file; blank lines are passed over, but counted.
+    path : the file; blank lines are skipped, but counted.
     parse : from the line's fields to a record; raises FieldProblem.
 
     Raises
@@ -214,7 +214,7 @@ def read_records(path: Path, parse: Callable[[Fields], T]) -> Iterator[tuple[int
 
 def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """
-    Line numbers and JSON objects of a UTF-8 file, one line in memory at a time.
+    Yield line numbers and JSON objects of a UTF-8 file, one line in memory at a time.
 
     Raises
     ------
@@ -236,12 +236,12 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def read_document(path: Path, parse: Callable[[Fields], T]) -> T:
     """
-    What `parse` makes of the one JSON object of a UTF-8 file of at most 16 MB.
+    Parse the one JSON object of a UTF-8 file of at most 16 MB.
 
     Raises
     ------
     ImportProblem
-        as `read_records`; the line is the one that holds the field, or lacks it.
+        as `read_records`; the line is that of the field, or of the object that lacks it.
     """
     with open_input(path) as file:
         raw = file.read(MAX_LINE + 1)
@@ -258,7 +258,7 @@ def read_document(path: Path, parse: Callable[[Fields], T]) -> T:
 
 
 def read_text(path: Path) -> str:
-    """A UTF-8 text file of at most 16 MB, with plain line ends."""
+    """Return the text of a UTF-8 file of at most 16 MB, with line ends as LF."""
     with open_input(path) as file:
         raw = file.read(MAX_LINE + 1)
     try:
@@ -271,7 +271,7 @@ def read_text(path: Path) -> str:
 
 
 def open_input(path: Path) -> BinaryIO:
-    """The file opened for reading bytes, or an ImportProblem that says why not."""
+    """Open the file for reading bytes; raise ImportProblem with the reason."""
     try:
         return path.open("rb")
     except FileNotFoundError:

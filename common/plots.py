@@ -1,10 +1,10 @@
-"""Geometry of the interval plots: statistics in, percentages and pixels on a 0–1 axis out."""
+"""Geometry of interval plots: from statistics to percentages and pixels on a 0–1 axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-# `before`: the judge as it was, beside the one that may replace it.
+# `before`: the judge to be replaced, beside its candidate.
 Who = Literal["judge", "people", "before"]
 PADDING = 14  # px from the edge of a plot to its first lane, and between lanes
 
@@ -20,9 +20,9 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Lane:
-    """One line of a plot: a name, an estimate, whose it is, and whether it is the headline.
+    """One line of a plot: a name, an estimate, its source, and whether it is the headline.
 
-    `ceiling` is drawn as a mark across the lane, its interval as a band behind it.
+    `ceiling` is a tick across the lane, its interval a band behind it.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Mark:
-    """A lane as drawn: x in percent of the width as text, y in px; `below` = the value lies left of 0."""
+    """The position of a lane: x in percent of the width as text, y in px; `below` = value under 0."""
 
     y: int
     who: Who
@@ -52,7 +52,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing without a viewBox: it stretches with its column; `label` says it in words."""
+    """A plot that stretches with its column; `label` describes it for screen readers."""
 
     height: int
     marks: tuple[Mark, ...]
@@ -62,18 +62,18 @@ class Plot:
 
 def plot(lanes: Sequence[Lane], *, goal: bool = False, padding: int = PADDING) -> Plot:
     """
-    Lays out lanes below one another on a 0–1 axis.
+    Lay out lanes below one another on a 0–1 axis.
 
     Parameters
     ----------
     lanes : top to bottom; an undefined estimate leaves its lane empty.
-    goal : whether to draw the line asked of TPR and TNR (0.80).
+    goal : whether to mark the required TPR and TNR (0.80).
     padding : px above the first lane and between lanes.
 
     Examples
     --------
-    >>> drawn = plot([Lane("TPR", Estimate(0.75, 0.5, 0.9))])
-    >>> drawn.height, drawn.marks[0].x, drawn.label
+    >>> result = plot([Lane("TPR", Estimate(0.75, 0.5, 0.9))])
+    >>> result.height, result.marks[0].x, result.label
     (28, '75.00%', 'TPR 0.75 (0.50 to 0.90)')
     """
     marks = tuple(_mark(lane, padding * (i + 1)) for i, lane in enumerate(lanes))
@@ -82,7 +82,7 @@ def plot(lanes: Sequence[Lane], *, goal: bool = False, padding: int = PADDING) -
 
 
 def figure(value: float) -> str:
-    """Two decimals with a true minus sign, none before 0.00.
+    """Format with two decimals and a true minus sign; 0.00 has no sign.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def figure(value: float) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """One part of a course: x in percent of the width, y, low and high in px from the top."""
+    """One period of a trend: x in percent of the width, y, low and high in px from the top."""
 
     x: str
     y: float
@@ -104,7 +104,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Course:
-    """A share over time, oldest part left; stretches with its column like a `Plot`."""
+    """A share over time, oldest period left; stretches with its column like a `Plot`."""
 
     height: int
     steps: tuple[Step, ...]
@@ -113,7 +113,7 @@ class Course:
 
 def course(parts: Sequence[Estimate], *, height: int = 32) -> Course:
     """
-    Lays out the parts of a course side by side; 1 is at the top.
+    Lay out the periods of a trend side by side; 1 is at the top.
 
     Parameters
     ----------
@@ -121,8 +121,8 @@ def course(parts: Sequence[Estimate], *, height: int = 32) -> Course:
 
     Examples
     --------
-    >>> drawn = course([Estimate(1.0, 0.7, 1.0), Estimate(0.5, 0.2, 0.8)])
-    >>> drawn.steps[0], drawn.label
+    >>> result = course([Estimate(1.0, 0.7, 1.0), Estimate(0.5, 0.2, 0.8)])
+    >>> result.steps[0], result.label
     (Step(x='25.00%', y=2.0, low=10.4, high=2.0), '1.00, 0.50')
     """
     steps = tuple(
@@ -138,7 +138,7 @@ def course(parts: Sequence[Estimate], *, height: int = 32) -> Course:
 
 
 def _height(share: float | None, height: int) -> float:
-    """Two pixels are left free above and below."""
+    """Leave two pixels free above and below."""
     return round(2 + (height - 4) * (1 - (share or 0)), 2)
 
 

@@ -1,21 +1,21 @@
-"""What can go wrong outside this program, each with the words for the person in front of it."""
+"""Errors with a message for the user."""
 
-SHOWN = 60  # characters of a foreign value in a message
+SHOWN = 60  # characters of an untrusted value in a message
 
 
 class InputProblem(Exception):
-    """Wrong input or usage: the message is one clear line; nothing was written."""
+    """Wrong input or usage; the message is one line and no data was written."""
 
 
 class OutsideFailure(Exception):
-    """An outside part (endpoint, broker, database) failed after retries; what was finished is kept."""
+    """An endpoint, broker or database failed after retries; finished work is saved."""
 
 
 class FieldProblem(ValueError):
     """
-    A value that cannot be taken, before the file is known.
+    A value that is not valid, before the file is known.
 
-    `field` is '' for the whole document; `line` (in the document, from 1) is known where the JSON breaks.
+    `field` is '' for the whole document; `line` (from 1) is set for JSON syntax errors.
     """
 
     def __init__(self, field: str, message: str, *, line: int | None = None) -> None:
@@ -27,7 +27,7 @@ class FieldProblem(ValueError):
 
 class ImportProblem(InputProblem):
     """
-    A value in a file that cannot be taken.
+    A value in a file that is not valid.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class ImportProblem(InputProblem):
 
 def shown(value: object) -> str:
     """
-    A foreign value as one short line for a message.
+    Format an untrusted value as one short line for a message.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Foreign text as safe HTML: sanitised Markdown, hidden characters made visible, citations as links."""
+"""Untrusted text as safe HTML: sanitised Markdown, visible hidden characters, citations as links."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-MARKDOWN_LIMIT = 50_000  # characters; longer texts are shown as they are, since Markdown could get slow
+MARKDOWN_LIMIT = 50_000  # characters; longer texts stay plain, since Markdown could get slow
 
 _TAGS = {
     *("p", "br", "hr", "ul", "ol", "li", "blockquote", "pre", "code"),
@@ -44,11 +44,11 @@ _SHORT_NAMES = {
     0x2069: "PDI",
     0xFEFF: "BOM",
 }
-_BLANK_LETTERS = {0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0}  # print nothing, though they count as letters
+_BLANK_LETTERS = {0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0}  # invisible, although they are letters
 _JOINED = {"Lo", "Mn", "Mc", "So", "Sk"}  # emoji and scripts in which a joiner is ordinary spelling
 _HIDDEN_CATEGORIES = {"Cf", "Cc", "Zl", "Zp", "Co", "Cn"}
 
-_NOT_FOUND = re.compile(  # with the link to the turn that stands before it
+_NOT_FOUND = re.compile(  # with the preceding link to the turn
     r'(?:<a href="#m\d+" class="t">turn \d+</a> )?\[not in (?:<[^>]*>turn |m)0*(\d{1,6})(?:</a>)?\]'
 )
 _BLOCK = re.compile(r"^\W*VERDICTS\W*$", re.MULTILINE)
@@ -63,7 +63,7 @@ _NUMBER = re.compile(r"\d+")
 
 def hidden_mark(char: str, before: str = "", after: str = "") -> str:
     """
-    The label of a character that prints nothing or reorders text, "" for an ordinary one.
+    Return the label of an invisible or reordering character, "" for an ordinary one.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _joins(char: str) -> bool:
 
 def visible(text: str) -> str:
     """
-    Plain text as HTML: escaped, and every hidden character shown as a small mark.
+    Return plain text as HTML: escaped, with each hidden character as a small mark.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def visible(text: str) -> str:
 
 
 def _show_hidden(html: str) -> str:
-    """Marks hidden characters in HTML whose attributes hold none."""
+    """Mark hidden characters in HTML whose attributes contain none."""
     if html.isascii() and html.isprintable():
         return html
     labels = [hidden_mark(char, html[i - 1 : i], html[i + 1 : i + 2]) for i, char in enumerate(html)]
@@ -131,9 +131,9 @@ def _mark(label: str, chars: str) -> str:
 
 def markdown(text: str) -> str:
     """
-    Markdown (CommonMark and tables) as sanitised HTML: no raw HTML, no images, links without a target.
+    Render Markdown (CommonMark and tables) as sanitised HTML: no raw HTML, no images, inactive links.
 
-    A link's target is written out behind it, so that the reader sees where it would have led.
+    The address of a link is shown as text after it.
 
     Examples
     --------
@@ -145,11 +145,11 @@ def markdown(text: str) -> str:
 
 def rationale(text: str, turns: Mapping[int, str] | None = None) -> str:
     """
-    A rationale's Markdown with its citations (`[m7: "…"]`, `m7`) as links to #m7.
+    Render a rationale's Markdown with its citations (`[m7: "…"]`, `m7`) as links to #m7.
 
-    With `turns` (message number → content) each quote is looked up in the message it names (case, white space
-    and quotation marks folded); one that is not there is marked "not in turn 7", and a turn that does not
-    exist gets no link.
+    With `turns` (message number → content) each quote is checked against its message, ignoring case, white
+    space and quotation marks. A quote that is not there is marked "not in turn 7"; an unknown turn gets no
+    link.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def rationale(text: str, turns: Mapping[int, str] | None = None) -> str:
 
 def numbered_chats(text: str, links: Mapping[int, str]) -> str:
     """
-    Markdown in which the number of a chat (“chat 3”, “chats 1 and 4”) is a link to what `links` names.
+    Render Markdown with chat numbers (“chat 3”, “chats 1 and 4”) as links to the addresses in `links`.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def numbered_chats(text: str, links: Mapping[int, str]) -> str:
 
 def marked_rationale(text: str) -> str:
     """
-    A brief whose quotes a machine has marked `[verified]` or `[not in m7]`: the marks as chips.
+    Render a brief with checked quotes: the marks `[verified]` and `[not in m7]` become chips.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def marked_rationale(text: str) -> str:
 
 
 def _without_block(text: str) -> tuple[str, str]:
-    """The prose, and the marked block of verdicts at its end as preformatted text."""
+    """Separate the prose from the block of verdicts at its end; return that as preformatted text."""
     marks = list(_BLOCK.finditer(text))
     if not marks:
         return text, ""
@@ -196,21 +196,21 @@ def _without_block(text: str) -> tuple[str, str]:
 
 def cited_turns(text: str) -> set[int]:
     """
-    The numbers of the messages that a rationale rests on.
+    Return the numbers of the messages that a rationale cites as evidence.
 
     Examples
     --------
     >>> sorted(cited_turns('[m2: "no"] against m4 and [m7–m9], but [m1–m9: none]'))
     [2, 4, 7, 8, 9]
     """
-    found: set[int] = set()
+    turns: set[int] = set()
     for match in _TURNS.finditer(text):
-        if match["none"]:  # an absence is cited as the range that was searched
+        if match["none"]:  # an absence cites the searched range
             continue
         first = int(match["first"] or match["bare"])
         last = int(match["last"] or first)
-        found.update(range(first, min(last, first + 200) + 1))
-    return found
+        turns.update(range(first, min(last, first + 200) + 1))
+    return turns
 
 
 def _render(text: str, parser: MarkdownIt, environment: dict[str, Mapping[int, str] | None]) -> str:
@@ -228,7 +228,7 @@ def _render(text: str, parser: MarkdownIt, environment: dict[str, Mapping[int, s
 
 
 def _plain_headings(state: StateCore) -> None:
-    """A heading inside a message is a bold paragraph: the page's outline is ours."""
+    """Turn headings inside a message into bold paragraphs: they must not join the page's outline."""
     for token in state.tokens:
         if token.type in {"heading_open", "heading_close"}:
             token.tag = "p"
@@ -237,7 +237,7 @@ def _plain_headings(state: StateCore) -> None:
 
 def _parser(*rules: Callable[[StateCore], None]) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table")
-    # NB: a reference definition swallows its line, so a chat could hide text by looking like one.
+    # NB: a reference definition hides its line, so a chat could hide text in one.
     parser.disable(["image", "reference"])
     for rule in rules:
         parser.core.ruler.push(rule.__name__, rule)
@@ -274,7 +274,7 @@ def _chat_links(state: StateCore) -> None:
 
 
 def _each_text(state: StateCore, linked: Callable[[Token], Iterable[Token]]) -> None:
-    """Put what `linked` makes of it in the place of every text outside links."""
+    """Replace every text outside links by `linked(text)`."""
     for block in state.tokens:
         if block.type == "inline" and block.children:
             block.children = list(_outside_links(block.children, linked))
@@ -335,7 +335,7 @@ def _citation(match: re.Match[str], turns: Mapping[int, str] | None) -> Iterable
 
 def quoted_in(quote: str, content: str) -> bool:
     """
-    Whether a message holds a quote; case, white space and quotation marks do not count.
+    Whether a message contains a quote; case, white space and quotation marks are ignored.
 
     Examples
     --------

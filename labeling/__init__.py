@@ -1,1 +1,1 @@
-"""Chats, rubric, raters and their labels; imports nothing of evaluation or alignment."""
+"""Chats, rubric, raters and labels; imports neither evaluation nor alignment."""

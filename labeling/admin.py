@@ -1,4 +1,4 @@
-"""Accounts and raters in Django's admin; for superusers."""
+"""Accounts and raters in Django's admin, for superusers."""
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin

@@ -8,10 +8,11 @@ from django.db.models.signals import post_migrate
 
 
 def make_roles(sender: AppConfig, **_: Any) -> None:
-    """The role groups exist in every migrated database."""
-    from labeling.people.services.roles import roles_ensure  # models are not loaded when this module is
+    """Create the role groups after each migration."""
+    # Models are not loaded yet when this module is imported.
+    from labeling.people.services.roles import roles_ensure
 
-    create_permissions(sender, verbosity=0)  # Django's own receiver for this may come after ours
+    create_permissions(sender, verbosity=0)  # Django's own receiver may run after ours
     roles_ensure()
 
 
@@ -21,5 +22,5 @@ class LabelingConfig(AppConfig):
     name = "labeling"
 
     def ready(self) -> None:
-        """Groups need permissions, and those are made after the migrations."""
+        """Connect `make_roles`: groups need permissions, which exist after the migrations."""
         post_migrate.connect(make_roles, sender=self)

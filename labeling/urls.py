@@ -1,4 +1,4 @@
-"""Pages of raters, of labelling jobs, of adjudication, of chat sets, and of API tokens."""
+"""Pages of labelling: rating, jobs, adjudication, chat sets, guidelines, API tokens."""
 
 from django.urls import path
 

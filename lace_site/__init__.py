@@ -1,4 +1,4 @@
-"""Settings, routes and the Celery application: wires everything, holds no logic."""
+"""Settings, routes and the Celery application; no logic."""
 
 from lace_site.celery import app as celery_app
 

@@ -1,6 +1,6 @@
-"""The embedded broker: kombu's folder of messages, in which a message is never seen half written.
+"""The embedded broker: kombu's folder of messages with atomic writes.
 
-kombu makes a file and then fills it. A worker that looks in between takes an empty message, which ends it.
+kombu creates a file before it fills it. A worker that reads it in between gets an empty message and crashes.
 """
 # mypy: disable-error-code="no-untyped-call"
 
@@ -14,14 +14,14 @@ from kombu.utils.json import dumps
 
 
 def whole_file(path: Path, data: bytes) -> None:
-    """Make a file that appears under its name with all of its contents."""
+    """Write a file that appears under its name only when it is complete."""
     written = path.with_name(f"{path.name}.{uuid.uuid4()}.part")
     written.write_bytes(data)
     written.replace(path)
 
 
 class Channel(filesystem.Channel):
-    """kombu's, with whole files."""
+    """kombu's channel with atomic files."""
 
     def _put(self, queue: str, payload: dict[str, Any], **_: Any) -> None:  # type: ignore[override]
         name = f"{monotonic_ns() // 1_000_000}_{uuid.uuid4()}.{queue}.msg"
@@ -38,6 +38,6 @@ class Channel(filesystem.Channel):
 
 
 class Transport(filesystem.Transport):
-    """kombu's, with those channels."""
+    """kombu's transport with these channels."""
 
     Channel = Channel

@@ -1,4 +1,4 @@
-"""The Celery application; tasks carry ids only, the database is the truth."""
+"""The Celery application; tasks contain ids only, the database has the state."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ RETRY_SECONDS = 2
 
 
 class PatientConnection(Connection):
-    """Asks a broker that is away every two seconds; kombu's own pauses grow to half a minute."""
+    """Retries a lost broker every two seconds; kombu's own pauses grow to half a minute."""
 
     def ensure_connection(self, *args: Any, **options: Any) -> Any:
         """Connect, or raise after `max_retries`."""
@@ -29,7 +29,7 @@ class PatientConnection(Connection):
 
 
 class PatientAMQP(AMQP):  # type: ignore[misc]  # celery has no types
-    """Celery's, with patient connections."""
+    """Celery's AMQP with these connections."""
 
     Connection = PatientConnection
 
@@ -41,13 +41,13 @@ app.autodiscover_tasks()
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def sweep_first(**_: Any) -> None:
-    """A worker that starts may follow one that died: what that one held is free at once."""
+    """Release the leases of a worker that died, when its successor starts."""
     app.send_task(SWEEP, expires=60)
 
 
 @worker_shutting_down.connect  # type: ignore[untyped-decorator]
 def end_turns(**_: Any) -> None:
-    """A worker that is to stop begins no further unit; what is in flight is answered and stored."""
+    """On shutdown, start no further unit; finish and store calls in flight."""
     for request in active_requests:
         if request.name == PROCESS_UNITS and request.worker_pid:
             with suppress(ProcessLookupError):

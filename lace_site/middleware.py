@@ -1,4 +1,4 @@
-"""Requests that no page can answer."""
+"""Middleware against malformed requests."""
 
 from collections.abc import Callable
 from urllib.parse import unquote
@@ -9,7 +9,7 @@ Handler = Callable[[HttpRequest], HttpResponse]
 
 
 def no_nul(get_response: Handler) -> Handler:
-    """A NUL in the address names nothing: 404 before PostgreSQL, whose texts hold none, is asked."""
+    """Answer 404 to a NUL in the address, which PostgreSQL would refuse."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         if "\x00" in request.path or "\x00" in unquote(request.META.get("QUERY_STRING", "")):

@@ -1,4 +1,4 @@
-"""The bar at the top: what each role may open."""
+"""The navigation bar: pages by permission."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -12,23 +12,23 @@ from labeling.models.people import Role, User
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One entry of the bar."""
+    """One entry of the navigation bar."""
 
     label: str
     url: str
     current: bool
 
 
-# label, route, permission, beginning (or beginnings) of the routes that count as "current"
+# label, route, permission, prefix or prefixes of the routes that count as "current"
 Entries = tuple[tuple[str, str, str, str | tuple[str, ...]], ...]
 
 
 def _beginnings(entries: Entries) -> tuple[str, ...]:
-    """Of the routes of these entries."""
+    """Return the route prefixes of these entries."""
     return tuple(chain.from_iterable([own] if isinstance(own, str) else own for *_, own in entries))
 
 
-# A lead's pages of the labelling side, as tabs on each of them; the first is the bar's entry.
+# Tabs of the labelling pages; the first one is the entry in the bar.
 LABELLING: Entries = (
     ("Jobs", "labeling:job_list", "labeling.manage_labeling", "labeling:job"),
     ("Quality", "quality:list", "labeling.manage_labeling", "quality:"),
@@ -79,14 +79,14 @@ ENTRIES: Entries = (
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: `nav`, what this user may open, `tabs` beside this page, `role` in words."""
+    """Context processor: `nav` (pages of this user), `tabs` (of this page), `role` (readable)."""
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return {"nav": [], "tabs": [], "role": ""}
     here = request.resolver_match.view_name if request.resolver_match else ""
     roles = [Role(group.name).label for group in user.groups.all() if group.name in Role.values]
     return {
-        # An account that is named after its role needs no second mention of it.
+        # Omit a role that equals the user name.
         "role": ", ".join(role.lower() for role in roles if role.lower() != user.get_username()),
         "nav": _items(ENTRIES, user, here),
         "tabs": _items(LABELLING, user, here)

@@ -16,7 +16,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
 VAR_DIR.mkdir(exist_ok=True)
 
-# Name and version of this software: what is stored or signed says by which one.
+# Name and version of this software, recorded in stored and signed documents.
 _project = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]
 SOFTWARE = {"name": _project["name"], "version": _project["version"]}
 
@@ -25,7 +25,7 @@ env.read_env(str(BASE_DIR / ".env"))
 
 
 def positive(name: str, *, default: int) -> int:
-    """An environment variable that must be a whole number above zero."""
+    """Return an environment variable that must be a whole number above 0."""
     try:
         value = env.int(name, default=default)
     except ValueError as error:
@@ -36,12 +36,12 @@ def positive(name: str, *, default: int) -> int:
 
 
 def positive_or_none(name: str) -> int | None:
-    """An environment variable that must be a whole number above zero; None where it is not set."""
+    """Return an environment variable that must be a whole number above 0; None where it is not set."""
     return positive(name, default=1) if env.str(name, default="").strip() else None
 
 
 def switch(name: str) -> bool:
-    """An environment variable that is on or off; off when it is not set."""
+    """Return an environment variable that is on or off; off when it is not set."""
     value = env.str(name, default="off").strip().lower()
     if value in ("on", "true", "yes", "1"):
         return True
@@ -51,7 +51,7 @@ def switch(name: str) -> bool:
 
 
 def time_zone() -> str:
-    """TIME_ZONE, which cuts the days."""
+    """Return TIME_ZONE, which defines the limits of days."""
     name = str(env.str("TIME_ZONE", default="UTC"))
     try:
         ZoneInfo(name)
@@ -61,9 +61,9 @@ def time_zone() -> str:
 
 
 def secret_key() -> str:
-    """SECRET_KEY, or one made once into var/secret_key (readable by its owner only)."""
-    if given := env.str("SECRET_KEY", default=""):
-        return str(given)
+    """Return SECRET_KEY, else a key created once in var/secret_key (readable by its owner only)."""
+    if configured := env.str("SECRET_KEY", default=""):
+        return str(configured)
     path = VAR_DIR / "secret_key"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -75,7 +75,7 @@ def secret_key() -> str:
 
 
 def database() -> dict[str, Any]:
-    """The default database; SQLite gets what eight writers need (WAL, IMMEDIATE, a patient timeout)."""
+    """Return the database settings; SQLite is set up for eight writers (WAL, IMMEDIATE, long timeout)."""
     config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'lace.sqlite3'}")
     if config["ENGINE"] not in ("django.db.backends.sqlite3", "django.db.backends.postgresql"):
         raise ImproperlyConfigured("DATABASE_URL must start with sqlite:// or postgres://")
@@ -83,7 +83,7 @@ def database() -> dict[str, Any]:
         return config | {"CONN_HEALTH_CHECKS": True, "CONN_MAX_AGE": 60}
     path = Path(config["NAME"])
     config["NAME"] = str(path if path.is_absolute() else BASE_DIR / path)
-    # NB: the last connection that closes checkpoints and deletes the log; without this, after each request.
+    # NB: closing the last connection checkpoints and deletes the log: avoid that after each request.
     config["CONN_MAX_AGE"] = 60
     config["OPTIONS"] = {
         "timeout": 20,
@@ -96,7 +96,7 @@ def database() -> dict[str, Any]:
 
 
 def static_mark() -> str:
-    """A word that changes with our scripts and styles: under it browsers may keep them for good."""
+    """Return a hash of our scripts and styles, so that browsers may cache them for ever."""
     digest = sha256()
     for path in sorted(BASE_DIR.glob("*/static/**/*")):
         if path.is_file():
@@ -105,7 +105,7 @@ def static_mark() -> str:
 
 
 SECRET_KEY = secret_key()
-# Signs certificates of judges; made with the first one, readable by its owner only.
+# Signs certificates of judges; created with the first one, readable by its owner only.
 LACE_CERTIFICATE_KEY = Path(env.str("LACE_CERTIFICATE_KEY", default=str(VAR_DIR / "certificate_key.pem")))
 DEBUG = switch("DEBUG")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
@@ -184,7 +184,11 @@ USE_TZ = True
 STATIC_URL = "static/" if DEBUG else f"static/{static_mark()}/"
 STATIC_ROOT = VAR_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)
-# Served straight from the apps: no collect step, and no stale copy after an update.
+# The docs as pages (lace_site/docs.py): pages link to the chapter that explains them.
+DOCS_DIR = VAR_DIR / "docs"
+DOCS_DIR.mkdir(exist_ok=True)
+STATICFILES_DIRS = [("docs", DOCS_DIR)]
+# Served directly from the apps: no collect step, no stale copies after an update.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/static/[0-9a-f]{12}/(alignment|common|evaluation|labeling)/"
@@ -214,7 +218,7 @@ if switch("HTTPS"):
     SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = True
 
 REST_FRAMEWORK = {
-    # NB: the first one answers 401 for a token that is not good.
+    # NB: the first one answers 401 for an invalid token.
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "labeling.people.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
@@ -230,13 +234,13 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Labels, verdicts and their alignment.",
     "VERSION": SOFTWARE["version"],
     "SERVE_INCLUDE_SCHEMA": False,
-    # NB: its own default lets everybody in, and DRF views are not under LoginRequiredMiddleware.
+    # NB: its default allows everybody, and DRF views are not under LoginRequiredMiddleware.
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "labeling.people.api.authentication.document_refusal",
     ],
-    # Fields of one name and different choices; without names of ours theirs change as fields are added.
+    # Fixed names for fields with the same name and different choices; generated ones would change.
     "ENUM_NAME_OVERRIDES": {
         "SplitEnum": "labeling.models.chats.Split",
         "MisalignmentStateEnum": "alignment.models.misalignments.Misalignment.State",
@@ -247,11 +251,11 @@ SPECTACULAR_SETTINGS = {
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 1024 * 1024
 
-# Celery: the database holds the truth, the broker only rings.
+# Celery: the database has the state, the broker only wakes workers.
 BROKER_DIR = Path(env.str("LACE_BROKER_DIR", default=str(VAR_DIR / "broker")))
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://localhost")
 CELERY_TASK_IGNORE_RESULT = True
-# Turns on runs last up to a minute: the reaper must not wait behind them.
+# Time slices of runs last up to a minute: the reaper must not wait behind them.
 CELERY_TASK_ROUTES = {
     "evaluation.tasks.process_units": {"queue": "judge"},
     "alignment.tasks.suggest": {"queue": "judge"},
@@ -261,15 +265,15 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "alignment.tasks.sweep", "schedule": 5.0, "options": {"expires": 30}},
 }
-# Nothing of the schedule is worth keeping over a restart.
+# The schedule needs no state across restarts.
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A broker may be away for hours.
+# A broker may be down for hours.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-# While somebody waits for an answer: how long a broker that hangs may hold up the ring.
+# Limits how long a hanging broker delays a request that enqueues a task.
 CELERY_ENQUEUE_OPTIONS: dict[str, Any] = {}
 if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
     CELERY_ENQUEUE_OPTIONS = {"socket_connect_timeout": 0.5, "socket_timeout": 0.5}
@@ -291,7 +295,7 @@ OPENAI_BASE_URL = env.str("OPENAI_BASE_URL", default="")
 LACE_REASONING_MODEL = env.str("LACE_REASONING_MODEL", default="")
 LACE_FORMATTER_MODEL = env.str("LACE_FORMATTER_MODEL", default="")
 LACE_MAX_IN_FLIGHT = positive("LACE_MAX_IN_FLIGHT", default=16)
-# Over all workers; None is no limit.
+# For all workers together; None = no limit.
 LACE_REQUESTS_PER_MINUTE = positive_or_none("LACE_REQUESTS_PER_MINUTE")
 LACE_TOKENS_PER_MINUTE = positive_or_none("LACE_TOKENS_PER_MINUTE")
 LACE_REQUEST_TIMEOUT = positive("LACE_REQUEST_TIMEOUT", default=120)

@@ -1,4 +1,4 @@
-"""The site's own pages: the way in, and the API's documentation."""
+"""The site's own pages: start page and API documentation."""
 
 from csp.constants import SELF
 from csp.decorators import csp_replace
@@ -11,11 +11,11 @@ from lace_site.navigation import navigation
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """The first page of the user's role; an account without a role is told so."""
+    """Redirect to the first page of the user's role; explain an account without a role."""
     items = navigation(request)["nav"]
     if not items:
         return render(request, "no_role.html", status=403)
-    # Leads and authors come for the reports, the last entry; raters have only their queue.
+    # Raters start at their queue, leads and authors at the reports, the last entry.
     return redirect(items[0].url if items[0].label == "Queue" else items[-1].url)
 
 
@@ -23,4 +23,4 @@ def home(request: HttpRequest) -> HttpResponse:
     csp_replace({"img-src": [SELF, "data:"], "style-src": [SELF, "'unsafe-inline'"]}), name="dispatch"
 )
 class ApiDocs(SpectacularSwaggerSplitView):
-    """Swagger UI from the sidecar; the one route with a CSP of its own."""
+    """Swagger UI from the sidecar; the only route with its own CSP."""

@@ -1,15 +1,20 @@
 """What tests in a real browser share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any, Literal
 
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import ConsoleMessage, Page, expect
+from axe_playwright_python.base import AXE_SCRIPT
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
-from labeling.models.people import Role
+from labeling.models.people import Role, User
 from tests.factories.rows import make_user
 
 PASSWORD = "correct horse battery"  # of the accounts that `make_user` makes
+SIZES = ((1440, 900), (390, 844))
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 def watch(page: Page, said: list[str]) -> None:
@@ -25,19 +30,66 @@ def watch(page: Page, said: list[str]) -> None:
 
 @contextmanager
 def lead_signed_in(page: Page, url: str) -> Iterator[Page]:
-    """Signed in through the form; afterwards the console must be clean: no CSP violation, no script error."""
+    """Signed in by cookie, on no page yet; afterwards the console must be clean of violations and errors."""
     problems: list[str] = []
     watch(page, problems)
-    make_user("ines", Role.LEAD)
-    page.goto(url)
-    page.get_by_label("Username").fill("ines")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Reports")
+    sign_in(page.context, url, make_user("ines", Role.LEAD))
     yield page
     assert problems == []
 
 
-def faults(page: Page) -> list[str]:
+def sign_in(context: BrowserContext, url: str, user: User) -> None:
+    """Give the browser the cookie of a session; the form is for the tests of signing in."""
+    client = Client()
+    client.force_login(user)
+    name = settings.SESSION_COOKIE_NAME
+    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": url}])
+
+
+def faults(page: Page, *, colours_alone: bool = False) -> list[str]:
     """What axe finds wrong with the page, whatever its impact."""
-    return [one["id"] for one in Axe().run(page).response["violations"]]
+    return [rule["id"] for rule in _violations(page, colours_alone=colours_alone)]
+
+
+def assert_fine(
+    page: Page, where: str = "", sizes: Iterable[tuple[int, int]] = SIZES, *, every_impact: bool = False
+) -> None:
+    """In every size, light and dark, axe finds nothing serious and nothing scrolls sideways.
+
+    The page is loaded once. A scheme changes colours alone, so the dark one is checked for contrast.
+    """
+    for width, height in sizes:
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (where, width)
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            bad = [
+                (rule["id"], rule["nodes"][0]["html"])
+                for rule in _violations(page, colours_alone=scheme == "dark")
+                if every_impact or rule["impact"] in {"serious", "critical"}
+            ]
+            assert (where, width, scheme, bad) == (where, width, scheme, [])
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+
+
+def _violations(page: Page, *, colours_alone: bool) -> list[dict[str, Any]]:
+    """Run axe, which is loaded into a page once."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    options: dict[str, Any] = {"resultTypes": ["violations"], "preload": False}
+    if colours_alone:
+        options["runOnly"] = ["color-contrast"]
+    return list(page.evaluate("options => axe.run(options).then(({violations}) => violations)", options))
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until the control of this name has the focus."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(
+            "() => { const e = document.activeElement;"
+            " return (e.labels && e.labels[0] ? e.labels[0] : e).textContent.trim() }"
+        )
+        if focused == name:
+            return
+    raise AssertionError(f"Tab never reaches {name}")

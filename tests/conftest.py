@@ -4,16 +4,23 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any, TypeVar
 
 import hypothesis
 import pytest
 from django.conf import settings
+from django.db.backends.signals import connection_created
+from django.test import TransactionTestCase
+from pytest_django import DjangoDbBlocker
 
 from labeling.models.people import Role, User
 from lace_site import celery_app
+from tests.database import Database, RowsOnce, database_create, database_delete
 from tests.factories.rows import make_user
+
+Rows = TypeVar("Rows")
 
 # A busy machine is no fault of the code under test.
 hypothesis.settings.register_profile(
@@ -37,6 +44,15 @@ def lead_user(db: None) -> User:
     return make_user("ines", Role.LEAD)
 
 
+@pytest.fixture
+def everybody(db: None) -> User:
+    """An account with every role and right, so that only the token is missing."""
+    user = make_user("everybody", *Role)
+    user.is_staff = user.is_superuser = True
+    user.save()
+    return user
+
+
 @pytest.fixture(scope="session", autouse=True)
 def quick_passwords() -> None:
     """Slow hashing protects real passwords; here it would only slow down every sign-in."""
@@ -55,25 +71,107 @@ def broker_of_our_own() -> None:
     celery_app.conf.update(broker_url="memory://", broker_transport_options={})
 
 
-# ---------- browser ----------
+# ---------- database ----------
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+def do_not_wait_for_the_disk(connection: Any, **_: Any) -> None:
+    """What a power cut would take is of no interest here."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA synchronous=OFF")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Database]:
+    """A copy of the migrated template; what a test commits is undone more quickly than by a flush."""
+    connection_created.connect(do_not_wait_for_the_disk)
+    worker = f"{getattr(request.config, 'workerinput', {}).get('workerid', 'main')}_{os.getpid()}"
+    with django_db_blocker.unblock():
+        database_create(worker, migrate=request.config.getoption("create_db"))
+        database = Database()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: database.restore())
+        yield database
+    with django_db_blocker.unblock():
+        database_delete()
+
+
+@pytest.fixture(scope="module")
+def module_rows(
+    django_db_setup: Database, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Callable[[Callable[[], Rows]], Rows]]:
+    """Make rows that every test of the module starts from: `module_rows(make_world)`.
+
+    Tests that change what it returns in Python take a `copy.deepcopy` of it.
+    """
+    states = ExitStack()
+
+    def make(build: Callable[[], Rows]) -> Rows:
+        with django_db_blocker.unblock():
+            rows = build()
+            states.enter_context(django_db_setup.saved())
+        return rows
+
+    yield make
+    with django_db_blocker.unblock():
+        states.close()
+
+
+@pytest.fixture(scope="module")
+def rows_once(request: pytest.FixtureRequest, module_rows: Callable[[Callable[[], Any]], Any]) -> RowsOnce:
+    """`rows_once("compared", make_compared)`: for a module in which every test uses that fixture.
+
+    None where others expect to find nothing: then each test makes its own.
+    """
+
+    def make(fixture: str, build: Callable[[], Any]) -> Any:
+        tests = [item for item in request.session.items if item.path == request.path]
+        users = [
+            fixture in getattr(item, "fixturenames", ()) for item in tests if "pure" not in item.keywords
+        ]
+        return module_rows(build) if all(users) and len(users) > 1 else None
+
+    return make
+
+
+# ---------- groups ----------
+
+GROUPS = {
+    "browser": "needs a real browser; `make test` runs it on SQLite alone",
+    "sweep": "asks every route; `make test` runs it on SQLite alone",
+    "heavy": "kills processes or repeats a rule at length; `make test-all` alone runs it",
+    "pure": "uses no database, so one run is enough (set here, from the fixtures)",
+}
+NEED_DATABASE = {"db", "transactional_db", "live_server"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "browser: needs a real browser")
+    for name, meaning in GROUPS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what uses no database; keep the tests of a module in one process, which sets up their world."""
+    is_browser = item.get_closest_marker("browser") is not None
+    if not item.get_closest_marker("django_db") and not NEED_DATABASE & {*getattr(item, "fixturenames", ())}:
+        item.add_marker(pytest.mark.pure)
+    if is_browser:  # once more and named as RERUN: on a busy machine it may miss its deadlines
+        item.add_marker(pytest.mark.flaky(reruns=1))
+    item.add_marker(pytest.mark.xdist_group(f"{item.location[0]}{' in a browser' * is_browser}"))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail.
-
-    One that fails is run once more and named as RERUN: a browser on a busy machine may miss its deadlines.
-    """
+    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail."""
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+# ---------- browser ----------
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(autouse=True)

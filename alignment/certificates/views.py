@@ -1,4 +1,4 @@
-"""Certificates of judges: list, one of them, issuing, revoking."""
+"""Certificates of judges: list, page, issue, revoke."""
 
 from typing import cast
 
@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from alignment.certificates.forms import IssueForm, RevokeForm
 from alignment.certificates.queries.page import allows_nothing, certificate_found, certificate_page, uses_of
-from alignment.certificates.queries.page import certificate_list as listed
+from alignment.certificates.queries.page import certificate_list as list_context
 from alignment.certificates.services.certificates import certifiable, certificate_issue, certificate_revoke
 from alignment.comparison.queries.scope import Scope
 from alignment.models.certificates import Certificate
@@ -26,8 +26,8 @@ from labeling.models.people import User
 @permission_or_404("labeling.see_judge")
 @require_safe
 def certificate_list(request: HttpRequest) -> HttpResponse:
-    """Every certificate that the user may be told of, newest first."""
-    return render(request, "alignment/certificates/list.html", listed(user=request.user))
+    """Every certificate that the user may see, newest first."""
+    return render(request, "alignment/certificates/list.html", list_context(user=request.user))
 
 
 @permission_or_404("labeling.see_judge")
@@ -41,13 +41,13 @@ def certificate_detail(request: HttpRequest, certificate_id: int) -> HttpRespons
 @permission_or_404("labeling.release_prompts")
 @require_POST
 def certificate_new(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Issue a certificate on a run's report; what stands against it is said on the report's page."""
+    """Issue a certificate on a run's report; a problem is shown on the report's page."""
     run: Run = get_object_or_404(runs_open_to(request.user), pk=run_id)
     form = IssueForm(request.POST, allows_nothing=_allows_nothing(run, request.POST.get("split", "")))
     if not form.is_valid():
-        said = "; ".join(str(problems[0]) for problems in form.errors.values())
+        text = "; ".join(str(problems[0]) for problems in form.errors.values())
         split = form.cleaned_data.get("split", "")
-        return _refused(request, run_id, f"No certificate was issued: {said}", split)
+        return _refused(request, run_id, f"No certificate was issued: {text}", split)
     split = form.cleaned_data["split"]
     try:
         row = certificate_issue(
@@ -62,7 +62,7 @@ def certificate_new(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_or_404("labeling.release_prompts")
 @require_POST
 def certificate_revoked(request: HttpRequest, certificate_id: int) -> HttpResponse:
-    """Revoke it, with a reason."""
+    """Revoke a certificate, with a reason."""
     row = found_or_404(certificate_found(certificate_id, user=request.user))
     form = RevokeForm(request.POST)
     if form.is_valid():
@@ -84,7 +84,7 @@ def _page(request: HttpRequest, row: Certificate, form: RevokeForm) -> HttpRespo
 
 
 def _allows_nothing(run: Run, split: str) -> bool:
-    """Whether a certificate on this report would allow no use; False where there can be none at all."""
+    """Return whether a certificate on this report would permit no use; False if none can be issued."""
     if split not in ("", *Split.values) or certifiable(run):
         return False
     return allows_nothing(uses_of(alignment_report(Scope(run.chat_set, run, split))))

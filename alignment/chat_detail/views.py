@@ -22,14 +22,14 @@ from labeling.people.queries.visibility import chats_shown
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
-    """One chat of a run: people's labels, the verdicts, and the whole rationale."""
+    """Show one chat of a run: transcript, labels, verdicts, and how the judge decided."""
     run, scope = run_and_scope(request, run_id)
     chats = chats_shown(user=request.user).select_related("topic")
     row = get_object_or_404(chats, pk=chat_id, pk__in=run.run_chats.values("chat_id"))
     more = scope_query(scope, start="&")
     context = chat_page(scope=scope, run=run, chat=row, key=request.GET.get("criterion", ""), query=more)
     key = context["focus"]["criterion"]["key"]
-    # A chat outside of the part asked for comes before all of it.
+    # A chat outside the scope counts as before its first chat.
     member, split = scope.members.filter(chat=row).values_list("pk", "split").first() or (0, None)
     links = _neighbours(request, scope, run, key, member, more)
     report_url = reverse("alignment:report_run", args=[run.pk]) + scope_query(scope)
@@ -44,10 +44,10 @@ def chat(request: HttpRequest, run_id: int, chat_id: int) -> HttpResponse:
 
 @permission_or_404("labeling.see_judge")
 def chat_newest(request: HttpRequest, chat_id: int) -> HttpResponse:
-    """The chat in the newest finished run that judged it, from pages that know no runs."""
+    """Redirect to the chat in the newest finished run that judged it; for pages without a run."""
     row = get_object_or_404(chats_shown(user=request.user), pk=chat_id)
-    done = Run.objects.filter(state__in=FINISHED, run_chats__chat=row)
-    run = done.exclude(purpose=Run.Purpose.TRY).order_by("-pk").first()
+    finished = Run.objects.filter(state__in=FINISHED, run_chats__chat=row)
+    run = finished.exclude(purpose=Run.Purpose.TRY).order_by("-pk").first()
     if run is None:
         messages.info(request, "No finished run has judged this chat yet.")
         return redirect("alignment:report_list")
@@ -58,11 +58,11 @@ def chat_newest(request: HttpRequest, chat_id: int) -> HttpResponse:
 def _neighbours(
     request: HttpRequest, scope: Scope, run: Run, key: str, member: int, query: str
 ) -> dict[str, Any]:
-    """Links to the previous and the next disagreement on this criterion, in the set's order."""
-    found = chat_lists.disagreements(replace(scope, only=key), request.user).around(member)
-    chats = dict(RunChat.objects.filter(pk__in=[pk for pk in found if pk]).values_list("pk", "chat_id"))
+    """URLs of the previous and the next disagreement on this criterion, in the set's order."""
+    members = chat_lists.disagreements(replace(scope, only=key), request.user).around(member)
+    chats = dict(RunChat.objects.filter(pk__in=[pk for pk in members if pk]).values_list("pk", "chat_id"))
     return {
         name: f"{reverse('alignment:chat', args=[run.pk, chats[pk]])}?criterion={key}{query}"
-        for name, pk in zip(("prev_url", "next_url"), found, strict=True)
+        for name, pk in zip(("prev_url", "next_url"), members, strict=True)
         if pk
     }

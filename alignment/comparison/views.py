@@ -1,4 +1,4 @@
-"""What every page about a scope needs of a request: the run, the scope, and 404 where either is missing."""
+"""Run and scope of a request; 404 if either is missing."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,7 +16,7 @@ from labeling.models.chats import ChatSet
 
 
 def unknown_rater_404(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Guard a view: a page against a rater who gave no label there does not exist."""
+    """Decorate a view to answer 404 if the rater of the query string gave no label."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -29,13 +29,13 @@ def unknown_rater_404(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
 
 
 def run_and_scope(request: HttpRequest, run_id: int) -> tuple[Run, Scope]:
-    """The run and what the query string asks of it; 404 where either is not there."""
+    """The run, and the scope of the query string; 404 if either is missing."""
     run = get_object_or_404(runs_open_to(request.user), pk=run_id)
     return run, scope_or_404(request, run.chat_set, run)
 
 
 def scope_or_404(request: HttpRequest, chat_set: ChatSet | None, run: Run | None) -> Scope:
-    """The scope that the query string asks for; nonsense there is not found."""
+    """The scope of the query string; 404 if it is invalid."""
     scope = requested_scope(chat_set, run, request.GET, request.user)
     if scope is None:
         raise Http404

@@ -1,4 +1,4 @@
-"""The report on one criterion of a run."""
+"""The criterion report: one criterion of a run in detail."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -7,18 +7,18 @@ from alignment.baselines.queries.page import baselines_page
 from alignment.baselines.services import baselines_get
 from alignment.comparison.views import run_and_scope, unknown_rater_404
 from alignment.criterion_report.queries.page import criterion_report_page
-from alignment.criterion_report.queries.report import criterion_report as reported
+from alignment.criterion_report.queries.report import criterion_report as report_of
 from common.access import permission_or_404
 
 
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def criterion_report(request: HttpRequest, run_id: int, key: str) -> HttpResponse:
-    """Everything on one criterion, the baselines among it; the address holds the filters."""
+    """Show the criterion report, with baselines; the address holds the filters."""
     _, scope = run_and_scope(request, run_id)
-    found = reported(scope, key, user=request.user)
-    if found is None:
+    report = report_of(scope, key, user=request.user)
+    if report is None:
         raise Http404
-    context = criterion_report_page(found, scope, user=request.user)
+    context = criterion_report_page(report, scope, user=request.user)
     context |= baselines_page(scope, baselines_get(scope, wait=False), only=key)
     return render(request, "alignment/criterion_report/report.html", context)

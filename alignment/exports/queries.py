@@ -1,4 +1,4 @@
-"""Chats and verdicts of a set as lines of the files they can be imported from."""
+"""Chats and verdicts of a set as lines of import files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ VERDICT_COLUMNS = ("chat_id", "criterion", "judge", "value", "p_true", "state", 
 
 @dataclass(frozen=True, slots=True)
 class ExportRun:
-    """A run to export, and its judge's name in the file, which no other run of the file has."""
+    """A run to export, and a name of its judge that is unique in the file."""
 
     run: Run
     judge: str
 
 
 def chat_lines(chat_set: ChatSet) -> Iterator[Line]:
-    """The set's chats in its order, with their splits."""
+    """Lines of the set's chats, in its order, with their splits."""
     rows = ChatSetMember.objects.filter(chat_set=chat_set).select_related("chat__topic").order_by("position")
     for member in rows.iterator(CHATS_AT_ONCE):
         yield _chat_line(member.chat, member.split)
@@ -39,7 +39,7 @@ def _chat_line(chat: Chat, split: str) -> Line:
 
 
 def runs_to_export(chat_set: ChatSet) -> tuple[list[ExportRun], list[Run]]:
-    """The newest finished run of each judge over the set, and the older ones that are left out."""
+    """The newest finished run of each judge over the set, and the older runs, which are excluded."""
     finished = Run.objects.filter(chat_set=chat_set, state__in=FINISHED)
     finished = finished.exclude(purpose=Run.Purpose.TRY)
     newest: dict[int, Run] = {}
@@ -51,7 +51,7 @@ def runs_to_export(chat_set: ChatSet) -> tuple[list[ExportRun], list[Run]]:
 
 
 def export_runs(runs: Sequence[Run]) -> list[ExportRun]:
-    """These runs under their judges' names; judges of one name are told apart by their fingerprints."""
+    """These runs with their judges' names, plus the start of the fingerprint if a name is not unique."""
     names = [run.judge.name for run in runs]
     return [
         ExportRun(run, name if names.count(name) == 1 else f"{name} {run.judge.fingerprint[:8]}")
@@ -60,7 +60,7 @@ def export_runs(runs: Sequence[Run]) -> list[ExportRun]:
 
 
 def verdict_lines(exported: ExportRun) -> Iterator[Line]:
-    """The verdicts of a run in the order of its chats, each with its rationale."""
+    """Lines of a run's verdicts with rationales, in the order of its chats."""
     rows = RunChat.objects.filter(run=exported.run).order_by("id").values_list("chat_id", "chat__external_id")
     for batch in in_batches(rows.iterator(CHATS_AT_ONCE), CHATS_AT_ONCE):
         chats = dict(batch)

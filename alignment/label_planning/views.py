@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from alignment.comparison.queries.filters import select_filter
+from alignment.comparison.queries.filters import chosen_filter
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.views import run_and_scope
 from alignment.label_planning.core import draw_words
@@ -153,4 +153,4 @@ def _made(request: HttpRequest, scope: Scope) -> ChatSet | None:
 def _filters(scope: Scope, plans: Sequence[CriterionPlan], focus: CriterionPlan) -> list[dict[str, Any]]:
     criteria = [(plan.criterion.key, plan.criterion.name) for plan in plans]
     part = [one for one in scope_filters(scope) if one["name"] != "against"]
-    return [select_filter("criterion", "Criterion", criteria, focus.criterion.key), *part]
+    return [chosen_filter("criterion", focus.criterion.key, criteria, required=True), *part]

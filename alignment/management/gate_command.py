@@ -1,4 +1,4 @@
-"""What `regress` and `gate` share: the answer, the files for a pull request, the exit code."""
+"""Base of `regress` and `gate`: prints the result, writes files for a pull request, sets the exit code."""
 
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,16 @@ EXITS = {"pass": ExitCode.DONE, "fail": ExitCode.NO, "inconclusive": ExitCode.IN
 
 
 class GateCommand(WorkbenchCommand):
-    """A command that ends with the gate's answer: 0 pass, 1 fail, 3 inconclusive."""
+    """A command that exits with the gate's result: 0 pass, 1 fail, 3 inconclusive."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--junit", type=Path, metavar="FILE", help="write the answer as a JUnit file")
+        parser.add_argument("--junit", type=Path, metavar="FILE", help="write the result as a JUnit file")
         parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a summary in Markdown")
 
     def end_with(self, test: RegressionTest, options: dict[str, Any]) -> None:
-        """Print the answer of a test that is over, write the files asked for, and exit with its code.
+        """Print the result of a finished test, write the requested files, and exit with its code.
 
-        Raises InputProblem for one that was cancelled.
+        Raises InputProblem for a cancelled test, or if a file cannot be written.
         """
         if test.state == RegressionTest.State.CANCELLED:
             raise InputProblem(": ".join([f"regression test {test.pk} was cancelled", *test.reasons]))

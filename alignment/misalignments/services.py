@@ -1,4 +1,4 @@
-"""Triage of misalignments: cause, note, owner, and the way back."""
+"""Triage of disagreements (cause, note, owner, undo), and the scan of small runs on request."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,19 +8,23 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from alignment.misalignments.queries.runs import is_small, runs_waiting
+from alignment.misalignments.worker import misalignments_refresh
 from alignment.models.misalignments import Misalignment, TriageChange
 from common.problems import InputProblem
 from labeling.models.people import User
 
 LONGEST = 4_000  # characters of a note
-# What was done longer ago is no slip of the hand.
-TAKEN_BACK_WITHIN = timedelta(hours=12)
+# Older changes cannot be undone.
+UNDO_WITHIN = timedelta(hours=12)
+# Runs that one request scans at most.
+RUNS_PER_REQUEST = 3
 _State = Misalignment.State
 
 
 @dataclass(frozen=True, slots=True)
 class Triage:
-    """What is to change; None leaves it. `owner` is a user's name, '' for nobody, `cause` '' for none yet."""
+    """Values to store; None keeps the stored one. `owner` is a username, '' for none; `cause` '' for none."""
 
     cause: str | None = None
     note: str | None = None
@@ -28,40 +32,40 @@ class Triage:
 
 
 class ChangedMeanwhile(InputProblem):
-    """Somebody else triaged it after this person read it; nothing was written."""
+    """The item changed after the user read it, so the change was rejected."""
 
 
 class NothingToUndo(InputProblem):
-    """The person changed nothing lately that still stands."""
+    """The user has no recent change that can be undone."""
 
 
 @transaction.atomic
 def misalignment_triage(*, misalignment_id: int, change: Triage, seen: int, by: User) -> Misalignment:
-    """Store a cause, note or owner, and who changed what. What is closed stays closed.
+    """Store a cause, note or owner, and record the change. A closed item stays closed.
 
-    `seen` is the revision that was read. Raises ChangedMeanwhile where it is another by now, and InputProblem
-    where the owner may not triage.
+    `seen` is the revision that the user read. Raises ChangedMeanwhile if the item has another one now, and
+    InputProblem if the owner may not triage.
     """
     item = _locked(misalignment_id)
     if item.revision != seen:
         who, where = (item.changed_by.username if item.changed_by else "somebody"), ""
         if item.changed_by == by:
             who, where = "you", " in another window"
-        raise ChangedMeanwhile(f"{who} changed this one{where} meanwhile; yours is not stored")
-    return _changed(item, change, by=by)
+        raise ChangedMeanwhile(f"{who} changed this disagreement{where}; your change was not saved")
+    return _store(item, change, by=by)
 
 
 @transaction.atomic
 def misalignment_undo(*, among: QuerySet[Misalignment], by: User) -> Misalignment:
-    """Take back what this person changed last, of the items `among`; called again, the change before it.
+    """Undo the user's last change to one of the items `among`; a second call undoes the change before it.
 
-    What somebody else has changed since, what was taken back before and what is older than 12 hours is left
-    out. Raises NothingToUndo where nothing is left.
+    Skips changes that somebody else has overwritten, changes undone before, and changes older than 12 hours.
+    Raises NothingToUndo if no change is left.
     """
-    User.objects.select_for_update().get(pk=by.pk)  # two calls at once take back two changes, not one twice
+    User.objects.select_for_update().get(pk=by.pk)  # so that two calls at once undo two changes
     later = TriageChange.objects.filter(misalignment=OuterRef("misalignment"), pk__gt=OuterRef("pk"))
     last = (
-        TriageChange.objects.filter(by=by, undoes=None, at__gte=timezone.now() - TAKEN_BACK_WITHIN)
+        TriageChange.objects.filter(by=by, undoes=None, at__gte=timezone.now() - UNDO_WITHIN)
         .exclude(Exists(TriageChange.objects.filter(undoes=OuterRef("pk"))))
         .exclude(Exists(later.exclude(by=by)))
         .filter(Exists(among.filter(pk=OuterRef("misalignment"))))
@@ -69,8 +73,8 @@ def misalignment_undo(*, among: QuerySet[Misalignment], by: User) -> Misalignmen
         .first()
     )
     if last is None:
-        raise NothingToUndo("nothing of yours is left to take back")
-    return _changed(_locked(last.misalignment_id), Triage(**last.was), by=by, undoes=last)
+        raise NothingToUndo("no change of yours in the last 12 hours can be undone")
+    return _store(_locked(last.misalignment_id), Triage(**last.was), by=by, undoes=last)
 
 
 def _locked(pk: int) -> Misalignment:
@@ -78,10 +82,10 @@ def _locked(pk: int) -> Misalignment:
     return rows.get(pk=pk)
 
 
-def _changed(
+def _store(
     item: Misalignment, change: Triage, *, by: User, undoes: TriageChange | None = None
 ) -> Misalignment:
-    was = _as_told(item)
+    was = _values(item)
     if change.cause is not None:
         item.cause = change.cause
     if change.note is not None:
@@ -92,14 +96,14 @@ def _changed(
         item.state = _State.TRIAGED if item.cause else _State.OPEN
     item.revision, item.changed_by, item.changed_at = item.revision + 1, by, timezone.now()
     item.save()
-    now = _as_told(item)
-    differ = [name for name in now if now[name] != was[name]]
-    if differ or undoes:
+    now = _values(item)
+    changed = [name for name in now if now[name] != was[name]]
+    if changed or undoes:
         TriageChange.objects.create(
             misalignment=item,
             number=item.revision,
-            was={name: was[name] for name in differ},
-            now={name: now[name] for name in differ},
+            was={name: was[name] for name in changed},
+            now={name: now[name] for name in changed},
             by=by,
             at=item.changed_at,
             undoes=undoes,
@@ -107,16 +111,28 @@ def _changed(
     return item
 
 
-def _as_told(item: Misalignment) -> dict[str, Any]:
+def _values(item: Misalignment) -> dict[str, Any]:
     owner = item.owner.username if item.owner else ""
     return {"cause": item.cause, "note": item.note, "owner": owner}
 
 
 def _owner(name: str, *, known: bool) -> User | None:
-    """Who triages; one who owned it before may get it back, where they still go by that name."""
+    """The user of this name, who has to be allowed to triage; an owner restored by an undo need not be."""
     user = User.objects.filter(username=name).first() if name else None
     if known or not name:
         return user
     if user is None or not (user.is_active and user.has_perm("labeling.edit_prompts")):
-        raise InputProblem("an owner is somebody who may change prompts")
+        raise InputProblem("the owner must be an active user who may edit prompts")
     return user
+
+
+def small_runs_refresh(*, run: int = 0) -> bool:
+    """Scan a few small runs that still wait, or only the run of this id. Whether any was scanned.
+
+    The worker scans every run; this is for a user who does not want to wait for it.
+    """
+    waiting = runs_waiting().filter(pk=run) if run else runs_waiting()
+    small = [one for one in waiting[:RUNS_PER_REQUEST] if is_small(one)]
+    for one in small:
+        misalignments_refresh(one)
+    return bool(small)

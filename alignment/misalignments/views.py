@@ -1,11 +1,12 @@
-"""Misalignments: the list that is triaged by keyboard, and one item beside its chat."""
+"""Disagreements: the list for triage, and one item beside its chat."""
 
+from http import HTTPStatus
 from typing import Any, cast
 
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_safe
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
 
 from alignment.misalignments.queries.causes import cause_rows, to_refine
 from alignment.misalignments.queries.detail import misalignment_page
@@ -21,7 +22,7 @@ from alignment.misalignments.queries.misalignment_list import (
     misalignments_shown,
 )
 from alignment.misalignments.queries.runs import counted_runs, runs_waiting
-from alignment.misalignments.worker import small_runs_refresh
+from alignment.misalignments.services import small_runs_refresh
 from alignment.models.misalignments import Misalignment
 from common.access import permission_or_404
 from labeling.models.people import User
@@ -30,16 +31,17 @@ PAGE = 50
 
 
 @permission_or_404("labeling.see_judge")
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def misalignment_list(request: HttpRequest) -> HttpResponse:
-    """Items, grouped; the address filters them, and names the open one."""
+    """Show the disagreements that the query string selects; a POST scans small runs that still wait."""
     user, only = cast(User, request.user), MisalignmentFilter.read(request.GET.dict())
-    small_runs_refresh(run=only.run)
+    if request.method == "POST":
+        return _scan(request, only)
     closed = closed_runs(user=user)
     shown = misalignments_listed(user=user, without=closed)
-    found = Found(shown, only, user=user)
-    page: Page[Any] = Paginator(cast(Any, found), PAGE).get_page(request.GET.get("page"))
-    causes = cause_rows(found)
+    selection = Found(shown, only, user=user)
+    page: Page[Any] = Paginator(cast(Any, selection), PAGE).get_page(request.GET.get("page"))
+    causes = cause_rows(selection)
     groups = grouped(misalignment_rows(list(page)))
     ids = {str(row.item.pk): row.item.pk for group in groups for row in group.rows}
     opened = ids.get(request.GET.get("item", "")) or next(iter(ids.values()), None)
@@ -58,19 +60,28 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
         **filter_choices(shown),
     }
     if opened:
-        context |= misalignment_page(_whole(request, opened))
+        context |= misalignment_page(_item(request, opened))
     return render(request, "alignment/misalignments/list.html", context)
 
 
 @permission_or_404("labeling.see_judge")
 @require_safe
 def misalignment_detail(request: HttpRequest, misalignment_id: int) -> HttpResponse:
-    """The part of the page beside the list: one item with its chat."""
-    context: dict[str, Any] = misalignment_page(_whole(request, misalignment_id))
+    """Show one item with its chat: the fragment beside the list."""
+    context: dict[str, Any] = misalignment_page(_item(request, misalignment_id))
     return render(request, "alignment/misalignments/_detail.html", context)
 
 
-def _whole(request: HttpRequest, misalignment_id: int) -> Misalignment:
+def _scan(request: HttpRequest, only: MisalignmentFilter) -> HttpResponse:
+    """Scan small runs. htmx reloads the page if one was scanned; without htmx, redirect to the list."""
+    scanned = small_runs_refresh(run=only.run)
+    if request.headers.get("HX-Request") != "true":
+        return redirect(request.get_full_path())
+    headers = {"HX-Refresh": "true"} if scanned else {}
+    return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=headers)
+
+
+def _item(request: HttpRequest, misalignment_id: int) -> Misalignment:
     shown = misalignments_shown(user=request.user)
-    wanted = ("chat__topic", "criterion__dimension", "owner", "newest_run__judge", "closed_by_version")
-    return get_object_or_404(shown.select_related(*wanted), pk=misalignment_id)
+    related = ("chat__topic", "criterion__dimension", "owner", "newest_run__judge", "closed_by_version")
+    return get_object_or_404(shown.select_related(*related), pk=misalignment_id)

@@ -1,4 +1,4 @@
-"""Tables of what is measured, certified, triaged, tested and suggested; import from the submodules."""
+"""Tables of reports, certificates, disagreements, regression tests and suggestions; import submodules."""
 
 from alignment.models import baselines as baselines
 from alignment.models import certificates as certificates

@@ -1,4 +1,4 @@
-"""Baselines that somebody waits for."""
+"""Trainings of baselines that wait for a worker."""
 
 from django.db import models
 
@@ -6,20 +6,20 @@ from evaluation.models.runs import Run, WorkerLease
 
 
 class BaselineTraining(models.Model):
-    """A bag of words to be trained on a run's chats; the row goes when its answers are stored."""
+    """A bag of words to train on a run's chats; the row is deleted once its predictions are stored."""
 
     class State(models.TextChoices):
         OPEN = "open", "Waiting for a worker"
         WORKING = "working", "Being computed"
         FAILED = "failed", "Failed"
 
-    # Of the answers that are wanted: labels that change meanwhile are another training.
+    # Pin of the predictions; changed labels need another training.
     pin = models.CharField(max_length=64)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
-    # The part of the run that is asked about: the scope's other fields, days as ISO texts.
+    # The part of the run: the scope's other fields, with days as ISO texts.
     part = models.JSONField()
     state = models.CharField(max_length=7, choices=State.choices, default=State.OPEN)
-    # Criteria that are learned, of how many.
+    # Learned criteria, and all.
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)
     tries = models.PositiveSmallIntegerField(default=0)

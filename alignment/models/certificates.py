@@ -1,4 +1,4 @@
-"""Certificates: what a judge may be used for, signed, and never changed."""
+"""Certificates: signed and immutable statements of what a judge may be used for."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -9,16 +9,16 @@ from labeling.models.people import User
 
 
 class Certificate(models.Model):
-    """A signed statement about one judge; whether it still holds is found out whenever it is read."""
+    """A signed statement about one judge; its validity is checked on each read."""
 
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="+")
     report = models.ForeignKey(Report, on_delete=models.PROTECT, related_name="+")
-    # All that was signed (docs/reports.md).
+    # The signed content.
     body = models.JSONField()
     signature = models.CharField(max_length=100)
-    # What verifies the signature, after a change of the key as well.
+    # Verifies the signature, even after the key was changed.
     public_key = models.CharField(max_length=44)
-    # Some figures are of fewer than 10 held-out chats: for leads alone.
+    # Some figures are on fewer than 10 holdout chats: only leads see them.
     few_held_out = models.BooleanField(default=False)
     issued_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     issued_at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""Disagreements between people and the judge, kept until a later version settles them."""
+"""Disagreements between consensus and verdict, with their triage."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,7 +11,7 @@ from labeling.models.rubric import Criterion
 
 
 class Misalignment(models.Model):
-    """A chat and criterion on which a finished run said otherwise than people, and what was made of it."""
+    """A chat and criterion on which a finished run disagreed with the consensus, and its triage."""
 
     class Cause(models.TextChoices):
         JUDGE = "judge", "Judge wrong"
@@ -33,22 +33,22 @@ class Misalignment(models.Model):
 
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
-    # What a person said, and nobody else.
+    # Set by users only.
     cause = models.CharField(max_length=9, choices=Cause.choices, blank=True, default="")
     note = models.TextField(blank=True, default="")
     owner = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     state = models.CharField(max_length=7, choices=State.choices, default=State.OPEN)
-    # The run that said the last word: it differed last, or it settled this one.
+    # The newest run that disagreed here, or that closed it.
     newest_run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
-    # What closed it, '' while it is not closed; the version where one did, an imported judge has none.
+    # What closed it, '' while it is not closed; the prompt version if a version did.
     closed_by = models.CharField(max_length=7, choices=ClosedBy.choices, blank=True, default="")
     closed_by_version = models.ForeignKey(
         PromptVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     closed_at = models.DateTimeField(null=True, blank=True)
-    # It was closed once and differed again.
+    # Closed before, and disagreed again.
     returned = models.BooleanField(default=False)
-    # Raised by each triage, so that two people do not overwrite each other unseen.
+    # Increases with each triage, so that two users cannot overwrite each other unnoticed.
     revision = models.PositiveIntegerField(default=0)
     changed_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     changed_at = models.DateTimeField(null=True, blank=True)
@@ -65,7 +65,7 @@ class Misalignment(models.Model):
                 name="misalignment_closed_by_version",
             ),
         ]
-        # All that the list filters, counts and orders by: a page reads the rows that it shows, and no others.
+        # Covers all filters, counts and orders of the list, so that a page reads only the rows it shows.
         indexes = [
             models.Index(
                 fields=["criterion", "state", "cause", "closed_by", "owner", "chat", "newest_run"],
@@ -78,7 +78,7 @@ class Misalignment(models.Model):
 
     @property
     def is_closed(self) -> bool:
-        """Whether a later version, or a changed label, has settled it."""
+        """Whether a later version, another judge or a changed label has closed it."""
         return self.state == self.State.CLOSED
 
     @property
@@ -89,12 +89,12 @@ class Misalignment(models.Model):
 
     @property
     def history(self) -> "models.QuerySet[TriageChange]":
-        """Who changed what, newest first."""
+        """Triage changes, newest first."""
         return self.changes.select_related("by").order_by("-pk")
 
 
 class Sighting(models.Model):
-    """A run in which a misalignment was seen, with both answers."""
+    """A run in which a disagreement was seen, with both answers."""
 
     misalignment = models.ForeignKey(Misalignment, on_delete=models.PROTECT, related_name="sightings")
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -110,19 +110,19 @@ class Sighting(models.Model):
 
 
 class TriageChange(models.Model):
-    """What one act of triage changed, from what to what; append-only.
+    """One triage change, with old and new values; append-only.
 
-    `was` and `now` hold the fields that changed alone: cause, note, owner (a user's name, '' for nobody).
+    `was` and `now` hold the changed fields only: cause, note, owner (a username, '' for none).
     """
 
     misalignment = models.ForeignKey(Misalignment, on_delete=models.PROTECT, related_name="changes")
-    # The item's revision that it made.
+    # The item's revision after the change.
     number = models.PositiveIntegerField()
     was = models.JSONField()
     now = models.JSONField()
     by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+", db_index=False)
     at = models.DateTimeField()
-    # The change that this one took back; null for any other.
+    # The change that this one undid; null for other changes.
     undoes = models.OneToOneField("self", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
 
     class Meta:
@@ -134,14 +134,14 @@ class TriageChange(models.Model):
 
     @property
     def took_back(self) -> bool:
-        """Whether it took an earlier change back."""
+        """Whether it undid an earlier change."""
         return self.undoes_id is not None
 
     @property
     def told(self) -> list[tuple[str, str, str]]:
-        """What changed, from what to what, in words."""
+        """Changed fields with old and new values, in words."""
         causes = {**dict(Misalignment.Cause.choices), "": "none yet"}
-        words = {"cause": causes, "owner": {"": "nobody"}, "note": {"": "none"}}
+        words = {"cause": causes, "owner": {"": "unassigned"}, "note": {"": "none"}}
         names = [name for name in words if name in self.now]
         return [
             (name, *(words[name].get(one[name], one[name]) for one in (self.was, self.now))) for name in names
@@ -149,13 +149,13 @@ class TriageChange(models.Model):
 
 
 class MisalignmentCount(models.Model):
-    """A run was looked through for misalignments, with the labels as of `seq`."""
+    """A run that was scanned for disagreements, with the labels as of `seq`."""
 
     run = models.OneToOneField(Run, on_delete=models.PROTECT, related_name="+")
-    # The sum of all criteria's labels_seq; -1 where it is to be looked through again.
+    # The sum of all criteria's labels_seq; -1 if the run has to be scanned again.
     seq = models.BigIntegerField()
     at = models.DateTimeField()
-    # Newer runs have answered all that it did: labels that change say nothing about it any more.
+    # Newer runs cover all its verdicts, so changed labels no longer affect it.
     overtaken = models.BooleanField(default=False)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Regression tests of prompts and judges, the policies they are decided by, and openings of the holdout."""
+"""Regression tests of prompts and judges, their policies, and accesses to the holdout."""
 
 from django.db import models
 from django.db.models import Q
@@ -12,7 +12,7 @@ from labeling.models.rubric import Criterion
 
 
 class Policy(models.Model):
-    """A named set of limits; a changed limit is a new version, the newest one is in force."""
+    """A named set of limits; a change makes a new version, and the newest one applies."""
 
     class Kind(models.TextChoices):
         GATE = "gate", "Regression gate"
@@ -20,7 +20,7 @@ class Policy(models.Model):
     kind = models.CharField(max_length=6, choices=Kind.choices, default=Kind.GATE)
     name = models.CharField(max_length=120)
     version = models.PositiveIntegerField()
-    # What alignment.regression.core.GatePolicy writes.
+    # JSON of alignment.regression.core.GatePolicy.
     parameters = models.JSONField()
     reason = models.TextField(blank=True, default="")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
@@ -35,9 +35,9 @@ class Policy(models.Model):
 
 
 class RegressionTest(models.Model):
-    """Candidate against champion on a labelled set, paired; what it found is never changed.
+    """A paired comparison of candidate and champion on a labelled set; its result is immutable.
 
-    Its runs cover the criteria that the change touches, and nothing else.
+    Its runs cover only the criteria that the change affects.
     """
 
     class Kind(models.TextChoices):
@@ -59,11 +59,11 @@ class RegressionTest(models.Model):
     chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, related_name="+")
     split = models.CharField(max_length=8, choices=Split.choices, blank=True, default="")
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="+")
-    # The version under test; null where the whole judge is.
+    # The version under test; null if a whole judge is tested.
     candidate = models.ForeignKey(
         PromptVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
-    # The recipes of both sides, where they come from stored profiles.
+    # Profiles of champion and candidate, if they come from stored ones.
     profile = models.ForeignKey(
         JudgeProfile, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -73,14 +73,14 @@ class RegressionTest(models.Model):
     baseline_run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
     candidate_run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="+")
     confirm_run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    # The champion asked again: what changes there is the judge's own noise.
+    # A repeat of the champion, which measures the judge's noise.
     noise_run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
     result = models.CharField(max_length=12, choices=Result.choices, blank=True, default="")
     reasons = models.JSONField(default=list)
-    # The counts and tests behind the result (docs/files.md), as they stood when it was decided.
+    # Counts and tests behind the result, as of the decision.
     body = models.JSONField(null=True, blank=True)
-    # Who released the candidate, and why; `overridden`: though the gate had not passed it.
+    # The release of the candidate; `overridden`: the gate had not passed it.
     released_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     released_at = models.DateTimeField(null=True, blank=True)
     release_reason = models.TextField(blank=True, default="")
@@ -112,22 +112,22 @@ class RegressionTest(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether its runs go on, or the gate has still to decide."""
+        """Whether it is not decided yet."""
         return self.state in (self.State.RUNNING, self.State.CONFIRMING)
 
     @property
     def verdict(self) -> str:
-        """The gate's answer, or why there is none yet; a word of the status chips."""
+        """The gate's result, else the state; a key of the status chips."""
         return self.result or self.state
 
     @property
     def holdout(self) -> bool:
-        """Whether it looks at chats that authors must not see."""
+        """Whether it includes holdout chats."""
         return self.split in ("", Split.HOLDOUT)
 
 
 class HoldoutOpening(models.Model):
-    """One look at a holdout split for one criterion; append-only."""
+    """One use of a holdout split for one criterion; append-only."""
 
     regression = models.ForeignKey(RegressionTest, on_delete=models.PROTECT, related_name="openings")
     chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, related_name="+")

@@ -1,4 +1,4 @@
-"""Computed documents, pinned to the labels and verdicts they were computed from."""
+"""Computed documents, pinned to the labels and verdicts that they were computed from."""
 
 from django.db import models
 
@@ -7,14 +7,14 @@ from labeling.models.chats import ChatSet
 
 
 class Report(models.Model):
-    """An immutable document; the same labels, run and options find the same row.
+    """An immutable document; the same labels, run and options give the same row.
 
-    Those of kind `report` have an address of their own and stay for good. Of the others each row goes when
-    one of the same subject is stored, computed after answers have changed.
+    Documents of kind `report` have a URL and are kept for good. Others are replaced by a newer document on
+    the same subject.
     """
 
     class Kind(models.TextChoices):
-        """What stands in the body."""
+        """Kind of document in the body."""
 
         REPORT = "report"
         CRITERION = "criterion"
@@ -32,11 +32,11 @@ class Report(models.Model):
     chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     against = models.CharField(max_length=140)
     split = models.CharField(max_length=8, blank=True, default="")
-    # sha256 of all the body depends on: run and its state, set and its members, labels_seq and version of
-    # each criterion, against, split, policy. It moves with every change of the human answers. A finished
-    # run's own chats stay as they are and are not looked at.
+    # SHA-256 of all dependencies of the body: run and its state, set and its members, labels_seq and version
+    # of each criterion, against, split, policy. It changes with every label. The chats of a finished run are
+    # fixed and not part of it.
     pin = models.CharField(max_length=64)
-    # sha256 of what the body is about, whatever was answered; '' in reports of earlier versions.
+    # SHA-256 of the subject, independent of labels; '' in older reports.
     subject = models.CharField(max_length=64, blank=True, default="")
     policy = models.PositiveIntegerField()
     body = models.JSONField()

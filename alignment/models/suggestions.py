@@ -1,4 +1,4 @@
-"""Revisions of prompts that a model was asked to draft, and who took them over."""
+"""Prompt revisions suggested by a model, and their use."""
 
 from django.db import models
 from django.db.models import Q
@@ -10,7 +10,7 @@ from labeling.models.rubric import Criterion
 
 
 class Suggestion(models.Model):
-    """One question for a revision of a criterion's prompt, frozen when it was asked, and its answer."""
+    """One request for a revision of a criterion's prompt, frozen when it is made, and its result."""
 
     class State(models.TextChoices):
         OPEN = "open", "Waiting"
@@ -21,16 +21,16 @@ class Suggestion(models.Model):
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     base = models.ForeignKey(PromptVersion, on_delete=models.PROTECT, related_name="+")
-    # The text that the model was to revise: the base's, or the author's draft of then.
+    # The text to revise: the base version, or the author's draft at that time.
     base_text = models.TextField()
     by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     model = models.CharField(max_length=200)
-    # {"chats": [{"id", "people", "judge", "run"}], "notes": how many, "note_chats": [ids]}, the chats in the
-    # order of the prompt's numbers.
+    # {"chats": [{"id", "people", "judge", "run"}], "notes": count, "note_chats": [ids]}; chats in the order
+    # of their numbers in the prompt.
     material = models.JSONField()
-    # What is sent, byte for byte, so that whoever takes over asks the same; the call holds it afterwards.
+    # The request, byte for byte, so that another worker sends the same; later stored with the call.
     request = models.JSONField(null=True, blank=True)
-    # The content address of the question as its first sample, and which sample was asked.
+    # Content address of the request as its first sample, and the number of the sample.
     question = models.CharField(max_length=64)
     sample = models.PositiveSmallIntegerField(default=0)
     state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
@@ -39,7 +39,7 @@ class Suggestion(models.Model):
     lease = models.ForeignKey(WorkerLease, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     rung_at = models.DateTimeField(null=True, blank=True)
     call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    # Its answer was paid for before.
+    # The answer was reused from an earlier call.
     reused = models.BooleanField(default=False)
     cost_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
     text = models.TextField(blank=True, default="")
@@ -65,29 +65,29 @@ class Suggestion(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether it waits for its answer."""
+        """Whether it has no result yet."""
         return self.state in (self.State.OPEN, self.State.ASKING)
 
     @property
     def chat_ids(self) -> list[int]:
-        """The chats that the model was shown, in the order of their numbers."""
+        """Ids of the chats in the prompt, in the order of their numbers."""
         return [int(chat["id"]) for chat in self.material["chats"]]
 
     @property
     def told_chat_ids(self) -> list[int]:
-        """The chats that its texts may tell of: those shown, and those that the raters' notes are about."""
+        """Ids of chats that its texts may disclose: those in the prompt, and those of the raters' notes."""
         return [*self.chat_ids, *self.material.get("note_chats", [])]
 
 
 class SuggestionUse(models.Model):
-    """A suggestion became somebody's draft; what it took the place of is kept."""
+    """A suggestion that became a draft, with the draft that it replaced."""
 
     suggestion = models.ForeignKey(Suggestion, on_delete=models.PROTECT, related_name="uses")
     by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
-    # The draft before, {"base", "text", "examples", "origin"}; null where there was none.
+    # The replaced draft, {"base", "text", "examples", "origin"}; null if there was none.
     replaced = models.JSONField(null=True, blank=True)
-    # The draft's revision that this made; as long as it stands, the one before can be taken back.
+    # The draft's revision after the use; while it is current, the replaced draft can be restored.
     revision = models.PositiveIntegerField()
     undone_at = models.DateTimeField(null=True, blank=True)
 

@@ -10,21 +10,21 @@ ANSWERS = {"true": True, "false": False, "na": None}
 
 
 class SaveForm(forms.Form):
-    """Makes a version of the stored draft; `revision` is what the page shows of it."""
+    """Saves the stored draft as a version; `revision` is the one that the page shows."""
 
     reason = forms.CharField(
         max_length=500,
-        label="What is new, and why",
-        help_text="Kept with the version.",
+        label="Reason for the change",
+        help_text="Stored with the version.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     revision = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
-    # The newest version that the author was told of.
+    # The newest version that the page has listed.
     confirmed = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
 
 
 class ExampleForm(forms.Form):
-    """An excerpt of a chat as a worked example; what is wrong with it the services say."""
+    """An excerpt of a chat as a worked example; the services validate it."""
 
     first = forms.IntegerField(label="First turn", min_value=1)
     last = forms.IntegerField(label="Last turn", min_value=1)
@@ -35,7 +35,7 @@ class ExampleForm(forms.Form):
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="The judge reads this as a model of a rationale.",
+        help_text="The judge reads this as a model rationale.",
     )
 
     def __init__(self, *args: Any, allow_na: bool, **kwargs: Any) -> None:
@@ -44,11 +44,11 @@ class ExampleForm(forms.Form):
         cast(forms.ChoiceField, self.fields["value"]).choices = choices
 
     def line(self, chat: str) -> dict[str, Any]:
-        """The example as a draft holds it."""
-        given = self.cleaned_data
+        """Return the example in the form of a draft."""
+        data = self.cleaned_data
         return {
             "chat": chat,
-            "turns": [given["first"], given["last"]],
-            "value": ANSWERS[given["value"]],
-            "rationale": given["rationale"].replace("\r\n", "\n"),
+            "turns": [data["first"], data["last"]],
+            "value": ANSWERS[data["value"]],
+            "rationale": data["rationale"].replace("\r\n", "\n"),
         }

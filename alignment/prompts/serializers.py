@@ -183,7 +183,7 @@ def criterion_body(row: CriterionRow) -> dict[str, Any]:
 
 def criterion_detail_body(row: CriterionRow) -> dict[str, Any]:
     """Return a criterion with alignment and releases."""
-    measured = row.champion.measured if row.champion else ()
+    measured = row.champion.metrics if row.champion else ()
     return {
         **criterion_body(row),
         "measured": [_measured(one) for one in measured],
@@ -205,7 +205,7 @@ def version_body(row: VersionRow) -> dict[str, Any]:
         "created_at": prompt.created_at,
         "content_hash": prompt.content_hash,
         "tests": [_test(one) for one in row.tests],
-        "measured": [_measured(one) for one in row.measured],
+        "measured": [_measured(one) for one in row.metrics],
     }
 
 
@@ -249,8 +249,8 @@ def _measured(one: Measured) -> dict[str, Any]:
         "run": one.run.pk,
         "judge": one.run.judge.name,
         "confusion": {"tp": one.table.tp, "fn": one.table.fn, "fp": one.table.fp, "tn": one.table.tn},
-        "no_verdict": one.silent,
-        "drawn_by_verdict": one.drawn,
+        "no_verdict": one.undecided,
+        "drawn_by_verdict": one.sampled,
         **{name: estimate.as_json() for name, estimate in one.rates.items()},
         "ceiling": one.ceiling,
         "status": one.decision.status,

@@ -1,4 +1,4 @@
-"""What an author does in the prompt editor: write, pick worked examples, save a version."""
+"""Writes of the prompt editor: the draft, its worked examples, new versions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,11 +34,11 @@ def draft_write(
     lines: Sequence[Line] | None = None,
     check: bool = True,
 ) -> PromptDraft:
-    """Store what the author wrote: the whole text, or its sections, or (neither) the examples alone.
+    """Store the author's draft: the whole text, its sections, or (without both) only the examples.
 
-    What is not given stays as it is in the draft, without one as in `base`. `check=False` takes examples that
-    were there before. Raises StaleDraft, FieldProblem for a text or section that cannot be kept,
-    PromptRefused for an example that cannot.
+    An omitted part keeps its value in the draft, or in `base` if there is none. `check=False` accepts
+    examples that were there before. Raises StaleDraft, FieldProblem for an invalid text or section,
+    PromptRefused for an invalid example.
     """
     stored = working_prompt(criterion=criterion, author=author, base=base)
     if panes is not None:
@@ -48,13 +48,13 @@ def draft_write(
         except FieldProblem:
             if stored.revision == revision:
                 raise
-            # Another text than the author has seen: it may have no place for these sections.
+            # The stored text is newer than the page, so these sections may not fit into it.
             raise StaleDraft(draft_of(criterion=criterion, author=author)) from None
     if text is not None:
         length_check(len(text))
     if lines is not None and check:
         if len(lines) > MOST_EXAMPLES:
-            raise PromptRefused("examples", f"are {len(lines)}; a prompt has {MOST_EXAMPLES} at most")
+            raise PromptRefused("examples", f"are {len(lines)}; a prompt has at most {MOST_EXAMPLES}")
         examples_check(criterion=criterion, examples=example_choices_for(author, lines))
     return draft_save(
         criterion=criterion,
@@ -67,20 +67,20 @@ def draft_write(
 
 
 def length_check(length: int) -> None:
-    """Raise FieldProblem for a text of more characters than a prompt may have, before any work on it."""
+    """Raise FieldProblem for a text longer than a prompt may be, before any work on it."""
     if length > LONGEST_PROMPT:
         raise FieldProblem("text", f"is longer than {LONGEST_PROMPT:,} characters ({length:,})")
 
 
 def example_choices_for(user: User, lines: Sequence[Line]) -> tuple[ExampleChoice, ...]:
-    """A draft's examples with their chats. Raises PromptRefused for a chat that the user may not see."""
+    """Return a draft's examples with their chats. Raises PromptRefused for a chat hidden from the user."""
     return example_choices(lines, chats=chats_of_lines(user=user, lines=lines))
 
 
 def draft_publish(
     *, criterion: Criterion, author: User, base: PromptVersion, revision: int, reason: str, confirmed: int
 ) -> SavedVersion:
-    """Make a version of the stored draft, which goes. Raises StaleDraft and what version_save raises."""
+    """Save the stored draft as a version and delete it. Raises StaleDraft and what version_save raises."""
     stored = working_prompt(criterion=criterion, author=author, base=base)
     if stored.revision != revision:
         raise StaleDraft(None)

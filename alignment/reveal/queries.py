@@ -1,4 +1,4 @@
-"""The judge's view of one chat, as a rater may see it after submitting."""
+"""The judge's verdicts on a chat that a rater has submitted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from evaluation.models.runs import FINISHED, Run, RunChat, Verdict
 from evaluation.runs.queries.steps import final_rationales
 from labeling.models.rubric import Criterion
 
-# NB: by name, so that a trial of a prompt is never shown to raters as the judge's view.
+# NB: an explicit list, so that raters never see verdicts of a try.
 SHOWN = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownVerdict:
-    """One answer of the judge; value None with state "read" = not applicable."""
+    """One verdict; value None with state "read" is not applicable."""
 
     criterion: str
     value: bool | None
@@ -25,7 +25,7 @@ class ShownVerdict:
 
 
 def judging_run(*, chat_id: int, criteria: Sequence[Criterion]) -> Run | None:
-    """The newest finished run with a verdict on the chat, of the default profile before any other."""
+    """Return the newest finished run with a verdict on the chat; runs of the default profile first."""
     covers = RunChat.objects.filter(run=OuterRef("pk"), chat=chat_id)
     judged = Verdict.objects.filter(run=OuterRef("pk"), chat=chat_id, criterion__in=criteria)
     runs = Run.objects.filter(Exists(covers), Exists(judged), state__in=FINISHED, purpose__in=SHOWN)
@@ -34,10 +34,10 @@ def judging_run(*, chat_id: int, criteria: Sequence[Criterion]) -> Run | None:
 
 
 def shown_verdicts(*, run: Run, chat_id: int, criteria: Sequence[Criterion]) -> tuple[ShownVerdict, ...]:
-    """The run's verdicts on these criteria, in their order; two queries."""
+    """Return the run's verdicts on these criteria, in their order; two queries."""
     rows = {row.criterion_id: row for row in Verdict.objects.filter(run=run, chat=chat_id)}
-    asked = [(criterion.key, rows[criterion.pk]) for criterion in criteria if criterion.pk in rows]
-    prose = final_rationales([row for _, row in asked])
+    verdicts = [(criterion.key, rows[criterion.pk]) for criterion in criteria if criterion.pk in rows]
+    prose = final_rationales([row for _, row in verdicts])
     return tuple(
         ShownVerdict(
             criterion=key,
@@ -45,5 +45,5 @@ def shown_verdicts(*, run: Run, chat_id: int, criteria: Sequence[Criterion]) -> 
             state=row.state,
             rationale=row.rationale or prose.get(row.pk, ""),
         )
-        for key, row in asked
+        for key, row in verdicts
     )

@@ -1,4 +1,4 @@
-"""Showing a rater the judge's view of a chat they have submitted."""
+"""Show a rater the judge's verdicts on a chat that they have submitted."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from labeling.rubric.queries.criteria import criteria_of
 
 @dataclass(frozen=True, slots=True)
 class JudgeView:
-    """What a judge said of a chat; without a judgement `judge` is '' and nothing counts as revealed."""
+    """A judge's verdicts on a chat; if no run has judged it, `judge` is '' and no verdict is revealed."""
 
     judge: str
     revealed_at: datetime | None
@@ -24,7 +24,7 @@ class JudgeView:
 
 @transaction.atomic
 def judge_view_reveal(*, assignment: Assignment, rater: Rater) -> JudgeView | None:
-    """The judge's answers to the job's criteria; None where the rater may not see them."""
+    """Return the verdicts on the job's criteria and record that they were shown; None if not allowed."""
     if not may_reveal(assignment=assignment):
         return None
     criteria = criteria_of(assignment.job)

@@ -1,4 +1,4 @@
-"""How far a judge's stated probabilities can be taken at their word: Brier score, reliability, ECE."""
+"""Calibration of a judge's probabilities: Brier score, reliability diagram, expected calibration error."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ FEW_VERDICTS = f"a reliability diagram needs {MINIMUM_VERDICTS} verdicts with a 
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """Verdicts whose probability of True lies in [low, high), the last bin in [low, 1].
+    """Verdicts with a probability of True in [low, high); the last bin includes 1.
 
     Parameters
     ----------
-    n : verdicts.
-    stated : mean stated probability.
-    observed : share that people answered True.
+    n : number of verdicts.
+    stated : mean probability, in [0, 1].
+    observed : share with a consensus of True, in [0, 1].
     """
 
     low: float
@@ -31,7 +31,7 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Reliability:
-    """`brier` of all verdicts; `bins` without the empty ones and their `ece`, or the reason why none."""
+    """Calibration of `n` verdicts: `brier` of all; non-empty `bins` with their `ece`, or a `reason`."""
 
     n: int
     brier: float | None
@@ -43,17 +43,17 @@ class Reliability:
 def reliability(
     human_true: NDArray[np.bool_], p_true: NDArray[np.float64], *, bins: int = BINS
 ) -> Reliability:
-    """Compare stated probabilities of True with what people answered.
+    """Compare the judge's probabilities of True with the consensus.
 
     Parameters
     ----------
-    human_true : shape (verdicts,), what people answered.
+    human_true : shape (verdicts,), whether the consensus is True.
     p_true : shape (verdicts,), the judge's probability of True, in [0, 1].
-    bins : of equal width.
+    bins : number of bins of equal width.
 
     Returns
     -------
-    Reliability : the Brier score alone below 100 verdicts; nothing without one.
+    Reliability : below 100 verdicts only the Brier score, in [0, 1]; without a verdict only the reason.
 
     Notes
     -----
@@ -78,7 +78,9 @@ def reliability(
 def reliability_bins(
     human_true: NDArray[np.bool_], p_true: NDArray[np.float64], *, bins: int = BINS
 ) -> tuple[ReliabilityBin, ...]:
-    """The bins that hold a verdict, lowest first; a probability of 1 belongs to the last bin.
+    """Bins of a reliability diagram that hold a verdict, lowest first; parameters as in `reliability`.
+
+    A probability of 1 belongs to the last bin. DeGroot & Fienberg (1983), The Statistician 32:12.
 
     >>> reliability_bins(np.array([True, False]), np.array([1.0, 0.95]))
     (ReliabilityBin(low=0.9, high=1.0, n=2, stated=0.975, observed=0.5),)
@@ -100,6 +102,9 @@ def reliability_bins(
 
 
 def expected_calibration_error(bins: tuple[ReliabilityBin, ...]) -> float | None:
-    """Mean distance of `observed` from `stated`, weighted by n. None without a verdict."""
+    """Mean distance of `observed` from `stated`, weighted by n, in [0, 1]. None without a verdict.
+
+    Guo et al. (2017), arXiv 1706.04599.
+    """
     n = sum(one.n for one in bins)
     return sum(one.n * abs(one.observed - one.stated) for one in bins) / n if n else None

@@ -1,4 +1,4 @@
-"""Has a weekly rate sunk below its baseline? A one-sided cumulative sum."""
+"""One-sided cumulative sum: detects a weekly rate that sinks below its baseline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ LIMIT = 4.0
 
 @dataclass(frozen=True)
 class Cusum:
-    """The sum after each week, and the first week (from 0) with it above the limit; None if none."""
+    """The sum after each week, and the first week (from 0) in which it exceeds the limit, or None."""
 
     sums: tuple[float, ...]
     alarm: int | None
@@ -18,13 +18,17 @@ class Cusum:
 def lower_cusum(
     values: Sequence[float | None], *, target: float, allowance: float = ALLOWANCE, limit: float = LIMIT
 ) -> Cusum:
-    """Add up how far each value lies below target by more than the allowance: S = max(0, S + target - x - k).
+    """Sum up how far values lie below target by more than the allowance: S = max(0, S + target - x - k).
 
     Parameters
     ----------
     values : by week, in the unit of the target: rates, or standard scores with target 0. None, a week with
-        too few chats, is skipped without starting anew.
+        too few chats, leaves the sum unchanged.
     allowance, limit : k and h, in the same unit; the defaults are for standard scores.
+
+    Returns
+    -------
+    Cusum : one sum per week.
 
     Notes
     -----

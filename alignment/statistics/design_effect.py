@@ -1,4 +1,4 @@
-"""Shares and their differences where answers on one chat hang together: intervals from effective counts."""
+"""Shares and differences of answers that are correlated within a chat: intervals from effective counts."""
 
 from dataclasses import dataclass
 
@@ -16,9 +16,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Part:
-    """A share of answers, or a difference of two; `rest` is by chat what lies above or below it.
+    """A share of right answers, or a difference of two shares.
 
-    `p` is that of a difference: two-sided, of the score test against none. None without an answer.
+    Parameters
+    ----------
+    estimate : value in [0, 1], or in [-1, 1] for a difference, with a 95% interval.
+    rest : shape (chats,), observed minus expected right answers by chat.
+    p : of a difference: two-sided, score test against 0. None without an answer.
     """
 
     estimate: Estimate
@@ -28,7 +32,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Paired:
-    """Right answers of two judges by chat, among `n` by chat; on `both` of all these both are right."""
+    """Right answers of two judges, and `n` answers, by chat; `both`: answers on which both are right."""
 
     one: Ints
     other: Ints
@@ -37,17 +41,21 @@ class Paired:
 
     @property
     def table(self) -> PairedTable:
-        """Answers by who is right."""
+        """Answers by which judge is right."""
         first, second = (int(right.sum()) - self.both for right in (self.one, self.other))
         return PairedTable(self.both, first, second, int(self.n.sum()) - self.both - first - second)
 
     def __add__(self, more: "Paired") -> "Paired":
-        """Of other answers on the same chats as well."""
+        """Add other answers on the same chats, e.g. of another criterion."""
         return Paired(self.one + more.one, self.other + more.other, self.n + more.n, self.both + more.both)
 
 
 def share(right: Ints, n: Ints, *, reason: str) -> Part:
-    """A judge's share of right answers, with Wilson's interval; undefined for the reason given."""
+    """Share of right answers with Wilson's interval on effective counts.
+
+    `right` and `n` are counts of shape (chats,). Undefined with `reason` without an answer.
+    Rao & Scott (1992), Biometrics 48:577.
+    """
     total = int(n.sum())
     if not total:
         return Part(Estimate(None, reason=reason), np.zeros(len(n)))
@@ -58,9 +66,10 @@ def share(right: Ints, n: Ints, *, reason: str) -> Part:
 
 
 def difference(paired: Paired, *, reason: str) -> Part:
-    """The first's share of right answers minus the other's, with Tango's score interval.
+    """Share of right answers of the first judge minus the second's, with Tango's score interval.
 
-    That has a width where no answer differs, too.
+    The interval is on effective counts and has a width even if no answer differs. Tango (1998), Stat Med
+    17:891. Undefined with `reason` without an answer.
     """
     table = paired.table
     if table.difference is None:
@@ -74,33 +83,36 @@ def difference(paired: Paired, *, reason: str) -> Part:
 
 
 def mean(one: Part, other: Part) -> Estimate:
-    """Of two parts, by MOVER with their correlation over the chats; undefined where one of them is."""
+    """Mean of two shares or differences, by MOVER with their correlation over chats.
+
+    Undefined if either is. Zou & Donner (2008), Stat Med 27:1693.
+    """
     return mover_mean(one.estimate, other.estimate, correlation=_correlation(one.rest, other.rest))
 
 
 def _correlation(one: Floats, other: Floats) -> float:
-    """How far two parts go up and down together over the chats.
-
-    Not below 0: that would narrow an interval on thin evidence.
-    """
+    """Correlation over chats, at least 0: a negative one would narrow an interval on thin data."""
     scale = float(np.sqrt((one**2).sum() * (other**2).sum()))
     return max(0.0, float((one * other).sum()) / scale) if scale else 0.0
 
 
 def design_effect(rest: Floats, n: Ints, *, independent: float) -> float:
-    """
-    How many answers tell as much as one would if a chat's answers were independent of each other.
+    """Design effect: number of answers that carry the information of one independent answer.
 
     Parameters
     ----------
-    rest : by chat, the sum of its answers less what was expected of so many.
-    n : answers by chat.
+    rest : shape (chats,), observed minus expected right answers.
+    n : shape (chats,), number of answers.
     independent : variance of a single answer.
 
     Returns
     -------
-    float : at least 1. Where nothing tells how far a chat's answers hang together (below 10 chats, or no
-        variance), a chat counts as one answer.
+    float : at least 1. Below 10 chats, or without variance, the correlation is unknown: a chat counts as one
+        answer.
+
+    Notes
+    -----
+    Rao & Scott (1992), Biometrics 48:577.
 
     Examples
     --------

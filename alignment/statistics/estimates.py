@@ -1,4 +1,4 @@
-"""Values with their intervals; an undefined value is None and carries its reason."""
+"""Values with intervals; an undefined value is None and has a reason."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Interval:
-    """A closed interval, `low <= high`, in the unit of the value it belongs to."""
+    """A closed interval, `low <= high`, in the unit of its value."""
 
     low: float
     high: float
 
     def complement(self) -> "Interval":
-        """The interval of 1 - p, given that of a share p.
+        """Turn the interval of a share p into that of 1 - p.
 
         >>> Interval(0.25, 0.5).complement()
         Interval(low=0.5, high=0.75)
@@ -20,7 +20,7 @@ class Interval:
         return Interval(1 - self.high, 1 - self.low)
 
     def holding(self, value: float) -> "Interval":
-        """The same, stretched to the value where that lies outside.
+        """Stretch the interval to include the value.
 
         >>> Interval(0.25, 0.5).holding(0.75)
         Interval(low=0.25, high=0.75)
@@ -30,15 +30,15 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A statistic, its interval, and in words whatever is missing.
+    """A statistic with its interval, and the reason for what is missing.
 
     Parameters
     ----------
-    value : the statistic; None where its formula is 0/0.
-    interval : None where none can be given.
+    value : the statistic; None if undefined (0/0).
+    interval : None if it cannot be computed.
     reason : why `value` is None, or why `interval` is None although there is a value.
-    flag : something a reader has to know about a value that does exist.
-    dropped : bootstrap replicates in which the statistic was undefined.
+    flag : a caution about a value that is defined.
+    dropped : number of bootstrap replicates in which the statistic was undefined.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Estimate:
     dropped: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """`value`, `low`, `high`; `flag` and `dropped` only where there is something to say."""
+        """JSON with `value`, `low`, `high`; `flag` and `dropped` only if set."""
         low, high = (self.interval.low, self.interval.high) if self.interval else (None, None)
         body: dict[str, Any] = {"value": self.value, "low": low, "high": high}
         if self.flag:
@@ -63,7 +63,7 @@ class Estimate:
         return body
 
     def complement(self) -> "Estimate":
-        """The same for 1 - value: a failing share turned into a passing one.
+        """Turn the estimate of a share into that of 1 - share, e.g. failing into passing.
 
         >>> Estimate(0.75, Interval(0.5, 1.0)).complement()
         Estimate(value=0.25, interval=Interval(low=0.0, high=0.5), reason='', flag='', dropped=0)
@@ -73,7 +73,7 @@ class Estimate:
         return Estimate(value, interval, self.reason, self.flag, self.dropped)
 
     def clipped(self) -> "Estimate":
-        """A share whose formula may leave 0..1, and its interval, brought back.
+        """Clip value and interval to [0, 1].
 
         >>> Estimate(0.98, Interval(0.94, 1.02)).clipped().interval
         Interval(low=0.94, high=1.0)
@@ -87,7 +87,7 @@ class Estimate:
 
 
 def undefined_reasons(estimates: dict[str, Estimate]) -> dict[str, str]:
-    """Reason by name for each missing value, by `name.interval` for each missing interval.
+    """Reasons of missing values by name, and of missing intervals by `name.interval`.
 
     >>> undefined_reasons({"tnr": Estimate(None, reason="no False"), "f1": Estimate(0.5, reason="few chats")})
     {'tnr': 'no False', 'f1.interval': 'few chats'}

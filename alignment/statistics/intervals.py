@@ -1,4 +1,4 @@
-"""Intervals: Wilson, Clopper-Pearson, MOVER, and the bootstrap that resamples whole chats."""
+"""Intervals: Wilson, Clopper-Pearson, MOVER, and a bootstrap that resamples whole chats."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def normal_quantile(confidence: float) -> float:
-    """Two-sided standard normal quantile: 1.96 for 0.95.
+    """Two-sided quantile of the standard normal distribution; `confidence` in (0, 1).
 
     >>> round(normal_quantile(0.95), 4)
     1.96
@@ -109,7 +109,9 @@ def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Inte
 
 
 def proportion(successes: int, n: int, *, reason: str) -> Estimate:
-    """A share with its 95% Wilson interval; with n = 0 undefined for the reason given.
+    """A share with its 95% Wilson interval; undefined with `reason` if n = 0.
+
+    Raises ValueError for successes outside 0..n. Wilson (1927), JASA 22:209.
 
     >>> proportion(0, 0, reason="no chat").value is None
     True
@@ -120,7 +122,7 @@ def proportion(successes: int, n: int, *, reason: str) -> Estimate:
 def mover_mean(
     first: Estimate, second: Estimate, *, weight: float = 0.5, correlation: float = 0.0
 ) -> Estimate:
-    """Mean of two shares, or of two differences, with the interval recovered from theirs (MOVER).
+    """Weighted mean of two shares, or of two differences, with its interval computed from theirs (MOVER).
 
     With m the mean, l and u the bounds of each share p, r their correlation, and a = w (p1 - l1),
     b = (1 - w) (p2 - l2): low = m - sqrt(a^2 + 2 r a b + b^2), high likewise; within the mean of the bounds.
@@ -128,12 +130,12 @@ def mover_mean(
     Parameters
     ----------
     first, second : shares, e.g. TPR and TNR, with Wilson intervals.
-    weight : w, of the first.
-    correlation : of the two shares; 0 where they come from separate chats.
+    weight : w, of the first, in [0, 1].
+    correlation : r of the two shares; 0 if they come from separate chats.
 
     Returns
     -------
-    Estimate : undefined, for the same reason, when either share is.
+    Estimate : undefined, with its reason, if either share is.
 
     Notes
     -----
@@ -163,17 +165,17 @@ def mover_mean(
 
 @dataclass(frozen=True)
 class Patterns:
-    """Distinct rows and how many chats have each: rows (patterns, width), chats (patterns,)."""
+    """Distinct rows, shape (patterns, width), and the number of chats with each, shape (patterns,)."""
 
     rows: NDArray[np.int64]
     chats: NDArray[np.int64]
 
 
 def patterns(rows: NDArray[np.integer]) -> Patterns:
-    """The distinct rows of small counts, most frequent first; rows of zeros only are left out.
+    """Distinct rows of small counts, most frequent first; rows with only zeros are excluded.
 
-    A chat without a pair has nothing to resample. There are far fewer patterns than chats: with k criteria at
-    most (k + 4 over 4) patterns of (tp, fn, fp, tn), however many chats.
+    There are far fewer patterns than chats: with k criteria, at most (k + 4 over 4) patterns of
+    (tp, fn, fp, tn) for any number of chats.
 
     Parameters
     ----------
@@ -189,8 +191,8 @@ def patterns(rows: NDArray[np.integer]) -> Patterns:
 
     Examples
     --------
-    >>> found = patterns(np.array([[1, 0], [0, 1], [1, 0], [0, 0]]))
-    >>> found.rows.tolist(), found.chats.tolist()
+    >>> distinct = patterns(np.array([[1, 0], [0, 1], [1, 0], [0, 0]]))
+    >>> distinct.rows.tolist(), distinct.chats.tolist()
     ([[1, 0], [0, 1]], [2, 1])
     """
     matrix = np.asarray(rows, dtype=np.int64)
@@ -204,7 +206,7 @@ def patterns(rows: NDArray[np.integer]) -> Patterns:
 
 
 def digits(base: int, width: int) -> NDArray[np.int64]:
-    """What each place of a number with `width` digits in this base is worth, smallest first.
+    """Place values of a number with `width` digits in this base, smallest first; shape (width,).
 
     >>> digits(10, 3).tolist()
     [1, 10, 100]
@@ -213,13 +215,17 @@ def digits(base: int, width: int) -> NDArray[np.int64]:
 
 
 def packed_patterns(packed: NDArray[np.int64], *, base: int, width: int) -> Patterns:
-    """The same as `patterns` for rows already packed into one number each: row @ digits(base, width).
+    """Distinct rows of rows that are packed into one number each, row @ digits(base, width); see `patterns`.
 
     Parameters
     ----------
-    packed : shape (chats,).
+    packed : shape (chats,), not negative.
     base : larger than any count in a row.
-    width : counts in a row.
+    width : number of counts in a row.
+
+    Returns
+    -------
+    Patterns
 
     Examples
     --------
@@ -231,7 +237,7 @@ def packed_patterns(packed: NDArray[np.int64], *, base: int, width: int) -> Patt
 
 
 def _most_frequent_first(rows: NDArray[np.int64], chats: NDArray[np.int64]) -> Patterns:
-    """A multinomial draw ends as soon as all chats are placed, so the frequent ones go first."""
+    """Sort by frequency: multinomial sampling stops once all chats are placed."""
     rows, chats = rows[rows.any(axis=1)], chats[rows.any(axis=1)]
     order = np.argsort(-chats, kind="stable")
     return Patterns(rows[order], chats[order])
@@ -239,19 +245,27 @@ def _most_frequent_first(rows: NDArray[np.int64], chats: NDArray[np.int64]) -> P
 
 @dataclass(frozen=True)
 class Pseudo:
-    """Chats nobody saw, to be drawn as well: contributions (patterns, width), weights (patterns,) above 0."""
+    """Pseudo-chats to resample as well: contributions (patterns, width), weights (patterns,) above 0."""
 
     rows: NDArray[np.float64]
     weights: NDArray[np.float64]
 
 
 def half_of_each(size: float = 1.0) -> Pseudo:
-    """Half a chat for each cell tp, fn, fp, tn: Jeffreys' prior of a 2x2 table.
+    """Half a pseudo-chat for each cell tp, fn, fp, tn: Jeffreys' prior of a 2x2 table.
 
     Parameters
     ----------
-    size : pairs in such a chat. As many as a chat has on average: five copies of a criterion then know no
-        more than one.
+    size : pairs in a pseudo-chat. Use the mean number per chat, so that five copies of a criterion carry no
+        more information than one.
+
+    Returns
+    -------
+    Pseudo : rows (4, 4), weights (4,).
+
+    Notes
+    -----
+    Jeffreys (1946), Proc R Soc A 186:453; docs/adr/0012.
 
     Examples
     --------
@@ -263,7 +277,7 @@ def half_of_each(size: float = 1.0) -> Pseudo:
 
 @dataclass(frozen=True)
 class Resamples:
-    """Summed contributions by bootstrap replicate, shape (resamples, width); None when refused."""
+    """Summed contributions by replicate, shape (resamples, width); None, with a reason, for too few chats."""
 
     sums: NDArray[np.float64] | None
     reason: str = ""
@@ -277,24 +291,24 @@ def resample_chats(
     resamples: int = RESAMPLES,
     pseudo: Pseudo | None = None,
 ) -> Resamples:
-    """Draw chats with replacement, all of a chat together, and add up what they contribute.
+    """Resample whole chats with replacement and sum up their contributions.
 
-    A replicate draws as many chats as there are. Chats with the same pattern are interchangeable, so how
-    often each pattern is drawn is multinomial: the same distribution as drawing chats one by one, at a cost
-    that does not grow with their number.
+    A replicate has as many chats as the data. Chats with the same pattern are interchangeable, so the counts
+    of patterns are multinomial: the same distribution as sampling chats one by one, at a cost that does not
+    grow with their number.
 
     Parameters
     ----------
     contributions : shape (patterns, width); any additive quantity of a chat with that pattern.
-    chats : shape (patterns,); chats with each pattern.
+    chats : shape (patterns,); number of chats with each pattern.
     seed : stored with the result; the same seed gives the same replicates.
     resamples : number of replicates.
-    pseudo : chats that are drawn from as well, though nobody saw them: what has not happened in these chats
-        is then rare instead of impossible. They do not count among the 10.
+    pseudo : pseudo-chats to sample from as well, so that an event missing in the data is rare instead of
+        impossible. They do not count towards the minimum of 10 chats.
 
     Returns
     -------
-    Resamples : refused, with the reason, below 10 chats.
+    Resamples : without sums, with a reason, below 10 chats.
 
     Notes
     -----
@@ -313,8 +327,8 @@ def resample_chats(
     rows, weights = np.asarray(contributions, dtype=np.float64), chats.astype(np.float64)
     if pseudo:
         rows, weights = np.vstack([rows, pseudo.rows]), np.concatenate([weights, pseudo.weights])
-    drawn = np.random.default_rng(seed).multinomial(total, weights / weights.sum(), size=resamples)
-    return Resamples(drawn.astype(np.float64) @ rows)
+    counts = np.random.default_rng(seed).multinomial(total, weights / weights.sum(), size=resamples)
+    return Resamples(counts.astype(np.float64) @ rows)
 
 
 def bootstrap_estimate(
@@ -324,21 +338,27 @@ def bootstrap_estimate(
 
     Parameters
     ----------
-    value : the statistic of the data itself; None where undefined, for the `reason` given.
-    statistic : from sums (resamples, width) to values (resamples,), NaN where undefined.
-    resampled : from `resample_chats`.
+    value : the statistic of the data; None if undefined, for `reason`.
+    statistic : function from sums (resamples, width) to values (resamples,), NaN where undefined.
+    resampled : result of `resample_chats`.
+    reason : why `value` is None.
+    confidence : two-sided.
 
     Returns
     -------
     Estimate : replicates with an undefined statistic are dropped and counted in `dropped`. Without an
-        interval, with the reason, when the chats are too few or no replicate is left. The interval is
-        stretched to hold the value where pseudo-chats have moved it off. A flag says when no replicate
-        differs from another: such an interval has no width and says nothing.
+        interval, with a reason, for too few chats or if no replicate is left. The interval is stretched to
+        include the value if pseudo-chats have moved it. Flagged if all replicates are equal, because such an
+        interval has no width.
+
+    Notes
+    -----
+    Efron & Tibshirani (1993), chapter 13.
 
     Examples
     --------
-    >>> drawn = resample_chats(np.array([[1], [0]]), np.array([30, 10]), seed=1)
-    >>> estimate = bootstrap_estimate(0.75, lambda sums: sums[:, 0] / 40, drawn, reason="")
+    >>> resampled = resample_chats(np.array([[1], [0]]), np.array([30, 10]), seed=1)
+    >>> estimate = bootstrap_estimate(0.75, lambda sums: sums[:, 0] / 40, resampled, reason="")
     >>> estimate.interval.low < 0.75 < estimate.interval.high
     True
     """
@@ -347,10 +367,10 @@ def bootstrap_estimate(
     if resampled.sums is None:
         return Estimate(value, reason=resampled.reason)
     replicates = statistic(resampled.sums)
-    kept = replicates[~np.isnan(replicates)]
-    dropped = int(replicates.size - kept.size)
-    if not kept.size:
+    defined = replicates[~np.isnan(replicates)]
+    dropped = int(replicates.size - defined.size)
+    if not defined.size:
         return Estimate(value, reason="undefined in every resample", dropped=dropped)
-    low, high = np.quantile(kept, [(1 - confidence) / 2, (1 + confidence) / 2])
-    flag = "no resample differs: the interval says nothing" if kept.min() == kept.max() else ""
+    low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
+    flag = "all resamples are equal: the interval has no width" if defined.min() == defined.max() else ""
     return Estimate(value, Interval(float(low), float(high)).holding(value), flag=flag, dropped=dropped)

@@ -1,16 +1,16 @@
-"""How many more labels a decision needs, and of which answer."""
+"""Label needs: how many more labels each decision needs, and of which answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-MOSTLY_TRUE = 0.85  # above, "may replace a rater" asks for three times as much
-EVEN = 0.7  # up to this share of either answer kappa is taken for that of an even criterion
+MOSTLY_TRUE = 0.85  # above this share of True, replacing a rater needs three times as many labels
+EVEN = 0.7  # up to this share of either answer, a criterion counts as even for kappa
 
 
 class Asked(StrEnum):
-    """What of the labels a decision counts."""
+    """Kinds of labels that a decision counts."""
 
     CHATS = "chats"
     TRUE = "true"
@@ -21,7 +21,7 @@ class Asked(StrEnum):
 
 
 class Decision(StrEnum):
-    """What labels can be good for, by rising need."""
+    """Decisions that labels support, by rising need."""
 
     FIRST_LOOK = "first_look"
     BADGE = "badge"
@@ -34,30 +34,30 @@ class Decision(StrEnum):
     RATE = "production_rate"
 
 
-# In words, as the head of a column, and what so many labels are good for.
+# Name, short name for a column head, and what this number of labels gives.
 LABELS: Mapping[Decision, tuple[str, str, str]] = MappingProxyType(
     {
         Decision.FIRST_LOOK: (
-            "First look, find bugs of the prompt",
+            "First look: find prompt bugs",
             "First look",
-            "agreement .90 known to .74–.97",
+            "if agreement is 0.90, the interval is 0.74–0.97",
         ),
         Decision.BADGE: (
-            "Show TPR and TNR with a badge",
-            "Badge",
-            "agreement ±6 points, TNR .80 known to .63–.91",
+            "Show TPR and TNR with a status",
+            "Status",
+            "agreement ±6 points; if TNR is 0.80, the interval is 0.63–0.91",
         ),
-        Decision.TNR_LOSS: ("Block a TNR loss of 20 points", "TNR −20", "found in 94%"),
-        Decision.GATE: ("Regression gate", "Gate", "a loss of 8 points in one criterion found in 98%"),
-        Decision.GATE_FINE: ("Gate at −6 points in one, −2 in all", "Gate −6/−2", "found in 96% and 92%"),
+        Decision.TNR_LOSS: ("Block a TNR loss of 20 points", "TNR −20", "detected in 94%"),
+        Decision.GATE: ("Regression gate", "Gate", "a loss of 8 points on one criterion is detected in 98%"),
+        Decision.GATE_FINE: ("Gate at −6 points on one, −2 overall", "Gate −6/−2", "detected in 96% and 92%"),
         Decision.SINGLE: ("Release one criterion, margin 5 points", "Alone", "an equal prompt passes in 90%"),
         Decision.REPLACE: (
-            "The judge may replace a rater",
+            "Let the judge replace a rater",
             "Replace",
-            "an equal judge passes in 77–88%, on 300 in 98–100%",
+            "an equal judge passes in 77–88%, with 300 chats in 98–100%",
         ),
-        Decision.KAPPA: ("Kappa usable as a number", "Kappa", "known to about ±.13"),
-        Decision.RATE: ("Production rate ±5 points", "Rate", "interval .10 wide with 2,000 judged chats"),
+        Decision.KAPPA: ("Report kappa as a number", "Kappa", "accurate to about ±0.13"),
+        Decision.RATE: ("Production rate ±5 points", "Rate", "interval 0.10 wide with 2,000 judged chats"),
     }
 )
 COUNTED: Mapping[Asked, str] = MappingProxyType(
@@ -65,21 +65,25 @@ COUNTED: Mapping[Asked, str] = MappingProxyType(
         Asked.CHATS: "chats",
         Asked.TRUE: "True",
         Asked.FALSE: "False",
-        Asked.RANDOM: "drawn at random",
+        Asked.RANDOM: "randomly sampled",
         Asked.THREE: "with three raters",
         Asked.THREE_FALSE: "of these False",
     }
 )
-# A subjective criterion is reported and never blocks.
+# Not for subjective criteria: they never block a release.
 BLOCKING = frozenset({Decision.TNR_LOSS, Decision.GATE, Decision.GATE_FINE, Decision.SINGLE})
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """A criterion's labels.
+    """Labelled chats of a criterion.
 
-    true, false : chats that people answered so. three, three_false : those with three raters or more.
-    random : chats with a label that were drawn with a known probability. tier : "subjective" never blocks.
+    Parameters
+    ----------
+    true, false : chats with this consensus.
+    three, three_false : of all these and of the False ones, chats with three raters or more.
+    random : labelled chats sampled with a known probability.
+    tier : of the criterion; "subjective" never blocks.
     """
 
     true: int
@@ -91,16 +95,16 @@ class LabelCounts:
 
     @property
     def n(self) -> int:
-        """Chats that people answered."""
+        """Chats with a consensus of True or False."""
         return self.true + self.false
 
     @property
     def prevalence(self) -> float | None:
-        """The share that people answered True."""
+        """Share of True, in [0, 1]. None without a chat."""
         return self.true / self.n if self.n else None
 
     def have(self, asked: Asked) -> int:
-        """How many there are of what a decision counts."""
+        """Number of labels of this kind."""
         return {
             Asked.CHATS: self.n,
             Asked.TRUE: self.true,
@@ -113,7 +117,7 @@ class LabelCounts:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One count that a decision asks for."""
+    """One requirement of a decision: a kind of label, the number there is and the number needed."""
 
     asked: Asked
     have: int
@@ -121,59 +125,59 @@ class Part:
 
     @property
     def words(self) -> str:
-        """What is counted."""
+        """The kind of label, in words."""
         return COUNTED[self.asked]
 
     @property
     def missing(self) -> int:
-        """How many more."""
+        """Number still missing."""
         return max(0, self.want - self.have)
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one decision asks of a criterion's labels. Without parts it does not apply."""
+    """Labels that one decision needs on a criterion. Without parts the decision does not apply."""
 
     decision: Decision
     parts: tuple[Part, ...]
 
     @property
     def label(self) -> str:
-        """The decision in words."""
+        """Name of the decision."""
         return LABELS[self.decision][0]
 
     @property
     def short(self) -> str:
-        """The same as the head of a column."""
+        """Short name, for a column head."""
         return LABELS[self.decision][1]
 
     @property
     def buys(self) -> str:
-        """What so many labels are good for."""
+        """Accuracy that this number of labels gives."""
         return LABELS[self.decision][2]
 
     @property
     def applies(self) -> bool:
-        """Whether it is a decision to be taken on this criterion."""
+        """Whether the decision applies to this criterion."""
         return bool(self.parts)
 
     @property
     def met(self) -> bool:
-        """Whether the labels are there."""
+        """Whether there are enough labels."""
         return self.applies and not any(part.missing for part in self.parts)
 
     def missing(self, *asked: Asked) -> int:
-        """How many more of one of these counts."""
+        """Number missing of these kinds."""
         return sum(part.missing for part in self.parts if part.asked in asked)
 
     @property
     def missing_false(self) -> int:
-        """More chats that people would call False."""
+        """Number of False labels missing."""
         return self.missing(Asked.FALSE, Asked.THREE_FALSE)
 
     @property
     def missing_chats(self) -> int:
-        """More chats in all: at least those of both answers."""
+        """Number of chats missing in all: at least the sum of both answers."""
         whole = self.missing(Asked.CHATS, Asked.RANDOM, Asked.THREE)
         return max(whole, self.missing_false + self.missing(Asked.TRUE))
 
@@ -181,29 +185,33 @@ class Need:
     def sentence(self) -> str:
         """What to do next, in words."""
         if not self.applies:
-            return "never blocks: a subjective criterion"
+            return "not applicable: a subjective criterion never blocks"
         if self.met:
             return "enough labels"
         return _sentence(self)
 
 
 def needs(counts: LabelCounts) -> list[Need]:
-    """What each decision asks for, in the order of `Decision`.
+    """Needs of every decision, in the order of `Decision`.
+
+    Notes
+    -----
+    Numbers from the simulations in docs/understand/statistics.md, "Label planning".
 
     Examples
     --------
-    >>> badge = needs(LabelCounts(true=90, false=12))[1]
-    >>> badge.sentence
-    'label 18 more chats that people would call False'
+    >>> status = needs(LabelCounts(true=90, false=12))[1]
+    >>> status.sentence
+    'label 18 more chats with answer False'
     """
     return [_need(decision, counts) for decision in Decision]
 
 
 def missing_labels(*, true: int, false: int, minimum_true: int, minimum_false: int) -> str:
-    """What to label before a status can be given; '' where there are enough of both answers.
+    """Labels that a status still needs, in words; '' if there are enough of both answers.
 
     >>> missing_labels(true=90, false=12, minimum_true=30, minimum_false=30)
-    'label 18 more chats that people would call False'
+    'label 18 more chats with answer False'
     """
     more = max(0, minimum_true - true), max(0, minimum_false - false)
     return _to_label(sum(more), *more) if any(more) else ""
@@ -212,12 +220,12 @@ def missing_labels(*, true: int, false: int, minimum_true: int, minimum_false: i
 def _need(decision: Decision, counts: LabelCounts) -> Need:
     if counts.tier == "subjective" and decision in BLOCKING:
         return Need(decision, ())
-    wanted = _wanted(decision, counts.prevalence)
-    return Need(decision, tuple(Part(asked, counts.have(asked), want) for asked, want in wanted.items()))
+    needed = _needed(decision, counts.prevalence)
+    return Need(decision, tuple(Part(asked, counts.have(asked), want) for asked, want in needed.items()))
 
 
-def _wanted(decision: Decision, prevalence: float | None) -> dict[Asked, int]:
-    """By the table of docs/reports.md, "Label planning"."""
+def _needed(decision: Decision, prevalence: float | None) -> dict[Asked, int]:
+    """Number of labels by kind; the table in docs/understand/statistics.md."""
     mostly_true = prevalence is not None and prevalence > MOSTLY_TRUE
     even = prevalence is None or max(prevalence, 1 - prevalence) <= EVEN
     match decision:
@@ -243,21 +251,18 @@ def _wanted(decision: Decision, prevalence: float | None) -> dict[Asked, int]:
 
 
 def _sentence(need: Need) -> str:
+    sampled = "randomly sampled " if need.decision == Decision.RATE else ""
     raters = " with three raters" if need.decision == Decision.REPLACE else ""
-    drawn = " drawn at random" if need.decision == Decision.RATE else ""
-    return _to_label(need.missing_chats, need.missing(Asked.TRUE), need.missing_false, such=raters or drawn)
+    chats = f"{sampled}chat{'' if need.missing_chats == 1 else 's'}{raters}"
+    return _to_label(need.missing_chats, need.missing(Asked.TRUE), need.missing_false, chats=chats)
 
 
-def _to_label(n: int, true: int, false: int, *, such: str = "") -> str:
-    """So many more chats, and how many of them people should answer True, and False."""
-    begin = f"label {n} more chat{'' if n == 1 else 's'}{such}"
-    kinds = [
-        f"{number} that people would call {word}"
-        for number, word in ((true, "True"), (false, "False"))
-        if number
-    ]
-    if not kinds:
-        return begin
+def _to_label(n: int, true: int, false: int, *, chats: str = "") -> str:
+    """The number of chats to label, and how many of them have to be True and False."""
+    start = f"label {n} more {chats or ('chat' if n == 1 else 'chats')}"
+    answers = [f"{number} {answer}" for number, answer in ((true, "True"), (false, "False")) if number]
+    if not answers:
+        return start
     if n in (true, false):
-        return f"{begin}{kinds[0].removeprefix(str(n))}"
-    return f"{begin}{':' if n == true + false else ', at least'} {' and '.join(kinds)}"
+        return f"{start} with answer {'True' if true else 'False'}"
+    return f"{start}{':' if n == true + false else ', at least'} {' and '.join(answers)}"

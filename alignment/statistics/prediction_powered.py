@@ -1,4 +1,4 @@
-"""The share of True in all chats from a judge's verdicts and people's labels drawn at random among them."""
+"""Share of True in all chats, from all verdicts and from labels on a random sample of the chats."""
 
 import math
 
@@ -9,13 +9,16 @@ from alignment.statistics.estimates import Estimate, Interval
 from alignment.statistics.intervals import normal_quantile
 
 FEW_FALSE = 20
-FEW_FALSE_FLAG = f"fewer than {FEW_FALSE} labels of False: the interval is too narrow"
+FEW_FALSE_FLAG = f"fewer than {FEW_FALSE} False labels: the interval is too narrow"
 
 Floats = NDArray[np.float64]
 
 
 def ppi_weight(labels: Floats, verdicts: Floats, *, unlabelled: int) -> float:
-    """The weight of the verdicts with the smallest variance, cov(Y, f) / ((1 + n / N) var(f)), within [0, 1].
+    """Weight of the verdicts that minimises the variance (PPI++): cov(Y, f) / ((1 + n / N) var(f)).
+
+    `labels` and `verdicts` have shape (n,) and values 1 and 0; `unlabelled` is N > 0. Clipped to [0, 1]; 0 if
+    all verdicts are equal. Angelopoulos, Duchi & Zrnic (2023), arXiv 2311.01453.
 
     >>> ppi_weight(np.array([0.0, 1.0]), np.array([0.0, 1.0]), unlabelled=2)
     0.5
@@ -35,18 +38,19 @@ def ppi_share(
     weight: float | None = None,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Prediction-powered mean: w mean(f on unlabelled) + mean(Y - w f), normal interval.
+    """Prediction-powered mean, w mean(f on unlabelled) + mean(Y - w f), with a normal interval.
 
     Parameters
     ----------
     labels, verdicts : shape (labelled chats,), 1 True, 0 False; the labelled chats are a random sample.
     unlabelled_verdicts : shape (all other chats,).
-    weight : of the verdicts; None: the one of smallest variance (PPI++), 0: people alone.
+    weight : of the verdicts; None: the weight of smallest variance (PPI++), 0: labels only.
+    confidence : two-sided.
 
     Returns
     -------
-    Estimate : not clipped. Undefined without a label or a verdict. Flagged below 20 labels of False, where
-        the interval covers less than it says.
+    Estimate : a share, not clipped to [0, 1]. Undefined without a label or an unlabelled verdict. Flagged
+        below 20 False labels, where the interval's coverage is too low.
 
     Notes
     -----
@@ -60,7 +64,7 @@ def ppi_share(
     0.75
     """
     if not labels.size or not unlabelled_verdicts.size:
-        return Estimate(None, reason="needs labelled chats and chats with a verdict alone")
+        return Estimate(None, reason="needs labelled chats, and unlabelled chats with a verdict")
     if weight is None:
         weight = ppi_weight(labels, verdicts, unlabelled=unlabelled_verdicts.size)
     corrected = labels - weight * verdicts

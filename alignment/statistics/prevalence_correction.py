@@ -1,4 +1,4 @@
-"""What share of all chats is True, from a judge that errs and the chats people have labelled."""
+"""Share of True in all chats, corrected for the judge's errors on labelled chats."""
 
 import math
 from dataclasses import dataclass
@@ -9,39 +9,39 @@ from alignment.statistics.intervals import mover_mean, normal_quantile, proporti
 
 WIDEST_USABLE = 0.5
 
-CLIPPED = "the judge's rate lies outside what its errors allow: clipped"
+CLIPPED = "clipped: the judge's rate is outside the range that its error rates allow"
 TOO_WIDE = "not usable: the interval is wider than 0.5"
 NO_BETTER = "the judge is no better than chance (TPR + TNR <= 1)"
 
 
 @dataclass(frozen=True)
 class CorrectedShare:
-    """A share after correction: clipped to [0, 1], and as the formula gave it."""
+    """A corrected share: `value` clipped to [0, 1], `raw` from the formula."""
 
     value: float
     raw: float
 
     @property
     def clipped(self) -> bool:
-        """The formula's value was outside [0, 1]."""
+        """Whether the formula's value was outside [0, 1]."""
         return self.value != self.raw
 
 
 def rogan_gladen(*, apparent: float, tpr: float, tnr: float) -> CorrectedShare | None:
-    """True share behind a judge's share of True, (p + TNR - 1) / (TPR + TNR - 1).
+    """True share from a judge's share of True, (p + TNR - 1) / (TPR + TNR - 1).
 
     Parameters
     ----------
-    apparent : share of chats the judge answers True.
-    tpr, tnr : the judge's rates against people.
+    apparent : p, the share of chats with a verdict of True, in [0, 1].
+    tpr, tnr : the judge's rates on labelled chats, in [0, 1].
 
     Returns
     -------
-    CorrectedShare or None : None when TPR + TNR <= 1, a judge no better than chance.
+    CorrectedShare or None : None when TPR + TNR <= 1: the judge is no better than chance.
 
     Notes
     -----
-    Rogan & Gladen (1978), Am J Epidemiol 107:71. Assumes the judge's TPR and TNR carry over to all chats.
+    Rogan & Gladen (1978), Am J Epidemiol 107:71. Assumes that TPR and TNR are the same on all chats.
 
     Examples
     --------
@@ -62,20 +62,21 @@ def rogan_gladen(*, apparent: float, tpr: float, tnr: float) -> CorrectedShare |
 def lang_reiczigel(
     *, apparent: float, n: int, tpr: float, n_true: int, tnr: float, n_false: int, confidence: float = 0.95
 ) -> Interval | None:
-    """Interval of the Rogan-Gladen share with TPR and TNR that are themselves estimated.
+    """Interval of the Rogan-Gladen share with estimated TPR and TNR.
 
     Adds 2 to each of `n_true` and `n_false` (1 success) and z^2 to `n` (z^2/2 successes), takes the
-    delta-method error of the share p so found, and shifts the centre by
+    delta-method error of the resulting share p, and shifts the centre by
     2 z^2 (p TPR (1 - TPR) / n_true - (1 - p) TNR (1 - TNR) / n_false).
 
     Parameters
     ----------
-    apparent, n : the judge's share of True and the chats it was found on.
-    tpr, n_true, tnr, n_false : the judge's rates and the human answers they were found on.
+    apparent, n : the judge's share of True, and its number of chats.
+    tpr, n_true, tnr, n_false : the judge's rates, and the number of True and False labels they are from.
+    confidence : two-sided.
 
     Returns
     -------
-    Interval or None : clipped to [0, 1]; None when the judge is no better than chance.
+    Interval or None : clipped to [0, 1]; None if the judge is no better than chance.
 
     Notes
     -----
@@ -87,7 +88,7 @@ def lang_reiczigel(
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.1711, 0.4197)
     """
-    positive, negative = _one_more_of_each(tpr, n_true), _one_more_of_each(tnr, n_false)
+    positive, negative = _with_one_of_each(tpr, n_true), _with_one_of_each(tnr, n_false)
     youden = positive.rate + negative.rate - 1
     if youden <= 0:
         return None
@@ -102,35 +103,40 @@ def lang_reiczigel(
 
 @dataclass(frozen=True)
 class _Adjusted:
-    """A rate after adding a success and a failure, and its variance."""
+    """A rate with one success and one failure added, and its variance."""
 
     rate: float
     spread: float
 
 
-def _one_more_of_each(rate: float, n: int) -> _Adjusted:
+def _with_one_of_each(rate: float, n: int) -> _Adjusted:
     adjusted = (n * rate + 1) / (n + 2)
     return _Adjusted(adjusted, adjusted * (1 - adjusted) / (n + 2))
 
 
 def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estimate:
-    """Share of all chats that are True, for curated or balanced labels: Rogan-Gladen.
+    """Share of True in all chats by Rogan-Gladen, for curated or balanced labels.
 
-    On the labelled chats Rogan-Gladen gives back people's own share, so the value is the mean of that and of
-    the corrected share of the other chats, which alone may have to be clipped. So is the interval: Wilson's
-    of the first and Lang-Reiczigel's of the second, joined by MOVER. One Lang-Reiczigel over all chats would
-    count the labelled ones twice.
+    On labelled chats Rogan-Gladen returns the human share. So the value is the weighted mean of the human
+    share on labelled chats and the corrected share on the others, which may be clipped. The interval combines
+    Wilson's and Lang-Reiczigel's by MOVER. One Lang-Reiczigel over all chats would count the labelled ones
+    twice.
 
     Parameters
     ----------
-    table : people against the judge on the labelled chats.
-    judge_true, judge_n : the judge's True and all its True and False verdicts, those of `table` among them.
+    table : human labels × verdicts on the labelled chats.
+    judge_true, judge_n : number of verdicts of True, and of True or False, including those of `table`.
 
     Returns
     -------
-    Estimate : undefined, with the reason, without verdicts, without a human class, or with a judge no better
-        than chance. Flagged when clipped. No interval, "not usable", when it would be wider than 0.5. The
-        interval is stretched to hold the value where shrinkage has moved it off.
+    Estimate : in [0, 1]. Undefined, with a reason, without verdicts, without True or False labels, or if the
+        judge is no better than chance. Flagged if clipped. Without an interval if it would be wider than 0.5.
+        The interval is stretched to include the value if shrinkage has moved it.
+
+    Notes
+    -----
+    Rogan & Gladen (1978), Am J Epidemiol 107:71; Lang & Reiczigel (2014), Prev Vet Med 113:13; Zou & Donner
+    (2008), Stat Med 27:1693.
 
     Examples
     --------
@@ -141,20 +147,20 @@ def corrected_share(*, table: Confusion, judge_true: int, judge_n: int) -> Estim
     if judge_n == 0:
         return Estimate(None, reason="no verdict of True or False")
     if table.tpr is None or table.tnr is None:
-        return Estimate(None, reason="needs chats that people answered True and chats they answered False")
+        return Estimate(None, reason="needs both True and False labels")
     if table.tpr + table.tnr <= 1:
         return Estimate(None, reason=NO_BETTER)
-    labelled, people = table.n / judge_n, proportion(table.human_true, table.n, reason="")
+    labelled, human = table.n / judge_n, proportion(table.human_true, table.n, reason="")
     others = _corrected(table, judge_true - table.judge_true, judge_n - table.n)
     value = labelled * table.human_true / table.n + (1 - labelled) * (others.value or 0.0)
-    interval = mover_mean(people, others, weight=labelled).interval
+    interval = mover_mean(human, others, weight=labelled).interval
     if interval is None or interval.high - interval.low > WIDEST_USABLE:
         return Estimate(value, reason=TOO_WIDE, flag=others.flag)
     return Estimate(value, interval.holding(value), flag=others.flag)
 
 
 def _corrected(table: Confusion, judge_true: int, judge_n: int) -> Estimate:
-    """Of chats of which none is labelled; without any they have no weight, and anything will do."""
+    """Corrected share of the unlabelled chats; without any, 0, which then has no weight."""
     assert table.tpr is not None and table.tnr is not None  # noqa: S101  checked before
     if judge_n == 0:
         return Estimate(0.0, Interval(0.0, 0.0))

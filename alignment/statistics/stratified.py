@@ -1,4 +1,4 @@
-"""The share of True in all chats, from a sample drawn by stratum."""
+"""Share of True in all chats, from a stratified sample."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from alignment.statistics.intervals import normal_quantile
 
 @dataclass(frozen=True)
 class Stratum:
-    """`size` chats in all, `n` of them drawn and answered, `share` of those True."""
+    """A stratum of `size` chats, `n` of them sampled and labelled, and their `share` of True in [0, 1]."""
 
     size: int
     n: int
@@ -18,12 +18,19 @@ class Stratum:
 
 
 def stratified_share(strata: Sequence[Stratum], *, confidence: float = 0.95) -> Estimate:
-    """Sum of W p with variance sum of W^2 (1 - f) p (1 - p) / (n - 1), W = size / all, f = n / size.
+    """Stratified estimate of a share: sum of W p, W = size / all, with a normal interval.
+
+    Variance: sum of W^2 (1 - f) p (1 - p) / (n - 1), f = n / size.
+
+    Parameters
+    ----------
+    strata : in any order; strata without chats are ignored.
+    confidence : two-sided.
 
     Returns
     -------
-    Estimate : clipped to [0, 1]. Undefined where a stratum with chats has no answer; without an interval
-        where one has a single answer and more chats.
+    Estimate : clipped to [0, 1]. Undefined if a stratum has no label; without an interval if one has a single
+        label and more chats.
 
     Notes
     -----
@@ -37,10 +44,10 @@ def stratified_share(strata: Sequence[Stratum], *, confidence: float = 0.95) -> 
     filled = [stratum for stratum in strata if stratum.size]
     total = sum(stratum.size for stratum in filled)
     if not filled or any(stratum.n == 0 for stratum in filled):
-        return Estimate(None, reason="a stratum has no answer")
+        return Estimate(None, reason="a stratum has no label")
     value = sum(stratum.size / total * stratum.share for stratum in filled)
     if any(stratum.n == 1 < stratum.size for stratum in filled):
-        return Estimate(value, reason="a stratum has a single answer")
+        return Estimate(value, reason="a stratum has a single label")
     return _normal(value, math.sqrt(sum(_variance(one, total) for one in filled)), confidence)
 
 

@@ -1,4 +1,4 @@
-"""Chats drawn for labelling, at random within strata of verdict and topic, with their probabilities."""
+"""Stratified random samples of chats for labelling, by verdict and topic, with inclusion probabilities."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from labeling.jobs.core import draw
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Chats of one topic that the judge calls False (`suspect`), or does not; `chats` by id."""
+    """Chats of one topic with a verdict of False (`suspect`) or without; `chats` are ids."""
 
     suspect: bool
     topic: str
@@ -18,26 +18,26 @@ class Stratum:
 
     @property
     def size(self) -> int:
-        """Chats in it."""
+        """Number of chats."""
         return len(self.chats)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many chats a stratum gives."""
+    """Number of chats to sample from a stratum."""
 
     stratum: Stratum
     n: int
 
     @property
     def probability(self) -> float:
-        """The chance of each of its chats to be drawn."""
+        """Inclusion probability of each of its chats, n / N; 0 for an empty stratum."""
         return self.n / self.stratum.size if self.stratum.size else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnChat:
-    """A chat of the draw; `stratum` is a code that tells nothing, kept with its meaning beside the set."""
+    """A sampled chat; `stratum` is a neutral code, whose meaning is stored with the chat set."""
 
     chat: int
     stratum: str
@@ -45,7 +45,7 @@ class DrawnChat:
 
 
 def alike(candidates: Sequence[Candidate]) -> list[list[str]]:
-    """Groups of two near-duplicates or more, in their order; external ids.
+    """Groups of two or more near-duplicates, as external ids, in the order of the candidates.
 
     >>> alike([Candidate("a", "x", None), Candidate("b", "x", None), Candidate("c", "y", None)])
     [['a', 'b']]
@@ -55,7 +55,9 @@ def alike(candidates: Sequence[Candidate]) -> list[list[str]]:
 
 
 def stood_for(groups: Iterable[Sequence[int]], *, taken: Collection[int]) -> set[int]:
-    """Chats that are not drawn: of each group all but the first, and the first where one is `taken`.
+    """Chats to exclude from a sample: of each group all but the first, or all if one is `taken`.
+
+    `groups` and `taken` hold chat ids.
 
     >>> stood_for([[1, 2, 3], [4, 5]], taken={5})
     {2, 3, 4, 5}
@@ -65,71 +67,87 @@ def stood_for(groups: Iterable[Sequence[int]], *, taken: Collection[int]) -> set
 
 
 def strata_of(chats: Iterable[tuple[int, str]], *, suspect: Collection[int]) -> list[Stratum]:
-    """(chat, topic) in the set's order → strata: suspect ones first, topics by name."""
-    found: dict[tuple[bool, str], list[int]] = {}
+    """Group (chat id, topic) pairs into strata: suspect ones first, then by topic."""
+    groups: dict[tuple[bool, str], list[int]] = {}
     for chat, topic in chats:
-        found.setdefault((chat in suspect, topic), []).append(chat)
-    ordered = sorted(found.items(), key=lambda item: (not item[0][0], item[0][1]))
+        groups.setdefault((chat in suspect, topic), []).append(chat)
+    ordered = sorted(groups.items(), key=lambda item: (not item[0][0], item[0][1]))
     return [Stratum(kind, topic, tuple(chats)) for (kind, topic), chats in ordered]
 
 
 def shared(
     strata: Sequence[Stratum], *, chats: int, suspect: int, rule: AllocationRule, minimum: int = 0
 ) -> list[Share]:
-    """How many chats each stratum gives: `suspect` of the `chats` from those that the judge calls False.
+    """Allocate a sample to strata: `suspect` of the `chats` from those with a verdict of False.
 
-    Within either kind the topics share by the rule, each with the minimum or all it has.
+    Parameters
+    ----------
+    strata : from `strata_of`.
+    chats, suspect : number of chats in all, and of those with a verdict of False.
+    rule : how topics share the chats of each kind.
+    minimum : chats of each topic and kind, or all there are.
+
+    Returns
+    -------
+    list of Share : one per stratum, in the same order.
 
     Raises
     ------
-    AllocationError : more than there are, or fewer than the minimum of all topics.
+    AllocationError : more chats than there are, or fewer than the minimum of all topics.
+
+    Notes
+    -----
+    Neyman (1934), J R Stat Soc 97:558; Cochran (1977), Sampling Techniques, chapter 5.
     """
     numbers: dict[Stratum, int] = {}
     for kind, n in ((True, suspect), (False, chats - suspect)):
         own = [stratum for stratum in strata if stratum.suspect is kind]
-        numbers |= zip(own, _shared_out(own, n, kind=kind, rule=rule, minimum=minimum), strict=True)
+        numbers |= zip(own, _allocate(own, n, kind=kind, rule=rule, minimum=minimum), strict=True)
     return [Share(stratum, numbers[stratum]) for stratum in strata]
 
 
-def _shared_out(
+def _allocate(
     strata: Sequence[Stratum], n: int, *, kind: bool, rule: AllocationRule, minimum: int
 ) -> list[int]:
     sizes = [stratum.size for stratum in strata]
-    what = "that the judge calls False" if kind else "that the judge does not call False"
+    what = "with a verdict of False" if kind else "without a verdict of False"
     if n > sum(sizes):
-        raise AllocationError(f"{n:,} chats {what} were asked for, and there are {sum(sizes):,}")
+        raise AllocationError(f"{n:,} chats {what} requested, but there are only {sum(sizes):,}")
     if n == 0:
-        return [0] * len(sizes)  # none of a kind: nor a minimum of it
+        return [0] * len(sizes)  # the minimum does not apply
     least = sum(min(size, minimum) for size in sizes)
     if n < least:
-        raise AllocationError(f"{minimum:,} of each topic are {least:,} chats {what}, more than {n:,}")
+        raise AllocationError(
+            f"{minimum:,} of each topic are {least:,} chats {what}, more than the {n:,} requested"
+        )
     return allocation(sizes, n, rule=rule, minimum=minimum)
 
 
 def drawn(shares: Sequence[Share], *, seed: int) -> list[DrawnChat]:
-    """Draw without replacement within each stratum; in an order that tells nothing of the strata.
+    """Sample chats without replacement within each stratum, in an order that does not disclose the stratum.
 
-    Each chat of a stratum has the same chance, n / N. Equal seeds draw the same chats.
+    Each chat of a stratum has the same inclusion probability, n / N. Equal seeds give the same sample.
+    Cochran (1977), Sampling Techniques, chapter 5.
     """
     codes = stratum_codes(shares, seed=seed)
-    found = [
+    sample = [
         DrawnChat(chat, codes[share.stratum], share.probability)
         for share in shares
         for chat in sorted(share.stratum.chats, key=lambda chat: draw(seed, "drawn", chat))[: share.n]
     ]
-    return sorted(found, key=lambda one: draw(seed, "place", one.chat))
+    return sorted(sample, key=lambda one: draw(seed, "place", one.chat))
 
 
 def effective_size(probabilities: Iterable[float]) -> float:
-    """How many chats drawn with equal chances so many with these probabilities are worth, at least.
+    """Kish's effective size: the size of an equal-probability sample with at least the same information.
 
     Parameters
     ----------
-    probabilities : of the chats, each above 0.
+    probabilities : inclusion probabilities of the sampled chats, each in (0, 1].
 
     Returns
     -------
-    float : (sum of w)^2 / sum of w^2 with the weight w = 1 / probability; 0 without chats.
+    float : (sum of w)^2 / sum of w^2 with weights w = 1 / probability; 0 without chats.
 
     Notes
     -----
@@ -145,7 +163,7 @@ def effective_size(probabilities: Iterable[float]) -> float:
 
 
 def stratum_codes(shares: Sequence[Share], *, seed: int) -> Mapping[Stratum, str]:
-    """`s1`, `s2`, … in an order of the seed's, so that the code itself says neither verdict nor topic."""
+    """Codes `s1`, `s2`, … by stratum, in random order by `seed`: a code discloses no verdict or topic."""
     strata = [share.stratum for share in shares]
-    mixed = sorted(strata, key=lambda one: draw(seed, "stratum", one.suspect, one.topic))
-    return {stratum: f"s{number}" for number, stratum in enumerate(mixed, 1)}
+    shuffled = sorted(strata, key=lambda one: draw(seed, "stratum", one.suspect, one.topic))
+    return {stratum: f"s{number}" for number, stratum in enumerate(shuffled, 1)}

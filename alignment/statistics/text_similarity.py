@@ -1,4 +1,4 @@
-"""Texts that say much the same, by the words they share."""
+"""Similar texts, by the words that they share."""
 
 import re
 from collections.abc import Sequence
@@ -8,28 +8,27 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 def groups_of(texts: Sequence[str]) -> list[int]:
-    """
-    For each text the place of the first one that it is like, its own where there is none.
+    """For each text, the index of the first similar one; its own index if there is none.
 
-    Alike are texts whose words of four letters and more, as sets, overlap by `SHARED` of their union or more
-    (Jaccard). What has no such words is like nothing.
+    Two texts are similar if the Jaccard index of their sets of words of four letters or more is at least
+    `SHARED`. A text without such words is similar to none. Jaccard (1912), New Phytologist 11:37.
 
     Examples
     --------
     >>> groups_of(["The bot never apologised.", "Parcel lost", "The bot never once apologised."])
     [0, 1, 0]
     """
-    found: list[tuple[int, set[str]]] = []
-    places = []
-    for place, text in enumerate(texts):
+    firsts: list[tuple[int, set[str]]] = []
+    groups = []
+    for index, text in enumerate(texts):
         words = set(_WORD.findall(text.casefold()))
-        like = next((first for first, theirs in found if _alike(words, theirs)), place)
-        if like == place:
-            found.append((place, words))
-        places.append(like)
-    return places
+        group = next((first for first, theirs in firsts if _similar(words, theirs)), index)
+        if group == index:
+            firsts.append((index, words))
+        groups.append(group)
+    return groups
 
 
-def _alike(one: set[str], other: set[str]) -> bool:
+def _similar(one: set[str], other: set[str]) -> bool:
     union = one | other
     return bool(union) and len(one & other) / len(union) >= SHARED

@@ -1,4 +1,4 @@
-"""Figures and small plots of the quality pages."""
+"""Figures and small plots of the rater quality pages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +15,8 @@ from common.templatetags.display import interval, number
 register = template.Library()
 
 
-def drawn(estimate: Estimate) -> plots.Estimate:
-    """As the plots take it."""
+def plotted(estimate: Estimate) -> plots.Estimate:
+    """The estimate as the plots need it."""
     if estimate.interval is None:
         return plots.Estimate(estimate.value)
     return plots.Estimate(estimate.value, estimate.interval.low, estimate.interval.high)
@@ -24,22 +24,22 @@ def drawn(estimate: Estimate) -> plots.Estimate:
 
 @register.simple_tag
 def figure(estimate: Estimate) -> SafeString:
-    """The value with its interval below; a dash or a missing interval says why when pointed at."""
+    """The value with its interval below; the title explains a dash or a missing interval."""
     if estimate.value is None:
         return number(None, estimate.reason)
     title = "; ".join(part for part in (estimate.flag, estimate.reason) if part)
     value = format_html('<span title="{}">{}</span>', title, number(estimate.value)) if title else None
-    return format_html("{}<small>{}</small>", value or number(estimate.value), interval(drawn(estimate)))
+    return format_html("{}<small>{}</small>", value or number(estimate.value), interval(plotted(estimate)))
 
 
 @register.inclusion_tag("common/_plot.html")
 def share_plot(agreement: Agreement, everybody: float | None) -> dict[str, Any]:
-    """A rater's agreement as a dot on a line; the tick is everybody's together."""
-    lane = plots.Lane("Agreement", drawn(agreement.share), "people", not agreement.few, everybody)
+    """A rater's agreement as a dot on a line; the tick is the agreement of all raters."""
+    lane = plots.Lane("Agreement", plotted(agreement.share), "people", not agreement.few, everybody)
     return {"plot": plots.plot([lane])}
 
 
 @register.inclusion_tag("alignment/rater_quality/_trend.html")
 def course_plot(course: Sequence[Estimate]) -> dict[str, Any]:
-    """Agreement by tenths, oldest left."""
-    return {"course": plots.course([drawn(part) for part in course])}
+    """Agreement over time in up to ten parts, oldest first."""
+    return {"course": plots.course([plotted(part) for part in course])}

@@ -1,4 +1,4 @@
-"""Cells and figures of a regression test's page."""
+"""Cells and figures of regression test pages."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ MARKED = ("broken", "fixed")  # where the two versions differ
 
 @register.simple_tag
 def change_cell(criterion: Any, cell: str) -> SafeString:
-    """One cell of the paired table; a link where its chats may be read."""
+    """One cell of the paired table; a link if the user may open its chats."""
     inside = format_html("<b>{}</b><span>{}</span>", count(criterion[cell]), CELLS[cell])
     css = "off" if cell in MARKED else ""
     url = criterion["cells"].get(cell)
@@ -28,13 +28,13 @@ def change_cell(criterion: Any, cell: str) -> SafeString:
 
 @register.inclusion_tag("alignment/regression/_confusion.html")
 def confusion(side: Any, name: str) -> dict[str, Any]:
-    """People against one side's judge."""
+    """Confusion matrix of the consensus × one judge."""
     return {"side": side, "name": name}
 
 
 @register.filter
 def percents(estimate: Any) -> str:
-    """The 95% interval of a share as whole percent; '' where there is none."""
+    """The 95% interval of a share as whole percent; '' without one."""
     if estimate["low"] is None or estimate["high"] is None:
         return ""
     return f"{100 * estimate['low']:.0f} to {100 * estimate['high']:.0f}%"

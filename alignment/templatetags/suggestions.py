@@ -1,4 +1,4 @@
-"""Template tags of suggested revisions."""
+"""Template tags of suggested prompt revisions."""
 
 from collections.abc import Mapping
 
@@ -14,13 +14,13 @@ register = template.Library()
 
 @register.filter
 def chat_links(text: str, links: Mapping[int, str]) -> SafeString:
-    """A model's prose as sanitised HTML in which “chat 3” leads to the chat of that number."""
+    """A model's text as sanitised HTML, with links on “chat 3” to the chat of that number."""
     return mark_safe(safe_text.numbered_chats(text, links))  # noqa: S308 - sanitised there
 
 
 @register.filter
 def fate(row: Suggestion) -> str:
-    """What became of it, in a few words; the names in it are foreign text."""
+    """Status of a suggestion, in a few words. Contains usernames: escape it."""
     if row.state != Suggestion.State.DONE:
         return row.get_state_display()
     users = dict.fromkeys(str(use.by) for use in row.uses.all() if use.undone_at is None)

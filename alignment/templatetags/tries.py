@@ -1,13 +1,21 @@
-"""Template tags of what was tried from the editor."""
+"""Template tags of the prompt editor: message authors, and tries."""
 
 from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+
+from common.templatetags.display import ROLES
 
 register = template.Library()
 
 
 @register.filter
 def on_page(html: SafeString, url: str) -> SafeString:
-    """The turn links of a sanitised text, leading to the chat's own page."""
+    """Point the turn links of a sanitised text to the chat's own page."""
     return mark_safe(html.replace('href="#m', f'href="{escape(url)}#m'))  # noqa: S308 - sanitised before
+
+
+@register.filter
+def speaker(role: str) -> str:
+    """Return who wrote a message: Customer, Bot, or the role itself."""
+    return ROLES[role][1] if role in ROLES else role.capitalize()

@@ -1,4 +1,4 @@
-"""Template tags of every page: figures, chips, plots and foreign text made safe."""
+"""Template tags of all pages: figures, chips, plots, safe display of untrusted text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.contrib.messages import get_messages
 from django.template import Context
+from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeData, SafeString, mark_safe
@@ -62,8 +63,8 @@ ROLES = {
 }
 STATISTICS = {
     "balanced_accuracy": "Balanced accuracy",
-    "tpr": "TPR, people said True",
-    "tnr": "TNR, people said False",
+    "tpr": "TPR (raters answered True)",
+    "tnr": "TNR (raters answered False)",
     "gwet_ac1": "AC1",
     "kappa": "Cohen κ",
     "accuracy": "Accuracy",
@@ -75,21 +76,21 @@ STATISTICS = {
 
 
 def pick(holder: Any, name: str) -> Any:
-    """A key of a mapping or an attribute of an object; None where there is none."""
+    """Return a key of a mapping or an attribute of an object; None where it is missing."""
     if isinstance(holder, Mapping):
         return holder.get(name)
     return getattr(holder, name, None)
 
 
 def pick_path(holder: Any, path: str) -> Any:
-    """`human.ceiling` → the ceiling inside the human part; None where a step is missing."""
+    """Follow a dotted path, e.g. `human.ceiling`; None where a step is missing."""
     for name in path.split("."):
         holder = pick(holder, name)
     return holder
 
 
 def estimate(statistic: Any) -> plots.Estimate:
-    """A report's {"value", "low", "high"}, a plain number or None as an estimate."""
+    """Convert {"value", "low", "high"}, a number or None to an estimate."""
     if statistic is None or isinstance(statistic, int | float):
         return plots.Estimate(statistic)
     return plots.Estimate(pick(statistic, "value"), pick(statistic, "low"), pick(statistic, "high"))
@@ -100,25 +101,25 @@ def estimate(statistic: Any) -> plots.Estimate:
 
 @register.filter
 def number(value: float | str | None, reason: str = "") -> SafeString:
-    """Two decimals with a true minus sign, none before 0.00; an undefined value is a dash that says why."""
-    if value is None or isinstance(value, str):  # NB: a template hands "" for a name it cannot find
+    """Format with two decimals and a true minus sign; an undefined value is a dash titled with the reason."""
+    if value is None or isinstance(value, str):  # NB: templates pass "" for an unknown name
         return format_html('<span class="dim" title="{}">–</span>', reason or "Undefined")
     return mark_safe(plots.figure(value))  # noqa: S308 - digits only
 
 
 @register.filter
 def interval(statistic: Any) -> str:
-    """The 95% interval in figures; empty where there is none. Beside a minus the ends have a word between."""
-    given = estimate(statistic or None)
-    if given.low is None or given.high is None:
+    """Format the 95% interval; '' where there is none. “to” replaces the dash beside a minus sign."""
+    bounds = estimate(statistic or None)
+    if bounds.low is None or bounds.high is None:
         return ""
-    low, high = number(given.low), number(given.high)
+    low, high = number(bounds.low), number(bounds.high)
     return f"{low} to {high}" if "−" in low else f"{low}–{high}"
 
 
 @register.filter
 def percent(value: float | str | None) -> SafeString:
-    """A share as whole percent."""
+    """Format a share as whole percent."""
     if value is None or isinstance(value, str):
         return number(None)
     return mark_safe(f"{100 * value:.0f}%")  # noqa: S308 - digits only
@@ -126,7 +127,7 @@ def percent(value: float | str | None) -> SafeString:
 
 @register.filter
 def count(value: int | str | None, style: str = "") -> SafeString:
-    """A count with thousands separated; None is a dash; `quiet` dims a zero."""
+    """Format a count with thousands separators; None is a dash; `quiet` dims a zero."""
     if value is None or isinstance(value, str):
         return number(None, "Not counted")
     if style == "quiet" and not value:
@@ -136,20 +137,20 @@ def count(value: int | str | None, style: str = "") -> SafeString:
 
 @register.filter
 def readable(key: Any) -> str:
-    """`answer_correctness` → Answer correctness."""
+    """Make a key readable: `answer_correctness` → Answer correctness."""
     text = str(key).replace("_", " ")
     return text[:1].upper() + text[1:]
 
 
 @register.filter
 def label_of(thing: Any) -> str:
-    """The name of a dimension, tier or criterion, else its key made readable."""
+    """Return the name of a dimension, tier or criterion, else its readable key."""
     return str(pick(thing, "name") or readable(pick(thing, "key") or pick(thing, "tier") or ""))
 
 
 @register.filter
 def moment(value: datetime | str | None, style: str = "%-d %b %Y, %H:%M") -> str:
-    """A time, or its ISO text, in words; a text that is no time stays as it is."""
+    """Format a time or its ISO text; other text stays unchanged."""
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
@@ -162,23 +163,23 @@ def moment(value: datetime | str | None, style: str = "%-d %b %Y, %H:%M") -> str
 
 @register.simple_tag
 def stat(holder: Any, path: str) -> SafeString:
-    """A statistic's value; its title is the interval, or why value or interval are missing."""
+    """Show a statistic; its title is the interval, or why value or interval are missing."""
     statistic = pick_path(holder, path)
-    given = estimate(statistic)
+    value = estimate(statistic)
     reason = pick(pick(holder, "undefined"), path) or ""
-    if given.value is None:
+    if value.value is None:
         return number(None, reason or "Not computed here")
     title = pick(statistic, "flag") or reason
-    if given.low is not None:
+    if value.low is not None:
         title = title or f"95% interval {interval(statistic)}"
     if not title:
-        return number(given.value)
-    return format_html('<span title="{}">{}</span>', title, number(given.value))
+        return number(value.value)
+    return format_html('<span title="{}">{}</span>', title, number(value.value))
 
 
 @register.simple_tag
 def left_out(key: str, chats: Any) -> SafeString:
-    """How many chats a row leaves out, leading to all of them in the table below; zero is quiet."""
+    """Link the number of excluded chats of a row to the table below; a zero is dimmed."""
     if not chats:
         return format_html('<span class="dim">{}</span>', 0)
     return format_html('<a href="#left-{}">{}</a>', key, count(chats))
@@ -193,19 +194,19 @@ def _answer(value: Any) -> str:
 
 @register.filter("answer")
 def answer_in_words(value: Any) -> str:
-    """True, False or Not applicable, in words."""
+    """Format an answer: True, False or Not applicable."""
     return ANSWERS.get(_answer(value), str(value))
 
 
 @register.simple_tag
 def between(forloop: Mapping[str, Any]) -> str:
-    """What stands behind a name of a list, in its loop: “a, b and c”."""
+    """Return the separator after an item of a loop, for “a, b and c”."""
     return " and " if forloop["revcounter"] == 2 else "" if forloop["last"] else ", "
 
 
 @register.simple_tag
 def human_chip(value: Any) -> SafeString:
-    """What people answered: True, False, None (not applicable), or the name of a consensus state."""
+    """Show the raters' answer: True, False, None (not applicable), or a consensus state."""
     answer = _answer(value)
     if answer in {"unresolved", "none", "unlabelled"}:
         return format_html('<span class="tag">{}</span>', ANSWERS[answer])
@@ -214,7 +215,7 @@ def human_chip(value: Any) -> SafeString:
 
 @register.simple_tag
 def judge_chip(value: Any, state: Any = "read") -> SafeString:
-    """What the judge answered, or why there is no verdict."""
+    """Show the judge's verdict, or why there is none."""
     if state and state != "read":
         return format_html('<span class="tag">{}</span>', VERDICT_STATES.get(str(state), readable(state)))
     answer = _answer(value)
@@ -225,7 +226,7 @@ def judge_chip(value: Any, state: Any = "read") -> SafeString:
 
 @register.simple_tag
 def verdict_chip(verdict: Any) -> SafeString:
-    """The chip of a verdict {state, value}; None means there is none."""
+    """Show a verdict {state, value}; None = no verdict."""
     if verdict is None or verdict == "":
         return judge_chip(None, "none")
     return judge_chip(pick(verdict, "value"), pick(verdict, "state") or "read")
@@ -233,7 +234,7 @@ def verdict_chip(verdict: Any) -> SafeString:
 
 @register.simple_tag
 def outcome(value: Any, passes_when: bool) -> SafeString:
-    """What an answer means for the chatbot: ✓ Pass or ✕ Fail."""
+    """Show what an answer means for the chatbot: Pass or Fail."""
     answer = _answer(value)
     if answer not in {"true", "false"}:
         return format_html('<span class="dim" title="{}">–</span>', ANSWERS.get(answer, "No outcome"))
@@ -243,7 +244,7 @@ def outcome(value: Any, passes_when: bool) -> SafeString:
 
 @register.simple_tag
 def status_chip(status: Any, tier: str = "") -> SafeString:
-    """The status of a criterion or a run; a subjective criterion is directional only."""
+    """Show the status of a criterion or a run; a subjective criterion is directional only."""
     if not status:
         return SafeString("")
     css_class, words = STATUSES.get(
@@ -252,24 +253,24 @@ def status_chip(status: Any, tier: str = "") -> SafeString:
     return format_html('<span class="status {}">{}</span>', css_class, words)
 
 
-# ---------- foreign text ----------
+# ---------- untrusted text ----------
 
 
 @register.filter
 def visible(text: Any) -> SafeString:
-    """Plain text, escaped, with hidden characters shown."""
+    """Escape plain text and show hidden characters."""
     return mark_safe(safe_text.visible(str(text or "")))  # noqa: S308 - escaped there
 
 
 @register.filter
 def markdown(text: Any) -> SafeString:
-    """Markdown as sanitised HTML."""
+    """Render Markdown as sanitised HTML."""
     return mark_safe(safe_text.markdown(str(text or "")))  # noqa: S308 - sanitised there
 
 
 @register.filter
 def turn_links(text: Any, messages: Iterable[Any] | None = None) -> SafeString:
-    """A rationale whose citations link to #m7; with the chat's messages its quotes are checked."""
+    """Render a rationale with citations as links to #m7; with the chat's messages, check its quotes."""
     turns = None
     if messages:
         turns = {int(pick(message, "n")): str(pick(message, "content") or "") for message in messages}
@@ -278,23 +279,23 @@ def turn_links(text: Any, messages: Iterable[Any] | None = None) -> SafeString:
 
 @register.filter
 def marked_quotes(text: Any) -> SafeString:
-    """A brief with the machine's marks on its quotes as chips."""
+    """Render a brief with the results of its quote checks as chips."""
     return mark_safe(safe_text.marked_rationale(str(text or "")))  # noqa: S308 - sanitised there
 
 
 @register.filter
 def cited_turns(steps: Sequence[Any] | None) -> set[int]:
-    """The turns that the last step, the one that decides, cites."""
+    """Return the turns that the last, deciding step cites."""
     return safe_text.cited_turns(str(pick(steps[-1], "text") or "")) if steps else set()
 
 
 @register.filter
 def picked_turns(labels: Iterable[Any] | None) -> set[int]:
-    """The turns that any rater gave as evidence."""
+    """Return the turns that any rater marked as evidence."""
     return {int(turn) for label in labels or () for turn in pick(label, "turns") or ()}
 
 
-# ---------- plots and parts ----------
+# ---------- plots and fragments ----------
 
 
 JUDGE_LANES = (("TPR", "tpr"), ("TNR", "tnr"), ("Balanced", "balanced_accuracy"))
@@ -307,11 +308,11 @@ PEOPLE_LANES = (
 
 @register.inclusion_tag("common/_lanes.html")
 def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
-    """A report row: TPR, TNR and balanced accuracy; without a judge, people among themselves."""
+    """Plot a report row: TPR, TNR and balanced accuracy; without a judge, agreement between raters."""
     named = JUDGE_LANES if judged else PEOPLE_LANES
     people = estimate(pick_path(criterion, "human.ceiling")) if judged else plots.Estimate(None)
     ceiling = {"ceiling": people.value, "ceiling_low": people.low, "ceiling_high": people.high}
-    drawn = [
+    rows = [
         plots.Lane(
             name,
             estimate(pick_path(criterion, path)),
@@ -321,15 +322,15 @@ def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
         )
         for i, (name, path) in enumerate(named, start=1)
     ]
-    figures = [(lane, stat(criterion, path)) for lane, (_, path) in zip(drawn, named, strict=True)]
-    return {"figures": figures, "plot": plots.plot(drawn, goal=bool(judged))}
+    figures = [(lane, stat(criterion, path)) for lane, (_, path) in zip(rows, named, strict=True)]
+    return {"figures": figures, "plot": plots.plot(rows, goal=bool(judged))}
 
 
 @register.inclusion_tag("common/_plot.html")
 def interval_plot(
     holder: Any, name: str, who: plots.Who = "judge", goal: bool = False, ceiling: float | None = None
 ) -> dict[str, Any]:
-    """One statistic as a dot on a line, with the human ceiling as a tick."""
+    """Plot one statistic as a dot with its interval and the human ceiling as a tick."""
     lane = plots.Lane(
         STATISTICS.get(name, readable(name)),
         estimate(pick(holder, name)),
@@ -342,7 +343,7 @@ def interval_plot(
 
 @register.inclusion_tag("common/_progress.html")
 def progress(done: int, total: int, failed: int = 0, mine: bool = False) -> dict[str, Any]:
-    """A bar true to scale: a rater's own work in blue, a run in ink with its failures in red."""
+    """Draw a progress bar: a rater's own work in blue, a run in ink with failures in red."""
     whole = max(total, 1)
     return {
         "done": done,
@@ -379,8 +380,8 @@ def turn(message: Any, cited: Iterable[int] = (), picked: Iterable[int] = ()) ->
 def flashes(context: Context) -> dict[str, Any]:
     """What the last action left to say; a tag, because a chat's pages call their transcript `messages`."""
     request = context.get("request")
-    told = [one.message for one in get_messages(request)] if request else []
-    return {"flashes": [text if isinstance(text, SafeData) else visible(text) for text in told]}
+    shown = [one.message for one in get_messages(request)] if request else []
+    return {"flashes": [text if isinstance(text, SafeData) else visible(text) for text in shown]}
 
 
 @register.simple_tag
@@ -388,3 +389,10 @@ def estimates(holder: Any, paths: str) -> SafeString:
     """Table cells of several statistics: the value, its interval below."""
     cells = ((stat(holder, path), interval(pick_path(holder, path))) for path in paths.split())
     return format_html_join("", '<td class="num">{}<small>{}</small></td>', cells)
+
+
+@register.simple_tag
+def learn_more(page: str, heading: str = "", *, text: str = "Learn more") -> SafeString:
+    """A link to a chapter of the docs: the page's path without ending, and the anchor of a heading."""
+    address = static(f"docs/{page}.html") + (f"#{heading}" if heading else "")
+    return format_html('<a class="more" href="{}">{}</a>', address, text)

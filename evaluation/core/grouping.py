@@ -1,61 +1,20 @@
-"""Which criteria share a call, and the sampling settings a judge starts with."""
+"""Which criteria share a call."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from evaluation.core.types import Engine, Role, Sampling, Tier
+from evaluation.core.types import Tier
 
 Grouping = Literal["criterion", "dimension", "rubric", "auto"]
-ModelKind = Literal["standard", "reasoning", "embedded"]
 Groups = tuple[tuple[str, ...], ...]
 
 LARGEST_AUTO_GROUP = 4
 
-ENGINE_ROLES: Mapping[Engine, tuple[Role, ...]] = {
-    "direct": ("direct", "formatter"),
-    "reflection": ("direct", "reflector", "formatter"),
-    "debate": ("customer", "support", "judge", "formatter"),
-}
-
-# Those whose answers end in verdicts.
-_VERDICT_ROLES: tuple[Role, ...] = ("direct", "reflector", "judge")
-# The first GPT-5 models only; those before and after refuse this effort.
-_KNOWS_MINIMAL = re.compile(r"(^|/)gpt-5(?!\.)")
-
-# Token limits of an answer: (base, for each criterion). Start values, except where a comment says measured.
-_ROOM: Mapping[ModelKind, Mapping[Role, tuple[int, int]]] = {
-    "standard": {
-        "direct": (300, 350),
-        "judge": (300, 500),
-        "reflector": (300, 300),
-        "customer": (100, 250),
-        "support": (100, 250),
-        "formatter": (100, 120),
-    },
-    "reasoning": {  # hidden and visible tokens together
-        "direct": (6000, 600),
-        "judge": (6000, 600),
-        "reflector": (6000, 500),
-        "customer": (3000, 350),
-        "support": (3000, 350),
-        "formatter": (1000, 150),
-    },
-    "embedded": {  # measured: a whole answer takes 9 to 50 tokens, the formatter's JSON 50 to 80
-        "direct": (40, 60),
-        "judge": (40, 60),
-        "reflector": (40, 60),
-        "customer": (20, 60),
-        "support": (20, 60),
-        "formatter": (60, 60),
-    },
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Groupable:
-    """What decides in which group a criterion is judged."""
+    """The properties of a criterion that decide its group."""
 
     key: str
     dimension: str
@@ -64,10 +23,20 @@ class Groupable:
 
 
 def group_criteria(criteria: Sequence[Groupable], *, mode: Grouping) -> Groups:
-    """Return the keys of each call's criteria, in the rubric's order.
+    """Group criteria that share a call.
 
-    `auto`: context, subjective and critical criteria alone, simple ones of one dimension up to four a call.
+    Parameters
+    ----------
+    criteria : in the rubric's order.
+    mode : `criterion`, `dimension` or `rubric` share as named. `auto` keeps context, subjective and critical
+        criteria alone and joins up to four simple ones of one dimension.
 
+    Returns
+    -------
+    The keys of each call, in the rubric's order; every key occurs once. Empty without criteria.
+
+    Examples
+    --------
     >>> simple = [Groupable(key, "compliance", "simple", key == "c") for key in "abc"]
     >>> group_criteria(simple, mode="auto")
     (('a', 'b'), ('c',))
@@ -86,48 +55,3 @@ def _group_of(criterion: Groupable, *, mode: Grouping) -> tuple[str, ...]:
     if mode == "criterion" or (mode == "auto" and alone):
         return "criterion", criterion.key
     return ("rubric",) if mode == "rubric" else ("dimension", criterion.dimension)
-
-
-def default_sampling(
-    *,
-    role: Role,
-    kind: ModelKind,
-    endpoint: str,
-    model: str,
-    samples: int = 1,
-    temperature: float | None = None,
-    effort: str = "",
-    logprobs: bool = False,
-) -> Sampling:
-    """Return the settings a role starts with, or those given instead; more than one sample: temperature 0.7.
-
-    Only what the kind of model takes is set: a reasoning model gets an effort and neither temperature nor
-    logprobs, as most refuse them, every other model no effort. `logprobs` are asked of the roles that answer
-    with verdicts.
-    """
-    base, per_criterion = _ROOM[kind][role]
-    thinks = kind == "reasoning"
-    usual = _temperature(role, samples=samples) if temperature is None else temperature
-    return Sampling(
-        endpoint=endpoint,
-        model=model,
-        temperature=None if thinks else usual,
-        max_tokens=base,
-        max_tokens_per_criterion=per_criterion,
-        reasoning_effort=(effort or _effort(role, model=model)) if thinks else None,
-        logprobs=logprobs and not thinks and role in _VERDICT_ROLES,
-    )
-
-
-def _temperature(role: Role, *, samples: int) -> float:
-    if role == "formatter":
-        return 0.0
-    if samples > 1:
-        return 0.7
-    return 0.4 if role in ("customer", "support") else 0.0
-
-
-def _effort(role: Role, *, model: str) -> str:
-    if role in _VERDICT_ROLES:
-        return "medium"
-    return "minimal" if role == "formatter" and _KNOWS_MINIMAL.search(model) else "low"

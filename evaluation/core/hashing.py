@@ -1,4 +1,4 @@
-"""Addresses by content: the same value has the same text, the same text the same hash."""
+"""Content addresses: equal values have equal text, and equal text has an equal hash."""
 
 import hashlib
 import json
@@ -6,8 +6,10 @@ from typing import Any
 
 
 def text_hash(text: str) -> str:
-    """sha256 of a text, in hex.
+    """Return the SHA-256 of a text as 64 hexadecimal digits.
 
+    Examples
+    --------
     >>> text_hash("")[:8]
     'e3b0c442'
     """
@@ -15,8 +17,12 @@ def text_hash(text: str) -> str:
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys and no spaces.
+    """Return a value as JSON with sorted keys and no spaces.
 
+    Raises TypeError for a value that JSON cannot hold.
+
+    Examples
+    --------
     >>> canonical({"b": [1, 2], "a": None})
     '{"a":null,"b":[1,2]}'
     """

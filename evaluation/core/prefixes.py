@@ -1,4 +1,4 @@
-"""How much of the prompts repeats the beginning of an earlier one, which endpoints may bill at less."""
+"""Counts how much of the prompts repeats an earlier beginning, which endpoints may bill at a lower price."""
 
 import hashlib
 from collections import OrderedDict
@@ -11,11 +11,15 @@ REMEMBERED = 20_000
 
 
 class Prefixes:
-    """Remembers how prompts began, as hashes only; the beginnings used longest ago are forgotten first.
+    """Remembers the beginnings of prompts as hashes; those unused for longest are dropped first.
 
-    Endpoints reuse an exact prefix only, OpenAI's from 1,024 tokens on and for minutes
-    (developers.openai.com/api/docs/guides/prompt-caching), each model for itself: use one object a model.
-    What is counted here repeats, in whole parts; what an endpoint reused stands in its `cached_tokens`.
+    Endpoints reuse exact prefixes only, per model. OpenAI does so from 1,024 tokens, for minutes
+    (developers.openai.com/api/docs/guides/prompt-caching). Use one object per model. The count is in whole
+    parts; `cached_tokens` of a reply tells what the endpoint really reused.
+
+    Parameters
+    ----------
+    remembered : how many beginnings to keep.
     """
 
     def __init__(self, *, remembered: int = REMEMBERED) -> None:
@@ -23,8 +27,10 @@ class Prefixes:
         self._seen: OrderedDict[bytes, None] = OrderedDict()
 
     def add(self, messages: Sequence[PromptMessage]) -> tuple[int, int]:
-        """Take in a prompt; return its characters and how many of them repeat an earlier prompt's beginning.
+        """Add a prompt; return its characters, and how many of them repeat an earlier prompt's beginning.
 
+        Examples
+        --------
         >>> prefixes, rules = Prefixes(), PromptMessage("system", ("Be fair.",))
         >>> prefixes.add([rules, PromptMessage("user", ("first chat",))])
         (18, 0)
@@ -45,7 +51,7 @@ class Prefixes:
         return characters, repeated
 
     def _remember(self, digest: bytes) -> bool:
-        """Put a beginning on record as used just now; True if it was there."""
+        """Mark a beginning as just used; return whether it was known."""
         known = digest in self._seen
         self._seen[digest] = None
         self._seen.move_to_end(digest)

@@ -1,4 +1,4 @@
-"""Shows a chat and other foreign text to a model as data: marked lines between fences nobody can forge."""
+"""Shows a chat or other untrusted text to a model as data: marked lines between unforgeable fences."""
 
 import hashlib
 import hmac
@@ -11,6 +11,7 @@ FENCE_VERSION = 2
 
 SPEAKERS = {"user": "customer", "assistant": "bot", "tool": "tool", "system": "system-of-bot"}
 NO_TEXT = ", no text"
+DRAFT_MARK = "draft"
 
 # Control, format, filler and tag characters: unseen by a person, read by a model. Tab and line feed stay.
 _INVISIBLE = re.compile(
@@ -22,13 +23,16 @@ _LINE_ENDS = re.compile("\r\n?")
 _OPENING = re.compile("<(?=<)")
 
 FENCE_LINE = re.compile(r"^[ \t]*<<.*$", re.MULTILINE)
-MARKED_LINE = re.compile(r"^[ \t]*(?:m\d+ [a-z-]+(?:, no text)?|critic|defender|draft)\|")
+# The mark of a chat message, as a pattern.
+MESSAGE_MARK = r"m\d+ [a-z-]+(?:, no text)?"
 
 
-def shown(text: str) -> str:
-    """Return `text` with line ends as line feeds, unseen characters written out and no `<<` left.
+def visible_text(text: str) -> str:
+    """Return a text with hidden characters written out, line ends as line feeds, and no `<<`.
 
-    >>> shown("a\\u200bb <<end chat>>")
+    Examples
+    --------
+    >>> visible_text("a\\u200bb <<end chat>>")
     'a\\\\u200bb <\\\\<end chat>>'
     """
     text = _INVISIBLE.sub(_written_out, _LINE_ENDS.sub("\n", text))
@@ -36,7 +40,7 @@ def shown(text: str) -> str:
 
 
 def without_invisible(text: str) -> str:
-    """Return `text` as a person sees it, for comparing quotes."""
+    """Return a text as a reader sees it, without hidden characters. Used to compare quotes."""
     return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
 
 
@@ -46,8 +50,10 @@ def _written_out(match: re.Match[str]) -> str:
 
 
 def render_message(message: Message) -> str:
-    """Return the message with its mark (`m07 customer| `) on every line.
+    """Return a chat message with its mark (`m07 customer| `) on every line.
 
+    Examples
+    --------
     >>> print(render_message(Message(7, "user", "hi\\nm08 bot| bye")))
     m07 customer| hi
     m07 customer| m08 bot| bye
@@ -55,31 +61,39 @@ def render_message(message: Message) -> str:
     mark = f"m{message.n:02d} {SPEAKERS[message.role]}"
     if not message.content.strip():
         return f"{mark}{NO_TEXT}|"
-    return marked(mark=mark, text=message.content)
+    return mark_lines(mark=mark, text=message.content)
 
 
-def marked(*, mark: str, text: str) -> str:
-    """Return `text`, made harmless, with `mark` and a bar before every line."""
-    return "\n".join(f"{mark}| {line}".rstrip() for line in shown(text).split("\n"))
+def mark_lines(*, mark: str, text: str) -> str:
+    """Return `visible_text(text)` with `mark` and a bar before every line."""
+    return "\n".join(f"{mark}| {line}".rstrip() for line in visible_text(text).split("\n"))
 
 
 def nonce(*, secret: bytes, kind: str, content: str) -> str:
-    """Return 16 hexadecimal digits: unguessable without the secret, the same for the same content.
+    """Return 16 hexadecimal digits, unguessable without the secret; equal content gives equal digits.
 
-    Content that held its own nonce would be other content with another nonce (HMAC-SHA256, RFC 2104).
+    Content that contained its own nonce would be different content with another nonce. HMAC-SHA256 (RFC
+    2104).
+
+    Parameters
+    ----------
+    secret : the workspace's fence secret.
+    kind : what the fence holds, such as "chat" or "brief".
     """
     data = f"{kind}:{content}".encode("utf-8", "surrogatepass")
     return hmac.new(secret, data, hashlib.sha256).hexdigest()[:16]
 
 
 def canary(secret: bytes) -> str:
-    """Return this workspace's private code for the system message; an answer that holds it has leaked it."""
+    """Return the workspace's private code for system messages. An answer that contains it has leaked it."""
     return nonce(secret=secret, kind="canary", content="system message")
 
 
 def leak_flags(text: str, *, secret: bytes) -> tuple[str, ...]:
-    """Return `canary_leaked` if `text` holds the code, however it is spaced or cased.
+    """Return `("canary_leaked",)` if a text contains the private code in any case or spacing, else `()`.
 
+    Examples
+    --------
     >>> leak_flags(f"The code is {canary(b's').upper()}.", secret=b"s")
     ('canary_leaked',)
     """
@@ -87,20 +101,25 @@ def leak_flags(text: str, *, secret: bytes) -> tuple[str, ...]:
     return ("canary_leaked",) if canary(secret) in squeezed else ()
 
 
-def fenced(*, kind: str, code: str, body: str) -> str:
-    """Return `body` between `<<kind code>>` and `<<end kind code>>`; the body must have passed `shown`."""
+def fence(*, kind: str, code: str, body: str) -> str:
+    """Return `body` between `<<kind code>>` and `<<end kind code>>`; `body` must come from `visible_text`."""
     inner = f"{body}\n" if body else ""
     return f"<<{kind} {code}>>\n{inner}<<end {kind} {code}>>"
 
 
 @lru_cache(maxsize=256)  # the criteria of a chat are judged one after another
 def chat_block(*, chat: Chat, secret: bytes) -> str:
-    """Return the whole chat as one fenced block, the part of a prompt that belongs to this chat alone."""
+    """Return the whole chat as one fenced block: the only part of a prompt that is specific to the chat."""
     code = nonce(secret=secret, kind="chat", content=chat.content_hash)
-    return fenced(kind="chat", code=code, body="\n".join(map(render_message, chat.messages)))
+    return fence(kind="chat", code=code, body="\n".join(map(render_message, chat.messages)))
 
 
 def text_block(*, kind: str, text: str, secret: bytes, mark: str = "") -> str:
-    """Return a model's text (brief, draft, rationale) as a fenced block, each line behind `mark` if given."""
-    body = marked(mark=mark, text=text) if mark else shown(text)
-    return fenced(kind=kind, code=nonce(secret=secret, kind=kind, content=text), body=body)
+    """Return a model's text (brief, draft, rationale) as a fenced block.
+
+    Parameters
+    ----------
+    mark : written before every line, with a bar; "" for none.
+    """
+    body = mark_lines(mark=mark, text=text) if mark else visible_text(text)
+    return fence(kind=kind, code=nonce(secret=secret, kind=kind, content=text), body=body)

@@ -1,4 +1,4 @@
-"""The words of the judge: what goes into a judgement and what comes out of it."""
+"""The judge's data types: what goes into a judgement and what comes out of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,16 +7,17 @@ from typing import Any, Literal, Protocol
 MessageRole = Literal["user", "assistant", "system", "tool"]
 Tier = Literal["simple", "context", "subjective"]
 Engine = Literal["direct", "reflection", "debate"]
-Role = Literal["direct", "reflector", "customer", "support", "judge", "formatter"]
-# Who a call asks: a role of a judge, or whoever drafts a revision of a prompt.
-Asked = Role | Literal["reviser"]
+# A key of evaluation.engines.core.roles; `reviser` in requests that draft a revision of a prompt.
+Role = str
 Layout = Literal["criteria_first", "chat_first"]
 Size = Literal["full", "compact"]
 RoleIn = Literal["user", "system"]
 ReplyState = Literal["answered", "refused", "cut_off", "too_long", "failed"]
 VerdictState = Literal["read", "unparsed", "refused", "cut_off", "too_long", "failed"]
 ReadBy = Literal["rules", "formatter"]
-Side = Literal["customer", "support", "neither", ""]
+# The role of the advocate whose answer a Judge reached, "neither" for not applicable, "" without a verdict.
+Side = str
+Stance = Literal["failing", "passing"]
 Ablation = Literal["", "no_briefs", "placebo_briefs", "swapped_order"]
 KnowledgeMode = Literal["none", "static", "retrieved"]
 WindowRule = Literal["any_fails", "last_decides"]
@@ -51,7 +52,7 @@ class Article:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A worked excerpt of a `train` chat: marked lines, what people decided, and why."""
+    """A worked excerpt of a `train` chat: marked lines, the answer that raters gave, and why."""
 
     content_hash: str
     excerpt: str
@@ -63,8 +64,10 @@ class Example:
 class Criterion:
     """One yes/no question with its prompt (CO-STAR Markdown) and the knowledge it may use.
 
-    `passes_when` is the answer that is good for the chatbot: False for "Did it state a wrong fact?".
-    `articles` are what the criterion may read: all of it (static) or what is searched (retrieved).
+    Attributes
+    ----------
+    passes_when : the answer that is good for the chatbot: False for "Did it state a wrong fact?".
+    articles : what the criterion may read: all of it (static), or what is searched (retrieved).
     """
 
     key: str
@@ -80,7 +83,7 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Which model a role asks and how; limits are tokens of the answer."""
+    """Which model a role uses and how; limits are tokens of the answer."""
 
     endpoint: str
     model: str
@@ -95,6 +98,8 @@ class Sampling:
     def room(self, n: int) -> int:
         """Return the token limit of a call that answers `n` criteria.
 
+        Examples
+        --------
         >>> Sampling("embedded", "m", 0.0, 90, 60).room(2)
         210
         """
@@ -103,10 +108,14 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How a chat that is too long for one call is judged: in parts of whole messages that overlap.
+    """How a chat that is too long for one call is judged: in overlapping windows of whole messages.
 
-    A chat of more than `tokens` (estimated) is cut; neighbours share `overlap` messages. `any_fails`: the
-    failing answer in any window decides; `last_decides`: the last window in which the criterion applies does.
+    Attributes
+    ----------
+    tokens : chats with more estimated tokens are split.
+    overlap : messages that neighbouring windows share.
+    rule : `any_fails`: a failing answer in any window decides. `last_decides`: the last window in which the
+        criterion applies decides.
     """
 
     tokens: int
@@ -118,9 +127,11 @@ class Windows:
 class Setup:
     """How a judge works: engine, sampling of each role it uses, and the shape of its prompts.
 
-    `order_seed` fixes the order of criteria in a group and, with the chat, the order of the two briefs.
-    `samples` answers are asked and their majority taken. `passage_tokens` bounds the passages of a call
-    (knowledge mode retrieved).
+    Attributes
+    ----------
+    order_seed : fixes the order of criteria in a group and, with the chat, the order of the briefs.
+    samples : answers to each question; their majority decides.
+    passage_tokens : budget for retrieved passages in a call (knowledge mode retrieved).
     """
 
     engine: Engine
@@ -138,7 +149,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """One message to a model, kept in parts so that text shared between calls is stored once."""
+    """One message to a model, in parts, so that text shared between calls is stored once."""
 
     role: Literal["system", "user"]
     parts: tuple[str, ...]
@@ -151,12 +162,16 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to a model. `schema` (a bare JSON Schema) is set for the formatter only.
+    """One question to a model.
 
-    `sample` counts the answers asked to the same question from 0; `window` counts a long chat's parts from 0.
+    Attributes
+    ----------
+    schema : a bare JSON Schema; formatter only.
+    sample : number of this answer to the same question, from 0.
+    window : number of the long chat's window, from 0.
     """
 
-    role: Asked
+    role: Role
     step: int
     messages: tuple[PromptMessage, ...]
     model: str
@@ -183,7 +198,7 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back; an empty answer is `failed` with "empty" in its error. `call` is the model's handle."""
+    """An empty answer is `failed` with "empty" in its error; `call` is the model's handle."""
 
     state: ReplyState
     text: str
@@ -193,14 +208,14 @@ class Reply:
 
 
 class Model(Protocol):
-    """Whatever answers requests: the gateway, or a script in a test. It raises if nobody can be answered."""
+    """Anything that answers requests: the gateway, or a script in a test. Raises if nobody can answer."""
 
     async def complete(self, request: Request) -> Reply: ...
 
 
 @dataclass(frozen=True, slots=True)
 class CallUse:
-    """A call that a group used. `step` counts the calls of that role, in that window and sample, from 1."""
+    """A call of a group; `step` counts the role's calls in this window and sample, from 1."""
 
     role: Role
     step: int
@@ -211,7 +226,7 @@ class CallUse:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """How the samples that could be read answered one criterion."""
+    """How the readable samples answered one criterion."""
 
     true: int
     false: int
@@ -222,11 +237,15 @@ class Votes:
 class VerdictResult:
     """The verdict on one criterion. `value` None with state `read` means not applicable.
 
-    `first_value` and `first_state` hold the draft's verdict (engine reflection only), `contradicts` says that
-    the answer gave the criterion two different verdicts, `sided_with` whose case won (engine debate only).
-    `p_true` is the probability the model gave to TRUE, where the endpoint tells it; `votes` are the samples'.
-    `quotes` are the citations in its prose, `quotes_verified` those that a machine found in the message they
-    name; `first_brief` says whose brief the Judge read first.
+    Attributes
+    ----------
+    first_value, first_state : the draft's verdict (engine reflection only).
+    contradicts : the answer gave the criterion two different verdicts.
+    sided_with : the advocate whose answer the Judge reached (engine debate only).
+    p_true : probability of TRUE, 0 to 1, if the endpoint returns token probabilities.
+    votes : the samples' answers.
+    quotes, quotes_verified : citations in the prose, and those found in the message they name.
+    first_brief : the advocate whose brief the Judge read first.
     """
 
     criterion: str
@@ -248,7 +267,7 @@ class VerdictResult:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of an article that was retrieved for a chat; `start` and `end` are code points of its text."""
+    """A retrieved passage; `start` and `end` are code points of the article's text."""
 
     article: Article
     rank: int
@@ -258,13 +277,13 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """Return the passage's words."""
+        """Return the passage's text."""
         return self.article.text[self.start : self.end]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """Verdicts in the order the criteria were given, the calls that led to them, passages by criterion."""
+    """Verdicts in the order of the criteria, the calls that led to them, and passages by criterion."""
 
     verdicts: tuple[VerdictResult, ...]
     calls: tuple[CallUse, ...]

@@ -36,16 +36,16 @@ State = Literal["working", "completed", "expired", "cancelled", "failed"]
 
 
 class BatchGone(EndpointDown):
-    """The endpoint does not know this batch or file (any more), or has no Batch API."""
+    """The endpoint no longer knows this batch or file, or has no Batch API."""
 
 
 class BatchRefused(EndpointDown):
-    """The endpoint does not do this, as to cancel what is over."""
+    """The endpoint refuses an operation, such as cancelling a finished batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """How far a batch is. `error` names why it failed; `output` and `errors` are files, '' without one."""
+    """Progress of a batch. `error` names why it failed; `output` and `errors` are file ids or ""."""
 
     id: str
     state: State
@@ -55,18 +55,18 @@ class BatchStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """One line of a batch's files: the request's key, and what it came to (None: it was never asked)."""
+class AnswerLine:
+    """One line of a batch's files: the request's key and its outcome; None if it was never asked."""
 
     key: str
     outcome: Outcome | None
 
 
 class BatchClient:
-    """One endpoint's files and batches. Use as `with`. Every method raises EndpointDown, with one clear line.
+    """The files and batches of one endpoint. Use as `with`. Every method can raise EndpointDown.
 
-    Redirects are not followed, replies are capped, and neither the key nor words of the endpoint reach an
-    error. `timeout` bounds each wait for the endpoint, in seconds.
+    Redirects are not followed and replies are capped. Errors contain neither the key nor the endpoint's
+    words. `timeout` limits each wait for the endpoint, in seconds.
     """
 
     def __init__(self, endpoint: Endpoint, *, timeout: float) -> None:
@@ -90,20 +90,20 @@ class BatchClient:
         self._http.close()
 
     def upload(self, name: str, file: BinaryIO) -> str:
-        """Upload a file of requests; returns the endpoint's id of it."""
+        """Upload a file of requests; return its id."""
         files = {"file": (name, file, "application/jsonl")}
         data = self._json("POST", "/files", data={"purpose": "batch"}, files=files)
         return self._id(data)
 
     def find_file(self, name: str, *, since: datetime) -> str:
-        """The id of a file of this name that was uploaded since then; '' without one."""
+        """Return the id of a file of this name uploaded since then; "" without one."""
         for row in self._rows("/files", since=since, purpose="batch"):
             if row.get("filename") == name:
                 return self._id(row)
         return ""
 
     def create(self, file_id: str, *, name: str) -> BatchStatus:
-        """Have an uploaded file worked off."""
+        """Create a batch from an uploaded file."""
         body = {
             "input_file_id": file_id,
             "endpoint": COMPLETIONS,
@@ -113,40 +113,40 @@ class BatchClient:
         return self._status(self._json("POST", "/batches", json=body))
 
     def find_batch(self, *, name: str, since: datetime) -> BatchStatus | None:
-        """The batch that was created under our name since then, None without one."""
+        """Return the batch created under our name since then; None without one."""
         for row in self._rows("/batches", since=since):
             if _dict(row.get("metadata")).get(METADATA) == name:
                 return self._status(row)
         return None
 
     def look(self, batch_id: str) -> BatchStatus:
-        """How far a batch is; raises BatchGone."""
+        """Return the status of a batch; raises BatchGone."""
         return self._status(self._json("GET", f"/batches/{batch_id}"))
 
     def cancel(self, batch_id: str) -> None:
-        """Ask for no more of a batch; what is answered stays. One that is over is left alone."""
+        """Cancel the rest of a batch; its answers stay. A finished batch is ignored."""
         with contextlib.suppress(BatchGone, BatchRefused):
             self._json("POST", f"/batches/{batch_id}/cancel")
 
-    def answers(self, file_id: str) -> Iterator[Answered]:
-        """Every line of a batch's output or error file that names its request, as it arrives."""
+    def answers(self, file_id: str) -> Iterator[AnswerLine]:
+        """Yield every line of a batch's output or error file that names its request, as it arrives."""
         try:
             with self._http.stream("GET", f"/files/{file_id}/content") as response:
                 if response.status_code != 200:
                     raise self._refused(response, _capped(response))
                 self._check_plain(response)
                 for line, whole in _lines(response):
-                    if (found := self._answered(line, whole)) is not None:
-                        yield found
+                    if (answer := self._answered(line, whole)) is not None:
+                        yield answer
         except httpx2.HTTPError:
             raise self._down("the endpoint cannot be reached or broke off") from None
 
-    def _answered(self, line: bytes, whole: bool) -> Answered | None:
+    def _answered(self, line: bytes, whole: bool) -> AnswerLine | None:
         if not whole:
             key = _KEY.search(line[:2000])
             error = f"the answer is over {MAX_REPLY_BYTES:,} bytes"
             too_big = Outcome(kind="too_big", status=None, error=error)
-            return Answered(key[1].decode(errors="replace"), too_big) if key else None
+            return AnswerLine(key[1].decode(errors="replace"), too_big) if key else None
         data = _json_or_none(line)
         key = data.get("custom_id")
         if not isinstance(key, str):
@@ -154,10 +154,10 @@ class BatchClient:
         response, failure = _dict(data.get("response")), _dict(data.get("error"))
         status = response.get("status_code")
         if type(status) is int:
-            return Answered(key, self._outcome(status, response))
+            return AnswerLine(key, self._outcome(status, response))
         if failure.get("code") in ("batch_expired", "batch_cancelled"):
-            return Answered(key, None)
-        return Answered(key, self._outcome(500, {"body": {"error": failure}}))
+            return AnswerLine(key, None)
+        return AnswerLine(key, self._outcome(500, {"body": {"error": failure}}))
 
     def _outcome(self, status: int, response: Mapping[str, Any]) -> Outcome:
         request_id = response.get("request_id")
@@ -169,12 +169,12 @@ class BatchClient:
         )
 
     def _rows(self, path: str, *, since: datetime, **params: str) -> Iterator[dict[str, Any]]:
-        """The endpoint's list, newest first, as far back as `since`; nothing where it keeps no list."""
+        """Yield the endpoint's list, newest first, back to `since`; nothing if it keeps no list."""
         after = ""
         for _ in range(_MOST_PAGES):
-            asked = params | {"limit": str(_PAGE)} | ({"after": after} if after else {})
+            query = params | {"limit": str(_PAGE)} | ({"after": after} if after else {})
             try:
-                page = self._json("GET", path, params=asked)
+                page = self._json("GET", path, params=query)
             except BatchGone:
                 return
             rows = [row for row in page.get("data") or [] if isinstance(row, dict)]
@@ -237,21 +237,21 @@ class BatchClient:
         )
 
     def _id(self, data: Mapping[str, Any]) -> str:
-        """An id that is fit to stand in an address."""
-        found = data.get("id")
-        if not isinstance(found, str) or not _ID.fullmatch(found):
+        """Return an id that is safe in an address."""
+        identifier = data.get("id")
+        if not isinstance(identifier, str) or not _ID.fullmatch(identifier):
             raise self._down("the endpoint sent a file or batch without an id")
-        return found
+        return identifier
 
 
 def request_line(key: str, body: Mapping[str, Any]) -> bytes:
-    """One line of a file of requests."""
+    """Return one line of a file of requests."""
     line = {"custom_id": key, "method": "POST", "url": COMPLETIONS, "body": body}
     return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode(errors="replace") + b"\n"
 
 
 def _capped(response: httpx2.Response) -> bytes:
-    """The body up to the cap: more than that is not JSON we asked for."""
+    """Return the body up to the cap; more than that is no JSON that we requested."""
     content = bytearray()
     for chunk in response.iter_raw():
         content += chunk
@@ -261,7 +261,7 @@ def _capped(response: httpx2.Response) -> bytes:
 
 
 def _lines(response: httpx2.Response) -> Iterator[tuple[bytes, bool]]:
-    """Each line with whether it is whole; of one that is too long only the beginning is kept."""
+    """Yield each line and whether it is complete; a line that is too long is cut."""
     line, too_long = bytearray(), False
     for chunk in response.iter_raw():
         *ended, rest = chunk.split(b"\n")
@@ -276,7 +276,7 @@ def _lines(response: httpx2.Response) -> Iterator[tuple[bytes, bool]]:
 
 
 def _json_or_none(content: bytes) -> dict[str, Any]:
-    """The object, empty when it is none."""
+    """Return the object, empty if it is none."""
     try:
         return _dict(json.loads(content))
     except (ValueError, RecursionError):
@@ -292,7 +292,7 @@ def _file(value: Any) -> str:
 
 
 def _reason(errors: Any) -> str:
-    """Why a batch failed, by its code: the endpoint's words may repeat a chat."""
+    """Return why a batch failed, by its code: the endpoint's words could repeat a chat."""
     rows = _dict(errors).get("data")
     first = _dict(rows[0]) if isinstance(rows, list) and rows else {}
     code = first.get("code")

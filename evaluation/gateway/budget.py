@@ -1,4 +1,4 @@
-"""A run's cap: what a request may cost at worst is set aside before it leaves, and settled when it ends."""
+"""A run's budget: a request's worst-case cost is reserved before it leaves, and settled when it ends."""
 
 import asyncio
 from collections import defaultdict
@@ -25,12 +25,14 @@ FREE: frozenset[Kind] = frozenset(
 
 
 class BudgetReached(Exception):
-    """The next request does not fit into what the budget has left, and nothing here can free any of it."""
+    """The next request exceeds the remaining budget, and no pending request can free any of it."""
 
 
 def budget_reached(budget: Decimal) -> str:
-    """Why a run pauses at its cap.
+    """Return why a run pauses at its budget.
 
+    Examples
+    --------
     >>> budget_reached(Decimal("5.0000"))
     'the budget of $5 is reached'
     """
@@ -38,14 +40,14 @@ def budget_reached(budget: Decimal) -> str:
 
 
 def budget_check(*, budget: Decimal | None, models: Collection[str], prices: Mapping[str, Price]) -> None:
-    """Refuse a budget that cannot be kept because a model's price is unknown; raises InputProblem."""
+    """Refuse a budget if a model's price is unknown; raises InputProblem."""
     unknown = sorted(set(models) - set(prices))
     if budget is not None and unknown:
-        raise InputProblem(f"a budget needs the price of {unknown[0]!r}: name it in the file of LACE_PRICES")
+        raise InputProblem(f"a budget needs a price for {unknown[0]!r}: add it to the file in LACE_PRICES")
 
 
 def worst_cost(request: Request, prices: Mapping[str, Price]) -> Decimal | None:
-    """US dollars of this request if nothing is cached and the answer as long as it may be; None unpriced."""
+    """Return a request's highest cost in US dollars (nothing cached, longest answer); None if unpriced."""
     characters = sum(len(message.text) for message in request.messages)
     return cost(
         prices=prices,
@@ -56,18 +58,18 @@ def worst_cost(request: Request, prices: Mapping[str, Price]) -> Decimal | None:
 
 
 def budget_recount(run_id: int) -> None:
-    """Bring what counts against the budget in line with the record of every request."""
+    """Recompute from the record of every request what counts against the budget."""
     Run.objects.select_for_update().get(pk=run_id)
-    kept = Q(cost_usd__isnull=True) & ~Q(outcome__in=FREE)
+    unpriced = Q(cost_usd__isnull=True) & ~Q(outcome__in=FREE)
     sums = Attempt.objects.filter(run_id=run_id).aggregate(
         paid=Coalesce(Sum("cost_usd"), Decimal(0)),
-        reserved=Coalesce(Sum("reserved_usd", filter=kept), Decimal(0)),
+        reserved=Coalesce(Sum("reserved_usd", filter=unpriced), Decimal(0)),
     )
     Run.objects.filter(pk=run_id).update(committed_usd=sums["paid"] + sums["reserved"])
 
 
 def reserve(run_id: int | None, worst: Sequence[Decimal | None]) -> list[bool]:
-    """Set these amounts aside, in turn, as far as the budget goes; None costs nothing. Says which fit."""
+    """Reserve these amounts in turn, as far as the budget allows; return which fit. None costs nothing."""
     if run_id is None or all(amount is None for amount in worst):
         return [True] * len(worst)
     run = Run.objects.select_for_update().only("budget_usd", "committed_usd").get(pk=run_id)
@@ -83,9 +85,9 @@ def reserve(run_id: int | None, worst: Sequence[Decimal | None]) -> list[bool]:
 
 
 def settle(ended: Iterable[tuple[int | None, Decimal | None, Decimal | None]]) -> None:
-    """Put what requests have cost in the place of their reservations: run, reserved, cost of each.
+    """Replace reservations by actual costs: run, reserved amount and cost of each request.
 
-    An unknown cost keeps its reservation; without a reservation nothing is counted.
+    An unknown cost keeps its reservation; a request without a reservation is not counted.
     """
     differences: dict[int, Decimal] = defaultdict(Decimal)
     for run_id, reserved, paid in ended:
@@ -97,15 +99,15 @@ def settle(ended: Iterable[tuple[int | None, Decimal | None, Decimal | None]]) -
         Run.objects.filter(pk=run_id).update(committed_usd=max(run.committed_usd + difference, Decimal(0)))
 
 
-def held_elsewhere(run_id: int, unit_id: int) -> bool:
-    """Whether live workers, but not this unit's, have requests on their way that may free some budget."""
-    held = Attempt.objects.filter(run_id=run_id, ended_at=None, reserved_usd__isnull=False)
-    alive = held.filter(unit__lease__expires_at__gt=timezone.now())
+def reserved_elsewhere(run_id: int, unit_id: int) -> bool:
+    """Return whether requests of other live workers are pending and may free some budget."""
+    reservations = Attempt.objects.filter(run_id=run_id, ended_at=None, reserved_usd__isnull=False)
+    alive = reservations.filter(unit__lease__expires_at__gt=timezone.now())
     return alive.exclude(unit__lease__in=WorkerLease.objects.filter(units=unit_id)).exists()
 
 
-class Outstanding:
-    """The requests of this process whose end may free money, and those that wait for it."""
+class OutstandingRequests:
+    """The pending requests of this process, whose end may free money, and the tasks that wait for it."""
 
     def __init__(self, budget: Decimal | None) -> None:
         self._budget = budget
@@ -113,17 +115,17 @@ class Outstanding:
         self._freed = asyncio.Event()
 
     def begin(self) -> None:
-        """A request is about to be put on record."""
+        """Count a request that is about to be recorded."""
         self._count += 1
 
     def end(self) -> None:
-        """It has ended, or has not found room: whoever waits may try again."""
+        """Count a request as ended or refused; waiting tasks try again."""
         self._count -= 1
         self._freed.set()
         self._freed = asyncio.Event()
 
     async def room(self) -> None:
-        """Wait until something has ended; raises BudgetReached when nothing is under way."""
+        """Wait until a request ends; raises BudgetReached if none is pending."""
         if self._count == 0:
             raise BudgetReached(budget_reached(self._budget or Decimal(0)))
         await self._freed.wait()

@@ -1,4 +1,4 @@
-"""One HTTP request to a model endpoint, and a named outcome whatever comes back."""
+"""Sends one HTTP request to a model endpoint and names its outcome."""
 
 import asyncio
 import json
@@ -22,18 +22,18 @@ CONNECT_TIMEOUT = 10.0
 
 
 class _ReplyTooBig(Exception):
-    """The endpoint sent more than we are ready to read."""
+    """The reply exceeds the size limit."""
 
 
 class _ReplyCompressed(Exception):
-    """The endpoint compressed its reply though told not to; unpacking it could fill the memory."""
+    """The endpoint compressed its reply against our request; decompressing it could exhaust the memory."""
 
 
 _NO_REPLY = (_ReplyTooBig, _ReplyCompressed, httpx2.HTTPError, aiohttp.ClientError, OSError)
 
 
 class _CappedStream(httpx2.AsyncByteStream):
-    """A reply's body that ends in an error when it grows too long."""
+    """A reply's body that raises an error at the size limit."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
@@ -51,7 +51,7 @@ class _CappedStream(httpx2.AsyncByteStream):
 
 
 async def _cap_reply(response: httpx2.Response) -> None:
-    """Put the cap on before anything is read; the SDK reads the bodies of errors as well."""
+    """Set the size limit before anything is read; the SDK reads the bodies of errors as well."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise _ReplyCompressed
     if isinstance(response.stream, httpx2.AsyncByteStream):
@@ -61,8 +61,9 @@ async def _cap_reply(response: httpx2.Response) -> None:
 class EndpointClient:
     """Sends chat completion requests to one endpoint. Use as `async with`, inside the coroutine that sends.
 
-    `max_connections` bounds the open connections. `locate` returns the current base URL (embedded model); it
-    is asked again, in a thread, after a connection failed, so that the next attempt finds a restarted server.
+    `max_connections` limits the open connections. `locate` returns the current base URL (embedded model). It
+    is called again, in a thread, after a failed connection, so that the next attempt finds a restarted
+    server.
     """
 
     def __init__(
@@ -100,10 +101,10 @@ class EndpointClient:
             self._http = None
 
     async def send(self, body: dict[str, Any], *, timeout: float) -> Outcome:
-        """Send one request (JSON body of /chat/completions) and return what it came to.
+        """Send one request (JSON body of /chat/completions) and return its outcome.
 
-        Exactly one HTTP request leaves, never a second. `timeout` bounds the whole exchange in seconds.
-        Nothing an endpoint does raises; cancelling the task does.
+        Sends exactly one HTTP request. `timeout` limits the whole exchange, in seconds. No reply raises an
+        error; cancelling the task does.
         """
         started = time.perf_counter()
         outcome = await self._exchange(body, timeout)
@@ -160,7 +161,7 @@ def _no_reply(error: BaseException, timeout: float) -> Outcome:
 
 
 def _timed_out(error: BaseException) -> bool:
-    """Say whether time ran out. The SDK's class cannot tell: a refused connection is a timeout to it."""
+    """Return whether time ran out. The SDK's class cannot tell: a refused connection is a timeout to it."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, TimeoutError):

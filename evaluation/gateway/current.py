@@ -1,4 +1,4 @@
-"""The endpoint and the prices that the settings name."""
+"""The endpoint and prices in the settings."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,15 +12,15 @@ from evaluation.gateway.prices import Price, read_prices
 
 
 def current_endpoint() -> Endpoint:
-    """The endpoint that the settings name."""
+    """Return the endpoint in the settings."""
     return resolve_endpoint(base_url=settings.OPENAI_BASE_URL, api_key=settings.OPENAI_API_KEY)
 
 
 def current_prices() -> dict[str, Price]:
-    """The prices of the settings' file; empty without one, so that costs are unknown."""
+    """Return the prices in the settings' file; empty without one, so that costs are unknown."""
     return read_prices(Path(settings.LACE_PRICES)) if settings.LACE_PRICES else {}
 
 
 def endpoint_locator(endpoint: Endpoint) -> Callable[[], str] | None:
-    """How to find the embedded server, which may have another port after a restart."""
+    """Return how to find the embedded server, which may have another port after a restart."""
     return partial(ensure_running, settings.VAR_DIR) if endpoint.embedded else None

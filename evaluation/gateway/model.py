@@ -1,4 +1,4 @@
-"""The model that engines talk to: stored answers first, then the endpoint, every request on record."""
+"""The model that engines use: stored answers first, then the endpoint, every request recorded."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +13,8 @@ from evaluation.core.types import Reply, ReplyState, Request
 from evaluation.gateway.budget import (
     CHARS_A_TOKEN,
     BudgetReached,
-    Outstanding,
-    held_elsewhere,
+    OutstandingRequests,
+    reserved_elsewhere,
     worst_cost,
 )
 from evaluation.gateway.client import EndpointClient, Outcome
@@ -43,10 +43,10 @@ TOP_LOGPROBS = 5
 
 @dataclass(slots=True)
 class Gateway:
-    """What the units of a run share: client, database thread, each model's throttle, and what is asked.
+    """Shared by the units of a run: client, database thread, throttles by model, and pending questions.
 
-    `prepared` bounds the questions on record: those in flight, and a few whose attempt is committed already
-    and that wait for a slot. `budget_usd` None is no cap.
+    `prepared` limits the recorded questions: those in flight, and a few that are committed and wait for a
+    slot. `budget_usd` None is no limit.
     """
 
     endpoint: Endpoint
@@ -60,18 +60,18 @@ class Gateway:
     ledger: Ledger = field(default_factory=Ledger)
     asking: dict[str, asyncio.Future[Reply]] = field(default_factory=dict)
     prefixes: dict[str, Prefixes] = field(default_factory=dict)
-    outstanding: Outstanding = field(init=False)
+    outstanding: OutstandingRequests = field(init=False)
 
     def __post_init__(self) -> None:
-        self.outstanding = Outstanding(self.budget_usd)
+        self.outstanding = OutstandingRequests(self.budget_usd)
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayModel:
-    """The gateway as one unit sees it; an implementation of evaluation.core.types.Model.
+    """The gateway as one unit sees it; implements evaluation.core.types.Model.
 
     Without run and unit its requests belong to none. `first_sample` is the index of the run's first sample;
-    `cache_key` names what shares a prompt's beginning.
+    `cache_key` names requests that share a prompt's beginning.
     """
 
     gateway: Gateway
@@ -81,14 +81,14 @@ class GatewayModel:
     cache_key: str = ""
 
     async def complete(self, request: Request) -> Reply:
-        """The answer to this request, asked at most once however many units ask it.
+        """Return the answer to a request; units that ask the same at once share one request.
 
-        Raises EndpointDown when the endpoint cannot answer anybody, BudgetReached when nothing more may be
-        spent; a bad reply is a Reply.
+        Raises EndpointDown if the endpoint cannot answer at all, and BudgetReached if the budget is spent. A
+        bad reply is a Reply.
         """
         key = call_key(request, sample=self.first_sample + request.sample)
-        if (asked := self.gateway.asking.get(key)) is not None:
-            reply = await asyncio.shield(asked)
+        if (pending := self.gateway.asking.get(key)) is not None:
+            reply = await asyncio.shield(pending)
             return Reply(reply.state, reply.text, reply.error, _reused(reply.call), reply.logprobs)
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         future.add_done_callback(_retrieve)
@@ -117,7 +117,7 @@ class GatewayModel:
             await asyncio.sleep(ASKED_ELSEWHERE_SECONDS)
 
     async def _open(self, ask: Ask, how: Callable[[Sequence[Ask]], Sequence[OpenedCall]]) -> OpenedCall:
-        """Put a request on record; where the budget has no room, wait for others here to free some."""
+        """Record a request; without room in the budget, wait for this process's other requests to end."""
         outstanding = self.gateway.outstanding
         while True:
             outstanding.begin()
@@ -132,18 +132,18 @@ class GatewayModel:
             try:
                 await outstanding.room()
             except BudgetReached:
-                if not await self._held_elsewhere():
+                if not await self._reserved_elsewhere():
                     raise
                 await asyncio.sleep(ASKED_ELSEWHERE_SECONDS)
 
-    async def _held_elsewhere(self) -> bool:
-        """Another worker's requests may free money."""
+    async def _reserved_elsewhere(self) -> bool:
+        """Return whether another worker's requests may free money."""
         if self.run_id is None or self.unit_id is None:
             return False
-        return await self.gateway.database.do(partial(held_elsewhere, self.run_id, self.unit_id))
+        return await self.gateway.database.do(partial(reserved_elsewhere, self.run_id, self.unit_id))
 
     async def _send(self, ask: Ask, opened: OpenedCall) -> Reply:
-        """Attempts until one is final; each is committed before it leaves and again when it ends."""
+        """Send attempts until one is final; each is committed before it leaves and again when it ends."""
         gateway, request, tried = self.gateway, ask.request, 1
         body = request_body(request, gateway.endpoint, cache_key=self.cache_key)
         characters, repeated = gateway.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
@@ -162,7 +162,7 @@ class GatewayModel:
     async def _attempt(
         self, ask: Ask, opened: OpenedCall, body: dict[str, Any], characters: int, tried: int
     ) -> tuple[Outcome, ReplyState | None, Decision]:
-        """One request in its slot: what came back, the call's state if that settles it, what to do."""
+        """Send one request in its slot; return the outcome, the call's state if final, and the decision."""
         gateway, throttle = self.gateway, self.gateway.throttles[ask.request.model]
         try:
             await throttle.enter(tokens=characters // CHARS_A_TOKEN + ask.request.max_tokens)
@@ -195,14 +195,14 @@ class GatewayModel:
 
 
 def reply_state(outcome: Outcome) -> ReplyState:
-    """What an outcome is to an engine."""
+    """Return what an outcome means to an engine."""
     return STORED_STATES.get(outcome.kind, "failed")
 
 
 def request_body(request: Request, endpoint: Endpoint, *, cache_key: str = "") -> dict[str, Any]:
-    """The JSON of /chat/completions; only what is set is sent.
+    """Return the JSON of /chat/completions; unset settings are not sent.
 
-    `cache_key` (judge and group) brings prompts that begin alike to the same cache; OpenAI only takes it.
+    `cache_key` (judge and group) routes prompts with the same beginning to one cache; only OpenAI accepts it.
     """
     openai = endpoint.base_url.startswith(OPENAI_BASE_URL)
     # OpenAI refuses max_tokens on its newer models; other servers know only that name.
@@ -220,14 +220,16 @@ def request_body(request: Request, endpoint: Endpoint, *, cache_key: str = "") -
     if request.logprobs:
         body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
     if openai and cache_key:
-        body["prompt_cache_key"] = shortened(cache_key)
+        body["prompt_cache_key"] = short_cache_key(cache_key)
     return body
 
 
-def shortened(cache_key: str) -> str:
-    """A cache key of at most 64 characters.
+def short_cache_key(cache_key: str) -> str:
+    """Return a cache key of at most 64 characters.
 
-    >>> shortened("judge:0")
+    Examples
+    --------
+    >>> short_cache_key("judge:0")
     'judge:0'
     """
     return cache_key if len(cache_key) <= CACHE_KEY_LENGTH else text_hash(cache_key)
@@ -238,6 +240,6 @@ def _reused(handle: object) -> object:
 
 
 def _retrieve(future: asyncio.Future[Reply]) -> None:
-    """Nobody may be waiting for a failed question; asyncio would complain that its error was never seen."""
+    """Read the future's error, so that asyncio does not report it when no task waits for it."""
     if not future.cancelled():
         future.exception()

@@ -1,4 +1,4 @@
-"""What a call costs, from a price file that the user keeps; an unknown price is None, never 0."""
+"""The cost of a call, from the user's price file; an unknown price is None, never 0."""
 
 import json
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ BATCH_SHARE = Decimal("0.5")
 
 
 class PriceFileError(InputProblem, ValueError):
-    """A price file that cannot be used; the message names file, model and field."""
+    """An unusable price file; the message names file, model and field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for 1,000,000 tokens. Without a price of their own, cached prompt tokens cost `input`."""
+    """US dollars per 1,000,000 tokens. Without a price of their own, cached prompt tokens cost `input`."""
 
     input: Decimal
     output: Decimal
@@ -60,8 +60,10 @@ def cost(
     completion_tokens: int | None,
     cached_tokens: int | None = None,
 ) -> Decimal | None:
-    """Return the US dollars of one call, or None when the model's price or a token count is unknown.
+    """Return the US dollars of one call; None if the model's price or a token count is unknown.
 
+    Examples
+    --------
     >>> price = Price(input=Decimal(2), output=Decimal(8), cached_input=Decimal(1))
     >>> cost(prices={"m": price}, model="m", prompt_tokens=1000, cached_tokens=400, completion_tokens=100)
     Decimal('0.0024')
@@ -79,7 +81,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise PriceFileError(f"{twice} stands twice")
+        raise PriceFileError(f"{twice} occurs twice")
     return dict(pairs)
 
 

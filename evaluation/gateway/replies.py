@@ -1,4 +1,4 @@
-"""Reading what an endpoint sent back: every kind of reply has a name, and none is trusted."""
+"""Classifies an endpoint's reply; no reply is trusted."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 from evaluation.core.types import TokenLogprob
-from evaluation.gateway.allowance import Allowance, read_allowance, retry_after_seconds
+from evaluation.gateway.rate_limit_headers import Allowance, read_allowance, retry_after_seconds
 
 Kind = Literal[
     "answered",
@@ -39,12 +39,12 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one HTTP request came to. Token counts are None where the endpoint did not say.
+    """The outcome of one HTTP request. Token counts are None if the endpoint did not report them.
 
-    `text` holds the answer (kinds answered, cut_off; refused: what the model said, may be empty). `status` is
-    None when no reply came. `error` is one line for people, empty when answered; it never holds the key or
-    words of the endpoint's message, which may repeat the chat. `retry_after` is in seconds; `allowance` is
-    what the endpoint says may still be asked, None where it says nothing.
+    `text` is the answer (kinds answered and cut_off; refused: the model's words, may be empty). `status` is
+    None without a reply. `error` is one line, empty when answered; it contains neither the key nor the
+    endpoint's message, which may repeat the chat. `retry_after` is in seconds. `allowance` is what the
+    endpoint still allows, None if it does not say.
     """
 
     kind: Kind
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def read_reply(*, status: int, headers: Mapping[str, str], content: bytes, secret: str = "") -> Outcome:
-    """Return the outcome of a reply with this status, these headers (any case of names) and this body.
+    """Return the outcome of a reply with this status, these headers (names in any case) and this body.
 
     `secret` is the API key: nothing that contains it reaches the outcome. Never raises.
     """
@@ -94,10 +94,14 @@ def _json_or_none(content: bytes) -> Any:
 
 def _request_id(headers: Mapping[str, str], data: Any, secret: str) -> str | None:
     named = next((value for name, value in headers.items() if name.lower() == "x-request-id"), None)
-    found = named or (data.get("id") if isinstance(data, dict) else None)
-    if not isinstance(found, str) or not _REQUEST_ID.fullmatch(found) or (secret and secret in found):
+    identifier = named or (data.get("id") if isinstance(data, dict) else None)
+    if (
+        not isinstance(identifier, str)
+        or not _REQUEST_ID.fullmatch(identifier)
+        or (secret and secret in identifier)
+    ):
         return None
-    return found
+    return identifier
 
 
 def _failed(kind: Kind, status: int | None, error: str, request_id: str | None) -> Outcome:
@@ -131,7 +135,7 @@ def _read_failure(
 
 
 def _tag(value: Any, secret: str) -> str | None:
-    """Return an error code such as `model_not_found`; anything else may repeat the chat or the key."""
+    """Return an error code such as `model_not_found`; any other text could repeat the chat or the key."""
     if not isinstance(value, str) or not _TAG.fullmatch(value) or (secret and secret in value):
         return None
     return value
@@ -235,7 +239,7 @@ def _token_logprob(entry: Any) -> TokenLogprob | None:
     if pair is None:
         return None
     top = entry.get("top_logprobs")
-    pairs = [found for item in top if (found := _pair(item))] if isinstance(top, list) else []
+    pairs = [parsed for item in top if (parsed := _pair(item))] if isinstance(top, list) else []
     return TokenLogprob(token=pair[0], logprob=pair[1], top=tuple(pairs))
 
 

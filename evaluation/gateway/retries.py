@@ -1,4 +1,4 @@
-"""When a failed request is worth another attempt, and how long to wait for it."""
+"""Decides whether a failed request is repeated, and after how long."""
 
 import hashlib
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ OUTAGE: frozenset[Kind] = frozenset({"server_error", "connection", "timeout"})
 
 @dataclass(frozen=True, slots=True)
 class Streak:
-    """Since the endpoint last answered anybody: how many `calls` failed, and how often this one (`own`)."""
+    """Failures since the endpoint last answered: how many `calls` failed, and how often this one (`own`)."""
 
     calls: int = 0
     own: int = 0
@@ -46,11 +46,11 @@ FIRST = Streak(1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do with an outcome.
+    """The reaction to an outcome.
 
-    keep: it is a result. again: try once more after `wait` seconds, and when the throttle lets it in; an
-    attempt that does not `count` was lost to an outage and is not held against the call. give_up: this call
-    has failed, others may not. stop: every other call to this endpoint would fail the same way.
+    `keep`: it is a result. `again`: retry after `wait` seconds, once the throttle admits it; an attempt lost
+    to an outage does not `count` against the call. `give_up`: this call failed, others may not. `stop`: every
+    other call to this endpoint would fail in the same way.
     """
 
     action: Action
@@ -59,12 +59,11 @@ class Decision:
 
 
 def decide(*, outcome: Outcome, attempt: int, seed: str, streak: Streak = FIRST) -> Decision:
-    """Return what to do after attempt number `attempt` (from 1, counting those that count) of one call.
+    """Return what to do after attempt number `attempt` of one call (from 1, only those that count).
 
-    `seed` (the call's key, say) fixes the jitter, so that a decision can be repeated and calls spread out.
-    Where more than two calls are in the `streak` of failures the endpoint is to blame: one or two may hold
-    what it stumbles over. How long an outage may last is for the throttle to say: its `enter` raises
-    EndpointDown.
+    `seed`, such as the call's key, fixes the jitter: decisions are repeatable and calls spread out. With more
+    than two failing calls in the `streak` the endpoint is at fault; one or two may fail because of their
+    content. The throttle limits the length of an outage: its `enter` raises EndpointDown.
     """
     if outcome.kind in _KEPT:
         return Decision("keep")
@@ -81,20 +80,23 @@ def decide(*, outcome: Outcome, attempt: int, seed: str, streak: Streak = FIRST)
 
 
 def is_lasting(outcome: Outcome) -> bool:
-    """Say whether only a person can mend it: a refused key, no credit, a redirect, an unknown model."""
+    """Return whether only a user can fix it: a refused key, no credit, a redirect, an unknown model."""
     return outcome.kind in _FATAL or (outcome.kind == "bad_request" and outcome.status == 404)
 
 
 def attempts_allowed(kind: Kind) -> int:
-    """Return how many attempts in all a call may have when they end like this and the endpoint is well."""
+    """Return the allowed attempts of a call that ends like this at a working endpoint."""
     return _ALLOWED.get(kind, 1)
 
 
 def wait_before_next(*, attempt: int, seed: str, retry_after: float | None = None) -> float:
-    """Return the seconds to wait after attempt `attempt`: doubling, jittered between half and all of it.
+    """Return the seconds to wait after attempt `attempt`: doubling, with jitter between half and all of it.
 
-    Retry-After is obeyed up to LONGEST_RETRY_AFTER, plus up to a second so that callers don't return at once.
+    Retry-After is obeyed up to LONGEST_RETRY_AFTER, plus up to a second so that callers do not return at
+    once.
 
+    Examples
+    --------
     >>> 0.5 <= wait_before_next(attempt=2, seed="a") <= 1.0
     True
     """
@@ -106,5 +108,5 @@ def wait_before_next(*, attempt: int, seed: str, retry_after: float | None = Non
 
 
 def _share(text: str) -> float:
-    """Return a number in [0, 1) that depends on the text alone."""
+    """Return a number in [0, 1) that depends on the text only."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48

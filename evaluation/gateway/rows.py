@@ -1,4 +1,4 @@
-"""Many rows by one prepared statement, where the ORM would spend more time on a call than its request."""
+"""Writes many rows with one prepared statement, where the ORM would take longer than the request."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -15,10 +15,10 @@ Fields = tuple[str, ...]
 def rows_insert(
     model: type[models.Model], fields: Fields, rows: Sequence[Row], *, new_only: bool = False
 ) -> int:
-    """Insert rows (values in the order of `fields`); returns how many came.
+    """Insert rows (values in the order of `fields`); return how many were inserted.
 
-    With `new_only` a row that is there already stays, else it is an IntegrityError. Every column without a
-    default of the database must be among the fields.
+    With `new_only` existing rows stay; otherwise they raise IntegrityError. The fields must include every
+    column without a database default.
     """
     return _execute(_insertion(model, fields, new_only), rows)
 
@@ -26,9 +26,9 @@ def rows_insert(
 def rows_update(
     model: type[models.Model], fields: Fields, rows: Sequence[Row], *, unless: Fields = ()
 ) -> int:
-    """Update rows by id (values in the order of `fields`, then the id); returns how many were.
+    """Update rows by id (values in the order of `fields`, then the id); return how many were updated.
 
-    A row whose `state` is one of `unless` stays as it is.
+    A row whose `state` is one of `unless` stays unchanged.
     """
     return _execute(_change(model, fields, len(unless)), [(*row, *unless) for row in rows])
 
@@ -72,7 +72,7 @@ def _columns(model: type[models.Model], fields: Fields) -> list[str]:
 
 
 def _adapters() -> dict[type, Callable[[Any], Any]]:
-    """How the database's driver takes values of these types."""
+    """Return how the database driver takes values of these types."""
     operations = connection.ops
 
     def json(value: Any) -> Any:

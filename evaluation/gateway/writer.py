@@ -1,4 +1,4 @@
-"""The one database thread beside an event loop: what is queued is committed in one transaction."""
+"""The database thread beside an event loop: queued jobs are committed in one transaction."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """An item for a bulk function, and who waits for its result."""
+    """An item for a bulk function, and the future of its result."""
 
     kind: Callable[[Sequence[Any]], Sequence[Any]]
     item: Any
@@ -25,12 +25,12 @@ class _Job:
 
 
 class DatabaseThread:
-    """Runs database work off the loop, with a connection of its own; jobs of one kind are done together.
+    """Runs database work off the loop, on its own connection; jobs of one kind run together.
 
-    Whatever is queued at a moment is done in one transaction, without waiting for more: each kind's items by
-    one call of its bulk function, kinds in the order in which they first came. When that fails it is rolled
-    back and done again kind by kind, then item by item, each in a transaction of its own, so that one bad
-    item harms nobody. Jobs must therefore be plain database work.
+    All queued jobs run in one transaction, without waiting for more: one call of each bulk function, in the
+    order in which the kinds arrived. After an error it is rolled back and repeated by kind, then by item,
+    each in its own transaction, so that one bad item affects no other. Jobs must therefore be plain database
+    work.
     """
 
     def __init__(self) -> None:
@@ -48,9 +48,9 @@ class DatabaseThread:
         self._thread.join()
 
     def add(self, kind: Callable[[Sequence[A]], Sequence[R]], item: A) -> asyncio.Future[R]:
-        """Queue an item for a bulk function, which returns a result for each item, in their order.
+        """Queue an item for a bulk function, which returns one result per item, in order.
 
-        The future is done once the transaction is committed; it may be dropped by whoever need not know.
+        The future is done once the transaction is committed; the caller may ignore it.
         """
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._jobs.put(_Job(kind, item, future))
@@ -92,7 +92,7 @@ class DatabaseThread:
             _deliver(done, lambda job, result: job.future.set_result(result))
 
     def _part(self, batch: list[_Job], kinds: list[list[_Job]], error: Exception) -> None:
-        """Find whose fault it was: the rest of the batch is done without it."""
+        """Find the failing item; the rest of the batch runs without it."""
         if len(batch) == 1:
             _deliver([(batch[0], error)], lambda job, result: job.future.set_exception(result))
             return
@@ -105,7 +105,7 @@ def _each(jobs: Sequence[Callable[[], R]]) -> list[R]:
 
 
 def _deliver(done: list[tuple[_Job, Any]], settle: Callable[[_Job, Any], None]) -> None:
-    """Wake those who wait, all at once; some may have gone away (Ctrl-C), and with them the loop."""
+    """Wake all waiting tasks at once; some may have ended (Ctrl-C), and the loop with them."""
 
     def on_loop() -> None:
         for job, result in done:

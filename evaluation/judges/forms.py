@@ -1,4 +1,4 @@
-"""The form of a judge profile: the whole recipe, what most people need first."""
+"""The form of a judge profile: the whole recipe, the most important settings first."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,8 @@ from typing import Any, get_args
 from django import forms
 
 from common.problems import FieldProblem
-from evaluation.core.types import Role
+from evaluation.core.types import Engine
+from evaluation.engines.core.roles import ROLES, JudgeRole
 from evaluation.judges.core.spec import LARGEST_NUMBER, MOST_SAMPLES, JudgeChoice, choice_json, choice_read
 from evaluation.judges.queries.recipes import (
     ABLATIONS,
@@ -15,19 +16,18 @@ from evaluation.judges.queries.recipes import (
     GROUPINGS,
     KNOWLEDGE,
     LAYOUTS,
-    ROLES,
     ROLES_IN,
     RULES,
 )
 
-EFFORTS = {"": "as the model does", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
+EFFORTS = {"": "model default", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
 LAYOUT_CHOICES = {"auto": "by model", **LAYOUTS}
 DEFAULTS = choice_json(JudgeChoice("direct"))
 
 
 @dataclass(frozen=True, slots=True)
 class RoleFields:
-    """One line of the table of roles."""
+    """One row of the table of roles."""
 
     name: str
     engines: str
@@ -37,72 +37,67 @@ class RoleFields:
 
     @property
     def fields(self) -> tuple[forms.BoundField, ...]:
-        """The line's three fields."""
+        """Return the row's three fields."""
         return self.model, self.temperature, self.effort
 
 
-USED_BY: Mapping[Role, str] = {
-    "direct": "direct, reflection",
-    "reflector": "reflection",
-    "customer": "debate",
-    "support": "debate",
-    "judge": "debate",
-    "formatter": "every engine",
-}
+def engines_text(role: JudgeRole) -> str:
+    """Return the engines that ask a role, in words."""
+    return "every engine" if role.engines == get_args(Engine) else ", ".join(role.engines)
 
 
 class ProfileForm(forms.Form):
-    """A named recipe; `choice` is what it amounts to once it is valid."""
+    """A named recipe; `choice` holds it once the form is valid."""
 
-    name = forms.CharField(max_length=120, label="Name", help_text="What runs and regression tests call it.")
+    name = forms.CharField(max_length=120, label="Name", help_text="Shown with runs and regression tests.")
     engine = forms.ChoiceField(choices=list(ENGINES.items()), label="Engine")
     samples = forms.IntegerField(
         min_value=1,
         max_value=MOST_SAMPLES,
         label="Samples",
-        help_text="Answers to each question; the majority decides. More than one shows its noise.",
+        help_text="Answers per question; the majority decides. Two or more also measure noise.",
     )
     knowledge = forms.ChoiceField(choices=list(KNOWLEDGE.items()), label="Knowledge")
     model = forms.CharField(
         required=False,
         max_length=200,
         label="Model",
-        help_text="Empty: LACE_REASONING_MODEL of the settings.",
+        help_text="Empty: LACE_REASONING_MODEL from the settings.",
     )
     formatter = forms.CharField(
         required=False, max_length=200, label="Formatter model", help_text="Empty: LACE_FORMATTER_MODEL."
     )
 
-    grouping = forms.ChoiceField(choices=list(GROUPINGS.items()), label="Criteria in a call")
+    grouping = forms.ChoiceField(choices=list(GROUPINGS.items()), label="Criteria per call")
     passage_tokens = forms.IntegerField(
         min_value=1,
         max_value=LARGEST_NUMBER,
-        label="Tokens of passages a call",
-        help_text="With knowledge retrieved.",
+        label="Passage tokens per call",
+        help_text="Used with retrieved passages only.",
     )
-    layout = forms.ChoiceField(choices=list(LAYOUT_CHOICES.items()), label="Order of a prompt")
-    role_in = forms.ChoiceField(choices=list(ROLES_IN.items()), label="A role's duty")
+    layout = forms.ChoiceField(choices=list(LAYOUT_CHOICES.items()), label="Prompt order")
+    role_in = forms.ChoiceField(choices=list(ROLES_IN.items()), label="Position of the task")
     logprobs = forms.BooleanField(
         required=False,
-        label="Ask for token probabilities",
-        help_text="The probability of True is kept where the endpoint tells it.",
+        label="Request token probabilities",
+        help_text="Stores the probability of True if the endpoint returns it.",
     )
 
     rule = forms.ChoiceField(
         required=False,
         choices=[("", "no verdict"), *RULES.items()],
-        label="When a chat is too long",
-        help_text="With a rule, a chat that is too long is judged in overlapping parts.",
+        label="Chats that are too long",
+        help_text="With a rule, they are judged in overlapping windows.",
     )
     window_tokens = forms.IntegerField(
-        required=False, min_value=1, max_value=LARGEST_NUMBER, label="Tokens of a part"
+        required=False, min_value=1, max_value=LARGEST_NUMBER, label="Tokens per window"
     )
-    overlap = forms.IntegerField(required=False, min_value=0, max_value=1000, label="Turns shared by parts")
+    overlap = forms.IntegerField(required=False, min_value=0, max_value=1000, label="Shared turns")
     ablation = forms.ChoiceField(
         required=False,
         choices=[("", "none"), *ABLATIONS.items()],
-        label="Trial of a debate",
-        help_text="Changes a debate to measure what it owes to its briefs.",
+        label="Debate ablation",
+        help_text="Changes a debate to measure the effect of its briefs.",
     )
 
     basic = ("name", "engine", "samples", "knowledge", "model", "formatter")
@@ -116,68 +111,66 @@ class ProfileForm(forms.Form):
         recipe = choice_json(choice) if choice else DEFAULTS
         super().__init__(*args, **kwargs)
         self.initial = {"name": name, **_initial(recipe)}
-        for role in get_args(Role):
-            self.fields[f"model_{role}"] = forms.CharField(
-                required=False, max_length=200, label=f"Model of {ROLES[role]}"
+        for role in ROLES:
+            self.fields[f"model_{role.key}"] = forms.CharField(
+                required=False, max_length=200, label=f"Model of {role.name}"
             )
-            self.fields[f"temperature_{role}"] = forms.FloatField(
-                required=False, min_value=0, max_value=2, label=f"Temperature of {ROLES[role]}"
+            self.fields[f"temperature_{role.key}"] = forms.FloatField(
+                required=False, min_value=0, max_value=2, label=f"Temperature of {role.name}"
             )
-            self.fields[f"effort_{role}"] = forms.ChoiceField(
-                required=False, choices=list(EFFORTS.items()), label=f"Effort of {ROLES[role]}"
+            self.fields[f"effort_{role.key}"] = forms.ChoiceField(
+                required=False, choices=list(EFFORTS.items()), label=f"Effort of {role.name}"
             )
 
     def clean(self) -> dict[str, Any]:
-        """Read the recipe; a setting that cannot be becomes the error of its field."""
-        given = dict(super().clean() or {})
-        if given.get("rule") and not given.get("window_tokens") and "window_tokens" not in self.errors:
-            self.add_error("window_tokens", "say how many tokens a part may have")
-        if given.get("window_tokens") and not given.get("rule") and "rule" not in self.errors:
-            self.add_error(
-                "rule", "say how the parts come to one verdict, or leave the tokens of a part empty"
-            )
+        """Read the recipe; a wrong setting becomes the error of its field."""
+        cleaned = dict(super().clean() or {})
+        if cleaned.get("rule") and not cleaned.get("window_tokens") and "window_tokens" not in self.errors:
+            self.add_error("window_tokens", "Enter the number of tokens per window.")
+        if cleaned.get("window_tokens") and not cleaned.get("rule") and "rule" not in self.errors:
+            self.add_error("rule", "Choose a rule, or leave the tokens per window empty.")
         if self.errors:
-            return given
+            return cleaned
         try:
-            self.choice = choice_read(_recipe(given))
+            self.choice = choice_read(_recipe(cleaned))
         except FieldProblem as problem:
             self.add_error(_field_of(problem.field), problem.message)
-        return given
+        return cleaned
 
     def refuse(self, problem: FieldProblem) -> None:
-        """Show a service's refusal at its field."""
+        """Show a service's error at its field."""
         self.add_error(_field_of(problem.field), problem.message)
 
     @property
     def roles(self) -> Iterator[RoleFields]:
-        """The table of roles."""
-        for role in get_args(Role):
+        """Yield the rows of the table of roles."""
+        for role in ROLES:
             yield RoleFields(
-                ROLES[role],
-                USED_BY[role],
-                self[f"model_{role}"],
-                self[f"temperature_{role}"],
-                self[f"effort_{role}"],
+                role.name,
+                engines_text(role),
+                self[f"model_{role.key}"],
+                self[f"temperature_{role.key}"],
+                self[f"effort_{role.key}"],
             )
 
     @property
     def basic_fields(self) -> list[forms.BoundField]:
-        """What every profile needs."""
+        """Return the fields that every profile needs."""
         return [self[name] for name in self.basic]
 
     @property
     def shape_fields(self) -> list[forms.BoundField]:
-        """How prompts are laid out."""
+        """Return the fields for the layout of prompts."""
         return [self[name] for name in self.shape]
 
     @property
     def long_fields(self) -> list[forms.BoundField]:
-        """What becomes of chats over the context."""
+        """Return the fields for chats beyond the model's context."""
         return [self[name] for name in self.long_chats]
 
     @property
     def more_open(self) -> bool:
-        """Whether a folded part holds an error, or something that is not the default."""
+        """Return whether a collapsed section has an error or a value other than the default."""
         folded = [name for name in self.fields if name not in self.basic]
         if self.is_bound:
             return any(name in self.errors for name in folded)
@@ -185,7 +178,7 @@ class ProfileForm(forms.Form):
 
 
 def _initial(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe as the form's values."""
+    """Return a recipe as the form's values."""
     plain = {name: value for name, value in recipe.items() if not isinstance(value, Mapping)}
     by_role = {
         f"{field}_{role}": value
@@ -207,21 +200,21 @@ def _initial(recipe: Mapping[str, Any]) -> dict[str, Any]:
 BLANK = _initial(DEFAULTS)
 
 
-def _recipe(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The form's values as a recipe."""
+def _recipe(cleaned: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the form's values as a recipe."""
     names = ("engine", "samples", "knowledge", "model", "formatter", "grouping", "passage_tokens")
-    recipe = {name: given[name] for name in (*names, "layout", "role_in", "logprobs", "ablation")}
+    recipe = {name: cleaned[name] for name in (*names, "layout", "role_in", "logprobs", "ablation")}
     for name, field in (("models", "model"), ("temperatures", "temperature"), ("efforts", "effort")):
-        values = {role: given.get(f"{field}_{role}") for role in get_args(Role)}
+        values = {role.key: cleaned.get(f"{field}_{role.key}") for role in ROLES}
         recipe[name] = {role: value for role, value in values.items() if value not in (None, "")}
-    if given["rule"]:
-        overlap = 4 if given["overlap"] is None else given["overlap"]
-        recipe["windows"] = {"tokens": given["window_tokens"], "overlap": overlap, "rule": given["rule"]}
+    if cleaned["rule"]:
+        overlap = 4 if cleaned["overlap"] is None else cleaned["overlap"]
+        recipe["windows"] = {"tokens": cleaned["window_tokens"], "overlap": overlap, "rule": cleaned["rule"]}
     return recipe
 
 
 def _field_of(setting: str) -> str | None:
-    """The form's field for a recipe's setting; None for what is no field of its own."""
+    """Return the form's field for a recipe's setting; None if there is no such field."""
     known = {"windows.tokens": "window_tokens", "windows.overlap": "overlap", "windows.rule": "rule"}
     plural, _, role = setting.partition(".")
     singular = {"models": "model", "temperatures": "temperature", "efforts": "effort"}.get(plural)

@@ -1,4 +1,4 @@
-"""Judge profiles: list, one of them, new, edit, and what can be done with one."""
+"""Judge profiles: list, detail, form and actions."""
 
 from collections.abc import Callable
 
@@ -28,14 +28,14 @@ JUDGES_SHOWN = 20
 @permission_or_404("labeling.see_judge")
 @require_safe
 def profile_list(request: HttpRequest) -> HttpResponse:
-    """Every profile, the default first."""
+    """Show every profile, the default first."""
     return render(request, "evaluation/judges/profile_list.html", {"rows": profile_rows()})
 
 
 @permission_or_404("labeling.see_judge")
 @require_safe
 def profile_detail(request: HttpRequest, profile_id: int) -> HttpResponse:
-    """One profile: its recipe, the judge it yields today, the judges it has yielded."""
+    """Show one profile: its recipe, today's judge, and the judges created from it."""
     profile = get_object_or_404(JudgeProfile, pk=profile_id)
     judges = list(profile_judges(profile)[:JUDGES_SHOWN])
     context = {"profile": profile, "judges": judges}
@@ -55,14 +55,14 @@ def profile_detail(request: HttpRequest, profile_id: int) -> HttpResponse:
 @permission_or_404("labeling.start_runs")
 @require_http_methods(["GET", "POST"])
 def profile_new(request: HttpRequest) -> HttpResponse:
-    """Make a profile."""
+    """Create a profile."""
     return _form(request, ProfileForm(request.POST or None), None)
 
 
 @permission_or_404("labeling.start_runs")
 @require_http_methods(["GET", "POST"])
 def profile_edit(request: HttpRequest, profile_id: int) -> HttpResponse:
-    """Change a profile; a recipe that cannot be read any more starts from the plainest one."""
+    """Edit a profile; an unreadable recipe starts from the default one."""
     profile = get_object_or_404(JudgeProfile, pk=profile_id)
     try:
         choice = profile_choice(profile)
@@ -74,7 +74,7 @@ def profile_edit(request: HttpRequest, profile_id: int) -> HttpResponse:
 @permission_or_404("labeling.start_runs")
 @require_POST
 def profile_act(request: HttpRequest, profile_id: int, act: str) -> HttpResponse:
-    """Duplicate, delete or make default; then the list, or the copy to be edited."""
+    """Duplicate, delete or make default; then show the list, or the copy's form."""
     acts: dict[str, Callable[[HttpRequest, JudgeProfile], HttpResponse]] = {
         "duplicate": _duplicate,
         "delete": _delete,
@@ -93,14 +93,14 @@ def _form(request: HttpRequest, form: ProfileForm, profile: JudgeProfile | None)
         except FieldProblem as problem:
             form.refuse(problem)
         else:
-            messages.success(request, f"{saved.name} is saved. Runs started from now on use it as it is now.")
+            messages.success(request, f"Profile {saved.name} saved. New runs use these settings.")
             return redirect("evaluation:profile_detail", saved.pk)
     return render(request, "evaluation/judges/profile_form.html", {"form": form, "profile": profile})
 
 
 def _duplicate(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
     copy = profile_duplicate(profile=profile)
-    messages.success(request, f"{copy.name} is made. Give it a name and change what should differ.")
+    messages.success(request, f"Profile {copy.name} created. Rename it and change its settings.")
     return redirect("evaluation:profile_edit", copy.pk)
 
 
@@ -110,11 +110,11 @@ def _delete(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
     except ProfileRefused as refused:
         messages.error(request, f"Not deleted: {refused}.")
         return redirect("evaluation:profile_detail", profile.pk)
-    messages.success(request, f"{profile.name} is deleted. Its judges and runs stay.")
+    messages.success(request, f"Profile {profile.name} deleted. Its judges and runs are kept.")
     return redirect("evaluation:profile_list")
 
 
 def _make_default(request: HttpRequest, profile: JudgeProfile) -> HttpResponse:
     profile_make_default(profile=profile)
-    messages.success(request, f"{profile.name} is the default now.")
+    messages.success(request, f"{profile.name} is now the default profile.")
     return redirect("evaluation:profile_detail", profile.pk)

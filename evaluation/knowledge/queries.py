@@ -1,4 +1,4 @@
-"""The passages that were retrieved for a unit, as they were shown to the judge."""
+"""The passages retrieved for a unit, as the judge saw them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from evaluation.models.runs import Passage
 
 @dataclass(frozen=True, slots=True)
 class ShownPassage:
-    """A piece of an article version: its words, its place (code points), its rank and score."""
+    """A passage of an article version: text, place (code points), rank and score."""
 
     key: str
     version: int
@@ -21,12 +21,12 @@ class ShownPassage:
 
 
 def passages_of(unit_ids: Collection[int]) -> dict[tuple[int, int], tuple[ShownPassage, ...]]:
-    """By unit and criterion id, best first; what found nothing is left out. One query."""
+    """Return passages by unit and criterion id, best first; pairs without passages are missing. One query."""
     rows = Passage.objects.filter(unit__in=unit_ids).select_related("article_version__article")
-    found: dict[tuple[int, int], list[ShownPassage]] = {}
+    by_place: dict[tuple[int, int], list[ShownPassage]] = {}
     for row in rows.order_by("unit", "criterion", "rank"):
-        found.setdefault((row.unit_id, row.criterion_id), []).append(_shown(row))
-    return {place: tuple(passages) for place, passages in found.items()}
+        by_place.setdefault((row.unit_id, row.criterion_id), []).append(_shown(row))
+    return {place: tuple(passages) for place, passages in by_place.items()}
 
 
 def _shown(row: Passage) -> ShownPassage:

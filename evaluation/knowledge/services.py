@@ -1,4 +1,4 @@
-"""Knowledge articles from a folder of Markdown files, and which of them a criterion lists."""
+"""Imports knowledge articles from a folder of Markdown files, and sets the articles of a criterion."""
 
 import os
 from collections import Counter
@@ -19,13 +19,12 @@ ENDING = ".md"
 
 @transaction.atomic
 def knowledge_import(*, folder: Path) -> ImportResult:
-    """
-    Create or update an article for each Markdown file in a folder and below; a changed text is a new version.
+    """Create or update an article for each Markdown file in a folder; a changed text is a new version.
 
-    The key is the path in the folder without its ending, the title the first heading, else the file's name.
-    Articles that the folder does not hold stay as they are.
+    Subfolders are included. The key is the path in the folder without its extension, the title the first
+    heading, else the file's name. Articles missing in the folder stay.
 
-    Raises ImportProblem: nothing is written then.
+    Raises ImportProblem and writes nothing.
     """
     files, others = _files(folder)
     counts = Counter(_store(folder, path) for path in files)
@@ -41,8 +40,7 @@ def knowledge_import(*, folder: Path) -> ImportResult:
 
 
 def criterion_articles_set(criterion: Criterion, keys: Sequence[str]) -> bool:
-    """
-    List exactly these articles for a criterion; whether that changed anything.
+    """Set a criterion's articles to exactly these; return whether anything changed.
 
     Raises FieldProblem("knowledge[n]", …) for the first article that does not exist.
     """
@@ -60,7 +58,7 @@ def criterion_articles_set(criterion: Criterion, keys: Sequence[str]) -> bool:
 
 
 def title_of(text: str) -> str:
-    """The plain text of the first heading of a Markdown text, '' where there is none."""
+    """Return the first heading of a Markdown text as plain text, "" without one."""
     tokens = iter(MarkdownIt().parse(text))
     for token in tokens:
         if token.type == "heading_open":
@@ -72,23 +70,23 @@ def title_of(text: str) -> str:
 
 
 def _files(folder: Path) -> tuple[list[Path], int]:
-    """The Markdown files in order, and how many others there are; a link out of the folder is another."""
+    """Return the Markdown files in order and the number of other files, links out of the folder included."""
     if not folder.is_dir():
         raise ImportProblem(
             str(folder), None, "", "is a file, not a folder" if folder.exists() else "no such folder"
         )
-    found: list[Path] = []
+    files: list[Path] = []
     others = 0
     for place, _, names in os.walk(folder, onerror=_unreadable):
         for name in names:
             path = Path(place, name)
             if path.suffix == ENDING and path.resolve().is_relative_to(folder.resolve()):
-                found.append(path)
+                files.append(path)
             else:
                 others += 1
-    if not found:
+    if not files:
         raise ImportProblem(str(folder), None, "", f"holds no {ENDING} file")
-    return sorted(found), others
+    return sorted(files), others
 
 
 def _unreadable(error: OSError) -> None:
@@ -96,7 +94,7 @@ def _unreadable(error: OSError) -> None:
 
 
 def _store(folder: Path, path: Path) -> str:
-    """Store one article and say what became of it."""
+    """Store one article and return what happened."""
     key = path.relative_to(folder).with_suffix("").as_posix()
     text = read_text(path)
     title = title_of(text) or path.stem

@@ -1,4 +1,4 @@
-"""What `evaluate` can be told, and the judge and the run that it amounts to."""
+"""The options of `evaluate`, and the judge and run that they describe."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 from decimal import Decimal, InvalidOperation
@@ -33,46 +33,54 @@ PLAN_OPTIONS = (*RUN_OPTIONS, "profile", *JUDGE_OPTIONS, *WINDOW_OPTIONS)
 
 
 def add_plan_arguments(parser: ArgumentParser) -> None:
-    """The options that make up a run's plan. None of them has a default, so that one given is one meant."""
+    """Add the options of a run's plan. None has a default, so that a set option is one the user gave."""
     add = parser.add_argument
     add("--set", help="name of the chat set")
     add("--criteria", metavar="K1,K2", help="default: every criterion of the rubric")
     add("--split", choices=Split.values)
-    add("--limit", type=positive, help="only the first so many chats of the set")
-    add("--replicate", type=not_negative, help="another number asks everything anew")
-    add("--audit", type=share, help="share of readable answers that the formatter reads once more, 0 to 1")
-    add("--batch", action="store_true", default=None, help="ask through the Batch API: half price, in a day")
+    add("--limit", type=positive, help="only the first N chats of the set")
+    add("--replicate", type=not_negative, help="another number ignores stored answers")
+    add("--audit", type=share, help="share of readable answers re-read by the formatter, 0 to 1")
+    add("--batch", action="store_true", default=None, help="use the Batch API: half price, within a day")
 
 
 def add_judge_arguments(parser: ArgumentParser) -> None:
-    """The options that make up a judge."""
+    """Add the options of a judge."""
     add = parser.add_argument
-    add("--profile", help="a stored judge profile; what is given beside it comes first")
+    add("--profile", help="a stored judge profile; other options override it")
     add("--engine", choices=Engine.values)
     add("--model", help="reasoning model; default: LACE_REASONING_MODEL")
     add("--formatter", help="formatter model; default: LACE_FORMATTER_MODEL")
     add("--grouping", choices=get_args(Grouping))
     add("--knowledge", choices=get_args(KnowledgeMode))
-    add("--samples", type=positive, metavar="K", help="ask everything K times and take the majority")
-    add("--role-in", choices=get_args(RoleIn), help="the message in which a role's duty stands")
-    add("--layout", choices=get_args(LayoutChoice), help="what stands first in a prompt; see --dry-run")
-    add("--logprobs", action="store_true", default=None, help="ask for token probabilities: p_true")
-    add("--window-tokens", type=positive, metavar="N", help="judge longer chats in windows of so many tokens")
+    add("--samples", type=positive, metavar="K", help="answers per question; the majority decides")
+    add("--role-in", choices=get_args(RoleIn), help="the message that contains a role's task")
+    add(
+        "--layout",
+        choices=get_args(LayoutChoice),
+        help="what comes first in a prompt; compare with --dry-run",
+    )
+    add("--logprobs", action="store_true", default=None, help="request token probabilities (p_true)")
+    add("--window-tokens", type=positive, metavar="N", help="judge longer chats in windows of N tokens")
     add("--window-rule", choices=get_args(WindowRule))
-    add("--ablation", choices=[name for name in get_args(Ablation) if name], help="of a debate's briefs")
+    add(
+        "--ablation",
+        choices=[name for name in get_args(Ablation) if name],
+        help="changes the briefs of a debate",
+    )
 
 
 def refuse_plan_options(options: dict[str, Any]) -> None:
-    """A run that is taken up again keeps its plan: options that would change it are refused."""
+    """Refuse options that would change the plan of a resumed run."""
     for name in PLAN_OPTIONS:
         if options[name] is not None:
-            raise InputProblem(f"{option(name)} cannot be changed with --resume: the run keeps its plan")
+            raise InputProblem(f"{option(name)} cannot be used with --resume: the run keeps its plan")
 
 
 def chosen_set(options: dict[str, Any]) -> ChatSet:
-    """The chat set of --set; raises InputProblem without one."""
+    """Return the chat set of --set; raises InputProblem without one."""
     if not options["set"] or not (options["engine"] or options["profile"]):
-        raise InputProblem("--set and --engine (or --profile) are needed, or --resume RUN")
+        raise InputProblem("use --set with --engine or --profile, or --resume RUN")
     chat_set = ChatSet.objects.select_related("rubric").filter(name=options["set"]).first()
     if chat_set is None:
         raise InputProblem(f"--set: there is no chat set {options['set']!r}")
@@ -80,12 +88,12 @@ def chosen_set(options: dict[str, Any]) -> ChatSet:
 
 
 def chosen_judge(options: dict[str, Any]) -> JudgeChoice:
-    """The recipe: the profile's, with what was given beside it. Raises InputProblem."""
+    """Return the recipe: the profile's, with the given options applied. Raises InputProblem."""
     recipe = _profile(options["profile"]) if options["profile"] else {}
     recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
-    given = {name.removeprefix("window_"): options[name] for name in WINDOW_OPTIONS if options[name]}
-    if given:
-        recipe["windows"] = (recipe.get("windows") or {}) | given
+    windows = {name.removeprefix("window_"): options[name] for name in WINDOW_OPTIONS if options[name]}
+    if windows:
+        recipe["windows"] = (recipe.get("windows") or {}) | windows
     try:
         return choice_read(recipe)
     except FieldProblem as problem:
@@ -93,14 +101,14 @@ def chosen_judge(options: dict[str, Any]) -> JudgeChoice:
 
 
 def profile_as_it_is(options: dict[str, Any]) -> JudgeProfile | None:
-    """The profile, if the judge is its very recipe: nothing of a judge was given beside it."""
+    """Return the profile if no option changes its recipe, else None."""
     if any(options[name] is not None for name in (*JUDGE_OPTIONS, *WINDOW_OPTIONS)):
         return None
     return JudgeProfile.objects.filter(name=options["profile"] or "").first()
 
 
 def chosen_run(options: dict[str, Any]) -> RunChoice:
-    """What the run covers and may spend."""
+    """Return what the run covers and may spend."""
     return RunChoice(
         criteria=chosen_keys(options["criteria"] or ""),
         split=options["split"] or "",
@@ -113,10 +121,10 @@ def chosen_run(options: dict[str, Any]) -> RunChoice:
 
 
 def chosen_keys(text: str) -> tuple[str, ...]:
-    """The criterion keys of --criteria; an option without a key is refused, not taken for every criterion."""
+    """Return the criterion keys of --criteria; an option without a key is refused."""
     keys = tuple(key.strip() for key in text.split(",") if key.strip())
     if text and not keys:
-        raise InputProblem(f"--criteria: {text!r} names no criterion")
+        raise InputProblem(f"--criteria: {text!r} contains no criterion")
     return keys
 
 
@@ -128,7 +136,7 @@ def _profile(name: str) -> dict[str, Any]:
 
 
 def _named(problem: FieldProblem, options: dict[str, Any]) -> str:
-    """The problem under the name of the option it came from."""
+    """Return the problem under the name of its option."""
     name = problem.field.replace("windows", "window").replace(".", "_")
     if problem.field == "windows":
         return f"--window-tokens: {problem.message}"
@@ -136,8 +144,10 @@ def _named(problem: FieldProblem, options: dict[str, Any]) -> str:
 
 
 def option(name: str) -> str:
-    """How an option is written.
+    """Return the spelling of an option.
 
+    Examples
+    --------
     >>> option("role_in")
     '--role-in'
     """
@@ -145,28 +155,28 @@ def option(name: str) -> str:
 
 
 def positive(text: str) -> int:
-    """A whole number above zero."""
+    """Return a whole number above zero."""
     if (value := int(text)) <= 0:
         raise ValueError
     return value
 
 
 def not_negative(text: str) -> int:
-    """A whole number, zero or above."""
+    """Return a whole number, zero or above."""
     if (value := int(text)) < 0:
         raise ValueError
     return value
 
 
 def share(text: str) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1."""
     if not 0 <= (value := float(text)) <= 1:
         raise ValueError
     return value
 
 
 def dollars(text: str) -> Decimal:
-    """An amount above zero, in hundredths of a cent at the finest; raises ArgumentTypeError."""
+    """Return an amount above zero with at most four decimals; raises ArgumentTypeError."""
     try:
         value = Decimal(text)
     except InvalidOperation:

@@ -17,7 +17,7 @@ class Engine(models.TextChoices):
 
 
 class JudgeProfile(models.Model):
-    """A named, changeable recipe; with today's champions it yields a judge."""
+    """A named, editable recipe; with today's champions it yields a judge."""
 
     name = models.CharField(max_length=120)
     # What evaluation.judges.core.spec writes: engine, models by role, samples, grouping, knowledge, windows.
@@ -39,7 +39,7 @@ class JudgeProfile(models.Model):
 
 
 class Judge(models.Model):
-    """A configuration that decides what is sent to a model; equal fingerprints are comparable."""
+    """A configuration that determines what is sent to a model; equal fingerprints are comparable."""
 
     class Kind(models.TextChoices):
         LACE = "lace", "LACE"
@@ -66,17 +66,17 @@ class Judge(models.Model):
 
     @property
     def model(self) -> str:
-        """The reasoning model's name, or '' for an imported judge."""
+        """Return the reasoning model's name; "" for an imported judge."""
         return str(self.config.get("model", ""))
 
     @property
     def embedded(self) -> bool:
-        """Whether the embedded demonstration model answers."""
+        """Return whether the embedded demonstration model answers."""
         return str(self.config.get("endpoint", "")).startswith("embedded:")
 
 
 class JudgePrompt(models.Model):
-    """The one prompt version a judge uses for a criterion, and the group it is asked in."""
+    """The prompt version that a judge uses for a criterion, and the criterion's group."""
 
     judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="prompts")
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")

@@ -8,18 +8,17 @@ from labeling.models.rubric import Criterion
 
 
 class SavedVersions(models.Manager["PromptVersion"]):
-    """The numbered versions: without the texts that were only tried."""
+    """The numbered versions, without texts that were only tried."""
 
     def get_queryset(self) -> models.QuerySet["PromptVersion"]:
-        """Those with a number."""
+        """Return the versions with a number."""
         return super().get_queryset().filter(number__isnull=False)
 
 
 class PromptVersion(models.Model):
     """An immutable Markdown prompt (CO-STAR sections) for one criterion.
 
-    Without a number it is a text that was tried and not saved: `objects` leaves it out, Django's
-    `_base_manager` has it.
+    Without a number it is a tried, unsaved text: `objects` excludes it, Django's `_base_manager` includes it.
     """
 
     class Origin(models.TextChoices):
@@ -49,7 +48,7 @@ class PromptVersion(models.Model):
 
 
 class FewShotExample(models.Model):
-    """A worked example of a prompt version, from a `train` chat; copied, so that it stays as it was."""
+    """A worked example of a prompt version, from a `train` chat; copied, so that it never changes."""
 
     prompt_version = models.ForeignKey(PromptVersion, on_delete=models.PROTECT, related_name="examples")
     position = models.PositiveSmallIntegerField()
@@ -71,14 +70,14 @@ class FewShotExample(models.Model):
 
 
 class OpenDrafts(models.Manager["PromptDraft"]):
-    """Without those that were discarded or saved."""
+    """The drafts that are neither discarded nor saved."""
 
     def get_queryset(self) -> models.QuerySet["PromptDraft"]:
         return super().get_queryset().filter(ended=False)
 
 
 class PromptDraft(models.Model):
-    """An author's unsaved work on a criterion's prompt; of one that has ended only its count is kept."""
+    """An author's unsaved work on a criterion's prompt; of an ended draft only its count is kept."""
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     author = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
@@ -106,7 +105,7 @@ class PromptDraft(models.Model):
 
 
 class Promotion(models.Model):
-    """A release of a prompt version; the newest one of a criterion names its champion. Append-only."""
+    """A release of a prompt version; the latest one of a criterion names its champion. Append-only."""
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     version = models.ForeignKey(PromptVersion, on_delete=models.PROTECT, related_name="promotions")
@@ -123,7 +122,7 @@ class Promotion(models.Model):
 
 
 class KnowledgeArticle(models.Model):
-    """A piece of business knowledge; its text lives in its versions."""
+    """A piece of business knowledge; its text is in its versions."""
 
     key = models.CharField(max_length=200)
 
@@ -136,7 +135,7 @@ class KnowledgeArticle(models.Model):
 
 
 class ArticleVersion(models.Model):
-    """An immutable text of an article; the newest one is in force."""
+    """An immutable text of an article; the latest one is in use."""
 
     article = models.ForeignKey(KnowledgeArticle, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
@@ -154,7 +153,7 @@ class ArticleVersion(models.Model):
 
 
 class CriterionArticle(models.Model):
-    """An article that a criterion with listed articles names."""
+    """An article of a criterion whose articles are listed."""
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     article = models.ForeignKey(KnowledgeArticle, on_delete=models.PROTECT, related_name="+")

@@ -1,4 +1,4 @@
-"""Runs, their plan, the paid model calls and the verdicts."""
+"""Runs, their plan, the model calls and the verdicts."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,7 +11,7 @@ from labeling.models.rubric import Criterion
 
 
 class Run(models.Model):
-    """One judge over one chat set; what it covers is pinned in RunChat."""
+    """One judge over one chat set; RunChat pins what it covers."""
 
     class Purpose(models.TextChoices):
         EVALUATION = "evaluation", "Evaluation"
@@ -77,7 +77,7 @@ class Run(models.Model):
 
     @property
     def units_left(self) -> int:
-        """Units neither done nor failed."""
+        """Return the units that are neither done nor failed."""
         return self.units_total - self.units_done - self.units_failed
 
 
@@ -90,7 +90,7 @@ EVALUATIONS = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
 
 
 class RunChat(models.Model):
-    """A chat that a run and every report of it covers, with its split at that time."""
+    """A chat that a run and all its reports cover, with its split at that time."""
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="run_chats")
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
@@ -123,7 +123,7 @@ class WorkerLease(models.Model):
 
 
 class Unit(models.Model):
-    """A planned piece of work: one chat times one group of criteria."""
+    """A planned piece of work: one chat and one group of criteria."""
 
     class State(models.TextChoices):
         OPEN = "open", "Open"
@@ -154,7 +154,7 @@ class Unit(models.Model):
 
 
 class TextBlock(models.Model):
-    """A part of a prompt, stored once however many calls share it."""
+    """A part of a prompt, stored once and shared by calls."""
 
     hash = models.CharField(max_length=64, primary_key=True)
     text = models.TextField()
@@ -202,7 +202,7 @@ class ModelCall(models.Model):
 
 
 class UnitCall(models.Model):
-    """Which call a unit used for which role and step."""
+    """The call that a unit used for a role and step."""
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="unit_calls")
     call = models.ForeignKey(ModelCall, on_delete=models.PROTECT, related_name="+")
@@ -224,7 +224,7 @@ class UnitCall(models.Model):
 
 
 class Attempt(models.Model):
-    """One HTTP request; committed before it leaves, so that a crash leaves a trace of what may be billed."""
+    """One HTTP request, committed before it leaves: a crash leaves a record of what may be billed."""
 
     class Outcome(models.TextChoices):
         SENT = "sent", "Sent, no outcome yet"
@@ -273,7 +273,7 @@ class Attempt(models.Model):
 
 
 class Verdict(models.Model):
-    """The judge's answer on (chat, criterion); value None with state read = not applicable."""
+    """The judge's answer on (chat, criterion); value None with state read means not applicable."""
 
     class State(models.TextChoices):
         READ = "read", "Read"
@@ -327,7 +327,7 @@ class Verdict(models.Model):
 
 
 class Passage(models.Model):
-    """A piece of an article that was retrieved for a unit's chat and shown to the judge."""
+    """A passage of an article, retrieved for a unit's chat and shown to the judge."""
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="passages")
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
@@ -346,7 +346,7 @@ class Passage(models.Model):
 
 
 class Batch(models.Model):
-    """A file of requests at the endpoint's Batch API; a row from before its upload until it is collected."""
+    """A file of requests at the endpoint's Batch API; the row exists from before the upload."""
 
     class State(models.TextChoices):
         PREPARED = "prepared", "Prepared"
@@ -378,7 +378,7 @@ class Batch(models.Model):
 
 
 class EndpointState(models.Model):
-    """One model's request and token allowance and circuit breaker, where there is no Redis."""
+    """One model's request and token limits and circuit breaker, used without Redis."""
 
     endpoint = models.CharField(max_length=200)
     model = models.CharField(max_length=200)

@@ -1,4 +1,4 @@
-"""Measures how far a judge can be fooled: attacks, harmless changes, an altered article, its own noise."""
+"""Probes a judge with attacks, harmless changes, an altered article, and repeated questions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge
 from evaluation.probes.core import KINDS, Direction, attacks, probe_report
 from evaluation.probes.worker.cases import Case, Suite, articles_read, probe_cases
-from evaluation.probes.worker.probes import calls_paid, probe_plan, probes_ask, probes_walk
+from evaluation.probes.worker.probes import calls_paid, probe_plan, probes_ask, probes_cost
 from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.services.runs import chosen_criteria
 from evaluation.runs.worker.process_units import Plan
@@ -26,10 +26,10 @@ from labeling.models.chats import ChatSet
 
 @dataclass(frozen=True, slots=True)
 class ProbeChoice:
-    """What is probed: criteria (none = the rubric), a split ('' = all), the first `limit` chats of the set.
+    """The scope of a probe: criteria (none = the rubric), a split ("" = all), the first `limit` chats.
 
-    `kinds` and `directions` are of attacks (none = all); `altered` is an article's key and another text.
-    Where `budget_usd` is given, a probe that may cost more is refused before anything is asked.
+    `kinds` and `directions` select attacks (none = all). `altered` is an article's key and another text. With
+    `budget_usd`, a probe that may cost more is refused before the first call.
     """
 
     criteria: Sequence[str] = ()
@@ -45,7 +45,7 @@ class ProbeChoice:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A judge and its cases, ready to be asked. Nothing of it is stored but the answers."""
+    """A judge and its cases, ready to run. Only the answers are stored."""
 
     judge: Judge
     plan: Plan
@@ -56,10 +56,10 @@ class Probe:
 def probe_estimate(
     *, chat_set: ChatSet, judge: JudgeChoice, choice: ProbeChoice, endpoint: Endpoint
 ) -> dict[str, Any]:
-    """What a probe would ask and cost; nothing is sent and nothing is written. Raises InputProblem."""
+    """Return the calls and cost of a probe; sends and writes nothing. Raises InputProblem."""
     with transaction.atomic():
         probe = probe_prepare(chat_set=chat_set, judge=judge, choice=choice, endpoint=endpoint)
-        walker = probes_walk(probe.plan, probe.cases)
+        walker = probes_cost(probe.plan, probe.cases)
         transaction.set_rollback(True)
     return {"chats": len(probe.chats), "cases": len(probe.cases)} | walker.as_json()
 
@@ -72,13 +72,13 @@ def probe_prepare(
     endpoint: Endpoint,
     max_in_flight: int | None = None,
 ) -> Probe:
-    """The judge as it is today and what it will be asked. Raises InputProblem."""
+    """Return today's judge and its cases. Raises InputProblem."""
     criteria = chosen_criteria(chat_set, choice.criteria)
     suite = _suite(choice)
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint)
     plan = probe_plan(row, max_in_flight=max_in_flight)
     if choice.altered and choice.altered[0] not in articles_read(list(plan.groups.values())):
-        raise InputProblem(f"--altered: no criterion asked reads the article {choice.altered[0]!r}")
+        raise InputProblem(f"--altered: no chosen criterion reads the article {choice.altered[0]!r}")
     chats = _chats(chat_set, choice)
     cases = tuple(probe_cases(chats=chats, groups=plan.groups, suite=suite))
     if choice.budget_usd is not None:
@@ -87,8 +87,8 @@ def probe_prepare(
 
 
 def probe_judge(probe: Probe, *, chat_set: ChatSet, on_case: Callable[[], None]) -> dict[str, Any]:
-    """Ask everything and say what it came to (docs/commands.md). Raises OutsideFailure."""
-    asked = probes_ask(probe.plan, probe.cases, on_case=on_case)
+    """Run all cases and return the report (docs/reference/commands.md). Raises OutsideFailure."""
+    results = probes_ask(probe.plan, probe.cases, on_case=on_case)
     flagged = sum(bool(chat_flags(chat)) for chat in probe.chats.values())
     return {
         "set": chat_set.name,
@@ -100,25 +100,25 @@ def probe_judge(probe: Probe, *, chat_set: ChatSet, on_case: Callable[[], None])
         },
         "chats": len(probe.chats),
         "flagged_as_they_are": flagged,
-        **probe_report(asked.trials),
-        "failed": asked.failed,
-        "calls": len(asked.calls),
-        "reused": asked.reused,
-        **calls_paid(asked.calls),
+        **probe_report(results.trials),
+        "failed": results.failed,
+        "calls": len(results.calls),
+        "reused": results.reused,
+        **calls_paid(results.calls),
     }
 
 
 def _refuse_above(budget: Decimal, plan: Plan, cases: Sequence[Case]) -> None:
     budget_check(budget=budget, models=plan.models, prices=plan.prices)
-    worst = probes_walk(plan, cases).cost_usd
+    worst = probes_cost(plan, cases).cost_usd
     if worst is None or worst > budget:
-        raise InputProblem(f"--budget: this probe may cost ${worst:.4f}; ask fewer chats or kinds")
+        raise InputProblem(f"--budget: this probe may cost ${worst:.4f}; choose fewer chats or kinds")
 
 
 def _suite(choice: ProbeChoice) -> Suite:
     unknown = [kind for kind in choice.kinds if kind not in KINDS]
     if unknown:
-        raise InputProblem(f"--kinds: {unknown[0]!r} is none of {', '.join(KINDS)}")
+        raise InputProblem(f"--kinds: {unknown[0]!r} is not one of {', '.join(KINDS)}")
     chosen = tuple(attacks(kinds=choice.kinds, directions=choice.directions))
     return Suite(chosen, choice.repeats, choice.harmless, choice.altered)
 

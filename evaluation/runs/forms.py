@@ -1,4 +1,4 @@
-"""The form that starts a run: what to judge, by which judge, for how much."""
+"""The form that starts a run: chats, judge and budget."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ class SetChoice(ModelChoice):
     """Chat sets with the size of their splits."""
 
     def label_from_instance(self, obj: Any) -> str:
-        """`calibration: 120 chats (20 train, 60 dev, 40 holdout)`."""
+        """Return a label such as `calibration: 120 chats (20 train, 60 dev, 40 holdout)`."""
         parts = [f"{getattr(obj, name):,} {name}" for name in Split.values if getattr(obj, name)]
         chats = sum(getattr(obj, name) for name in Split.values)
         inside = f" ({', '.join(parts)})" if len(parts) > 1 else f", {parts[0].split()[1]}" if parts else ""
@@ -42,23 +42,23 @@ class SetChoice(ModelChoice):
 
 
 class ProfileChoice(ModelChoice):
-    """Judge profiles; the default says so."""
+    """Judge profiles; the default is marked."""
 
     def label_from_instance(self, obj: Any) -> str:
-        """The name, with the engine."""
+        """Return the name with the engine."""
         row = cast(JudgeProfile, obj)
         return f"{row.name}, {row.config.get('engine', '?')}{' (default)' if row.is_default else ''}"
 
 
 class StartForm(forms.Form):
-    """`judge` and `run` are what it amounts to once it is valid."""
+    """`judge` and `run` hold the choice once the form is valid."""
 
     set = SetChoice(queryset=ChatSet.objects.none(), label="Chat set", empty_label="Choose a set")
     split = forms.ChoiceField(
         required=False, choices=[("", "all splits"), *((name, name) for name in Split.values)], label="Split"
     )
     limit = forms.IntegerField(
-        required=False, min_value=1, label="Chats at most", help_text="The first of the set, in its order."
+        required=False, min_value=1, label="Maximum chats", help_text="The first chats of the set."
     )
     profile = ProfileChoice(queryset=JudgeProfile.objects.none(), label="Judge profile", empty_label=None)
     engine = forms.ChoiceField(
@@ -74,11 +74,11 @@ class StartForm(forms.Form):
         max_digits=12,
         decimal_places=4,
         label="Budget, US dollars",
-        help_text="The run pauses before it would spend more. Empty: no cap.",
+        help_text="The run pauses before it spends more. Empty: no limit.",
     )
 
     criteria = forms.MultipleChoiceField(
-        required=False, widget=forms.CheckboxSelectMultiple, label="Criteria: all unless you choose"
+        required=False, widget=forms.CheckboxSelectMultiple, label="Criteria (all if none is selected)"
     )
     mode = forms.ChoiceField(choices=Run.Mode.choices, initial=Run.Mode.LIVE, label="Mode")
     replicate = forms.IntegerField(
@@ -87,7 +87,7 @@ class StartForm(forms.Form):
         max_value=3000,
         initial=0,
         label="Replicate",
-        help_text="Another number asks everything anew.",
+        help_text="Change it to ignore stored answers.",
     )
     max_in_flight = forms.IntegerField(
         required=False,
@@ -100,11 +100,11 @@ class StartForm(forms.Form):
         required=False,
         min_value=0,
         max_value=100,
-        label="Audit, percent of answers",
-        help_text="So many answers are read once more by the formatter; verdicts do not depend on it.",
+        label="Audit, % of answers",
+        help_text="Share of answers re-read as a check; verdicts don't change.",
     )
 
-    # New with every form shown: a second press of the button is told from a second run that is meant.
+    # New in every form, to tell a double click from a second run.
     form_token = forms.CharField(
         required=False, max_length=40, widget=forms.HiddenInput, initial=lambda: uuid4().hex
     )
@@ -123,60 +123,60 @@ class StartForm(forms.Form):
         self.fields["samples"].widget.attrs["placeholder"] = AS_PROFILE[1]
 
     def clean(self) -> dict[str, Any]:
-        """Put profile and changes together; what does not fit the set is an error of its field."""
-        given = dict(super().clean() or {})
+        """Combine profile and changes; what does not fit the set is an error of its field."""
+        cleaned = dict(super().clean() or {})
         if self.errors:
-            return given
-        self._check_criteria(given["set"], given["criteria"])
+            return cleaned
+        self._check_criteria(cleaned["set"], cleaned["criteria"])
         try:
             self.judge = profile_overridden(
-                given["profile"],
-                engine=given["engine"],
-                samples=given["samples"],
-                knowledge=given["knowledge"],
+                cleaned["profile"],
+                engine=cleaned["engine"],
+                samples=cleaned["samples"],
+                knowledge=cleaned["knowledge"],
             )
         except FieldProblem as problem:
-            self.add_error("profile", f"its recipe cannot be read: {problem}")
-        self.run = replace(_run_choice(given), source_hash=self._source_hash())
-        return given
+            self.add_error("profile", f"This profile cannot be read: {problem}. Edit and save it.")
+        self.run = replace(_run_choice(cleaned), source_hash=self._source_hash())
+        return cleaned
 
     def _check_criteria(self, chat_set: ChatSet, keys: list[str]) -> None:
         known = set(chat_set.rubric.criteria.values_list("key", flat=True))
         if strange := [key for key in keys if key not in known]:
-            self.add_error("criteria", f"{strange[0]} is no criterion of this set's rubric")
+            self.add_error("criteria", f"{strange[0]} is not a criterion of this set's rubric")
 
     def _source_hash(self) -> str:
-        """Of the token and all that was chosen: with another choice the form starts another run."""
-        given = {name: self[name].value() for name in self.fields}
-        if not given["form_token"]:
+        """Return a hash of the token and all values: another choice starts another run."""
+        values = {name: self[name].value() for name in self.fields}
+        if not values["form_token"]:
             return ""
-        return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     @property
     def what_fields(self) -> list[forms.BoundField]:
-        """Which chats."""
+        """Return the fields for the chats."""
         return [self[name] for name in ("set", "split", "limit")]
 
     @property
     def judge_fields(self) -> list[forms.BoundField]:
-        """Which judge, and what this run changes of it."""
+        """Return the fields for the judge and the run's changes to it."""
         return [self[name] for name in ("profile", "engine", "samples", "knowledge")]
 
     @property
     def more_fields(self) -> list[forms.BoundField]:
-        """What few runs need."""
+        """Return the fields that few runs need."""
         return [self[name] for name in ("mode", "max_in_flight", "replicate", "audit")]
 
     @property
     def more_open(self) -> bool:
-        """Whether the folded part has something to show."""
+        """Return whether the collapsed section has an error."""
         return any(
             name in self.errors for name in ("criteria", "mode", "replicate", "max_in_flight", "audit")
         )
 
 
 class ResumeForm(forms.Form):
-    """The budget that a run goes on with; empty keeps the one it has."""
+    """The budget for the rest of a run; an empty field keeps the current one."""
 
     budget_usd = forms.DecimalField(
         required=False, min_value=LEAST_BUDGET, max_digits=12, decimal_places=4, label="Budget, US dollars"
@@ -190,17 +190,17 @@ def _criterion_choices() -> list[tuple[str, str]]:
     return [(row.key, f"{row.rubric.name}: {row.name}" if several else row.name) for row in ordered]
 
 
-def _run_choice(given: dict[str, Any]) -> RunChoice:
-    options: dict[str, Any] = {"profile": given["profile"].name}
-    if given["max_in_flight"]:
-        options["max_in_flight"] = given["max_in_flight"]
+def _run_choice(cleaned: dict[str, Any]) -> RunChoice:
+    options: dict[str, Any] = {"profile": cleaned["profile"].name}
+    if cleaned["max_in_flight"]:
+        options["max_in_flight"] = cleaned["max_in_flight"]
     return RunChoice(
-        criteria=given["criteria"],
-        split=given["split"],
-        limit=given["limit"],
-        replicate=given["replicate"] or 0,
-        mode=Run.Mode(given["mode"]),
-        budget_usd=given["budget_usd"],
-        audit=(given["audit"] or 0) / 100,
+        criteria=cleaned["criteria"],
+        split=cleaned["split"],
+        limit=cleaned["limit"],
+        replicate=cleaned["replicate"] or 0,
+        mode=Run.Mode(cleaned["mode"]),
+        budget_usd=cleaned["budget_usd"],
+        audit=(cleaned["audit"] or 0) / 100,
         options=options,
     )

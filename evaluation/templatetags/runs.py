@@ -1,4 +1,4 @@
-"""Template tags of pages that show runs: money, time, roles."""
+"""Template tags for runs: money, time, roles."""
 
 from decimal import Decimal
 
@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from common.templatetags.display import number
-from evaluation.judges.queries.recipes import ROLES
+from evaluation.engines.core.roles import NAMES
 from evaluation.runs.queries import run_page
 
 register = template.Library()
@@ -15,7 +15,7 @@ register = template.Library()
 
 @register.filter
 def usd(value: float | Decimal | str | None) -> SafeString:
-    """US dollars: cents, or four decimals below ten cents; an unknown cost is a dash."""
+    """Return US dollars in cents, or with four decimals below ten cents; a dash for an unknown cost."""
     if value is None or isinstance(value, str):
         return number(None, "No price is known for this model")
     if 0 < value < Decimal("0.00005"):
@@ -26,13 +26,13 @@ def usd(value: float | Decimal | str | None) -> SafeString:
 
 @register.filter
 def in_words(error: str) -> str:
-    """An error line that begins with a request's outcome, in words."""
+    """Return an error line with its outcome in words."""
     return run_page.in_words(error)
 
 
 @register.filter
 def duration(seconds: float | str | None) -> str:
-    """A length of time in words, as coarse as it may be; '' for none."""
+    """Return a duration in words, rounded; "" for none."""
     if seconds is None or isinstance(seconds, str):
         return ""
     minutes, rest = divmod(round(seconds), 60)
@@ -46,7 +46,7 @@ def duration(seconds: float | str | None) -> str:
 
 @register.simple_tag
 def budget_bar(share: float) -> SafeString:
-    """How much of a budget is spent, as a bar; the figure stands beside it."""
+    """Return the spent share of a budget as a bar; the number is beside it."""
     return format_html(
         '<svg class="bar" aria-hidden="true"><rect class="{}" width="{}%" height="8"/></svg>',
         "bad" if share >= 1 else "done",
@@ -56,5 +56,5 @@ def budget_bar(share: float) -> SafeString:
 
 @register.filter
 def role_name(role: str) -> str:
-    """A role of a judge under the name that pages give it."""
-    return next((name for key, name in ROLES.items() if key == role), role)
+    """Return the name of a judge's role as pages show it."""
+    return NAMES.get(role, role)

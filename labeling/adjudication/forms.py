@@ -17,15 +17,15 @@ else:
 
 
 class NamedChoice(OneChoice):
-    """Rows under their readable names."""
+    """A choice of rows by name."""
 
     def label_from_instance(self, obj: Any) -> str:
-        """The name."""
+        """Return the row's name."""
         return str(obj.name)
 
 
 class AdjudicationFilterForm(forms.Form):
-    """What of the adjudication queue is listed; every field may be left out."""
+    """Filters of the adjudication queue; every field is optional."""
 
     kind = forms.ChoiceField(choices=Kind.choices, required=False, label="Items")
     set = NamedChoice(ChatSet.objects.order_by("name"), required=False, empty_label="All", label="Chat set")
@@ -49,20 +49,20 @@ class AdjudicationFilterForm(forms.Form):
     )
 
     def filters(self) -> Filters:
-        """What was asked for; the form must be valid."""
-        given = self.cleaned_data
+        """Return the filters; the form must be valid."""
+        data = self.cleaned_data
         return Filters(
-            kind=given["kind"] or Kind.DISPUTED,
-            chat_set=given["set"],
-            job=given["job"],
-            criterion=given["criterion"],
-            dimension=given["dimension"].key if given["dimension"] else "",
-            topic=given["topic"].key if given["topic"] else "",
+            kind=data["kind"] or Kind.DISPUTED,
+            chat_set=data["set"],
+            job=data["job"],
+            criterion=data["criterion"],
+            dimension=data["dimension"].key if data["dimension"] else "",
+            topic=data["topic"].key if data["topic"] else "",
         )
 
 
 class DecisionForm(forms.Form):
-    """A lead's decision; `seen` is the decision they had before them."""
+    """A lead's decision; `seen` is the id of the decision shown on their page."""
 
     value = forms.TypedChoiceField(
         choices=[("true", "True"), ("false", "False"), ("null", "Not applicable")],
@@ -71,10 +71,10 @@ class DecisionForm(forms.Form):
         error_messages={"required": "Choose an answer."},
     )
     reason = forms.CharField(
-        max_length=REASON_LIMIT, error_messages={"required": "Say why: raters learn from the reason."}
+        max_length=REASON_LIMIT, error_messages={"required": "Give a reason. Raters learn from it."}
     )
     seen = forms.IntegerField(required=False)
 
     def clean_reason(self) -> str:
-        """Browsers send line ends as CR LF; stored texts have LF."""
+        """Replace the browser's CR LF by LF."""
         return str(self.cleaned_data["reason"]).replace("\r\n", "\n")

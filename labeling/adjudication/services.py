@@ -1,4 +1,4 @@
-"""Adjudications, from page, API and files: a new decision replaces the one in force, and history stays."""
+"""Adjudications from page, API and files; a new decision replaces the current one, history is kept."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -27,7 +27,7 @@ Cell = tuple[int, int]  # chat, criterion
 
 
 class DecidedMeanwhileError(Exception):
-    """Not the decision that the lead had before them is in force; `current` is None after a withdrawal."""
+    """The current decision is not the one that the lead saw; `current` is None after a withdrawal."""
 
     def __init__(self, current: Adjudication | None) -> None:
         who = f"{current.by_name} has decided" if current else "the decision was withdrawn"
@@ -43,13 +43,13 @@ def adjudication_decide(
     *, chat: Chat, criterion: Criterion, value: bool | None, reason: str, by: User, seen: int | None
 ) -> Adjudication:
     """
-    Put a decision in force; consensus follows in the same transaction, the labels stay as they are.
+    Save a decision and update the consensus in the same transaction; labels do not change.
 
-    `seen` is the decision the lead had before them (None: none). The same decision of the same lead again
-    changes nothing.
+    `seen` is the id of the decision that the lead saw (None: none). Repeating the same decision by the same
+    lead changes nothing.
 
-    Raises FieldProblem: a reason that is blank or too long, "not applicable" where that is no answer.
-    Raises DecidedMeanwhileError: another decision than `seen` is in force; nothing is written then.
+    Raises FieldProblem: a reason that is blank or too long, "not applicable" where it is not allowed.
+    Raises DecidedMeanwhileError: the current decision is not `seen`; no data is written then.
     """
     criteria_lock(criterion_ids=[criterion.pk])
     _check(criterion, value, reason)
@@ -70,7 +70,7 @@ def adjudication_decide(
         raise DecidedMeanwhileError(current)
     _replace({cell: row}, [current] if current else [], now)
     consensus_refresh(criterion_ids=[criterion.pk], chat_ids=[chat.pk])
-    # NB: not the answer: who may read the log need not see holdout.
+    # NB: without the answer: readers of the log may not be allowed to see holdout.
     audit(actor=by, verb="label adjudicated", obj=row, **_named(row), replaced=seen)
     return row
 
@@ -78,9 +78,9 @@ def adjudication_decide(
 @transaction.atomic
 def adjudication_withdraw(*, chat: Chat, criterion: Criterion, by: User, seen: int) -> None:
     """
-    Take the decision `seen` back: consensus returns to the majority. Withdrawn already: nothing happens.
+    Withdraw the decision `seen`; the majority counts again. If it is already withdrawn, change nothing.
 
-    Raises DecidedMeanwhileError: another decision is in force.
+    Raises DecidedMeanwhileError: another decision is current.
     """
     criteria_lock(criterion_ids=[criterion.pk])
     cell = (chat.pk, criterion.pk)
@@ -95,7 +95,7 @@ def adjudication_withdraw(*, chat: Chat, criterion: Criterion, by: User, seen: i
 
 
 def raters_named(*, chat: Chat, criterion: Criterion, by: User) -> None:
-    """On record: a lead asked for the names behind the labels."""
+    """Log that a lead asked for the raters' names."""
     audit(actor=by, verb="raters named", obj=chat, chat=chat.external_id, criterion=criterion.key)
 
 
@@ -116,11 +116,11 @@ def _named(row: Adjudication) -> dict[str, str]:
     return {"chat": row.chat.external_id, "criterion": row.criterion.key}
 
 
-# ---------- what page and file have in common ----------
+# ---------- shared by page and file ----------
 
 
 def _in_force(cells: Collection[Cell]) -> dict[Cell, Adjudication]:
-    """The decisions in force on these pairs of chat and criterion, locked."""
+    """Lock and return the current decisions on these pairs of chat and criterion."""
     current = (
         Adjudication.objects.select_for_update(of=("self",))
         .filter(
@@ -136,7 +136,7 @@ def _in_force(cells: Collection[Cell]) -> dict[Cell, Adjudication]:
 
 
 def _replace(new: Mapping[Cell, Adjudication], old: Collection[Adjudication], now: datetime) -> None:
-    """History stays: the old rows get the time of their end."""
+    """Mark the old rows as replaced at this time; they stay as history."""
     Adjudication.objects.filter(pk__in=[row.pk for row in old]).update(replaced_at=now)
     Adjudication.objects.bulk_create(new.values())
 
@@ -151,9 +151,9 @@ def _same(new: Adjudication, old: Adjudication) -> bool:
 @transaction.atomic
 def adjudications_import(*, path: Path) -> ImportResult:
     """
-    Add the decisions of a file; one that differs from the decision in force replaces it. Consensus follows.
+    Add the decisions of a file, replace those that differ, and update the consensus.
 
-    Raises ImportProblem: nothing is written then.
+    Raises ImportProblem; no data is written then.
     """
     importer = _AdjudicationsImport(path)
     criteria_lock(criterion_ids=[criterion.id for criterion in importer.criteria.values()])
@@ -177,7 +177,7 @@ class _AdjudicationsImport:
         self.counts: Counter[str] = Counter()
         self.changed: list[Cell] = []
         self.criteria = criteria_by_key()
-        self.lines: dict[Cell, int] = {}  # decisions are few: a lead writes each by hand
+        self.lines: dict[Cell, int] = {}  # leads write decisions by hand, so there are few
         self.now = timezone.now()
 
     def store(self, chunk: Sequence[tuple[int, AdjudicationLine]]) -> None:
@@ -206,7 +206,7 @@ class _AdjudicationsImport:
                 check_answer(line.value, criterion, criterion.newest)
                 cell = (chat.id, criterion.id)
                 if cell in self.lines:
-                    message = f"the same chat and criterion stand on line {self.lines[cell]} already"
+                    message = f"same chat and criterion as line {self.lines[cell]}"
                     raise FieldProblem("criterion", message)
             except FieldProblem as problem:
                 raise ImportProblem(str(self.path), number, problem.field, problem.message) from None

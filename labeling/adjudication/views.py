@@ -46,7 +46,7 @@ MANAGE = "labeling.manage_labeling"
 
 @permission_or_404(MANAGE)
 def adjudication_queue(request: HttpRequest) -> HttpResponse:
-    """The items that wait for a decision, the most disputed first."""
+    """The items that need a decision, most disputed first."""
     filters, form = _filters(request)
     page = Paginator(queue_items(filters=filters, user=cast(User, request.user)), ITEMS_A_PAGE).get_page(
         request.GET.get("page")
@@ -89,22 +89,22 @@ def adjudication_queue(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "POST"])
 def adjudicate(request: HttpRequest, chat_id: int, key: str) -> HttpResponse:
-    """One item; a posted decision leads to the next one."""
+    """One item; after a decision, the next one."""
     chat, criterion = _item_or_404(request, chat_id, key)
     if request.method == "GET":
         return _page(request, chat, criterion)
     form = DecisionForm(request.POST)
     if not form.is_valid():
         return _page(request, chat, criterion, form=form, status=400)
-    given = form.cleaned_data
+    fields = form.cleaned_data
     try:
         row = adjudication_decide(
             chat=chat,
             criterion=criterion,
-            value=given["value"],
-            reason=given["reason"],
+            value=fields["value"],
+            reason=fields["reason"],
             by=cast(User, request.user),
-            seen=given["seen"],
+            seen=fields["seen"],
         )
     except FieldProblem as problem:
         form.add_error(problem.field, problem.message)
@@ -118,7 +118,7 @@ def adjudicate(request: HttpRequest, chat_id: int, key: str) -> HttpResponse:
 @never_cache
 @require_POST
 def adjudicate_named(request: HttpRequest, chat_id: int, key: str) -> HttpResponse:
-    """The same page with the raters' names; that they were asked for goes on record."""
+    """The same page with the raters' names; the request is logged."""
     chat, criterion = _item_or_404(request, chat_id, key)
     raters_named(chat=chat, criterion=criterion, by=cast(User, request.user))
     form = DecisionForm(initial={name: request.POST.get(name, "") for name in ("value", "reason")})
@@ -128,7 +128,7 @@ def adjudicate_named(request: HttpRequest, chat_id: int, key: str) -> HttpRespon
 @permission_or_404(MANAGE)
 @require_POST
 def adjudicate_withdraw(request: HttpRequest, chat_id: int, key: str) -> HttpResponse:
-    """Take the decision back; the majority counts again."""
+    """Withdraw the decision; the majority counts again."""
     chat, criterion = _item_or_404(request, chat_id, key)
     seen = request.POST.get("seen", "")
     if not seen.isdecimal():
@@ -137,13 +137,13 @@ def adjudicate_withdraw(request: HttpRequest, chat_id: int, key: str) -> HttpRes
         adjudication_withdraw(chat=chat, criterion=criterion, by=cast(User, request.user), seen=int(seen))
     except DecidedMeanwhileError as error:
         return _page(request, chat, criterion, meanwhile=str(error), status=409)
-    messages.success(request, "The decision is withdrawn. The majority of the labels counts again.")
+    messages.success(request, "Decision withdrawn. The majority counts again.")
     return redirect(_url(chat.pk, criterion.key, _filters(request)[0]))
 
 
 @permission_or_404(MANAGE)
 def adjudicate_likely(request: HttpRequest, chat_id: int, key: str) -> HttpResponse:
-    """The Dawid–Skene consensus of the item, a part of the page that is made on demand."""
+    """The item's Dawid–Skene consensus, loaded after the page."""
     chat, criterion = _item_or_404(request, chat_id, key)
     filters, _ = _filters(request)
     model = dawid_skene_of(criterion=criterion, chat_set=filters.chat_set)
@@ -158,7 +158,7 @@ def _item_or_404(request: HttpRequest, chat_id: int, key: str) -> tuple[Chat, Cr
 
 
 def _filters(request: HttpRequest) -> tuple[Filters, AdjudicationFilterForm]:
-    """What the query string asks for; nonsense there is not found."""
+    """Return the filters of the query string; 404 where they are not valid."""
     form = AdjudicationFilterForm(request.GET)
     if not form.is_valid():
         raise Http404
@@ -198,15 +198,15 @@ def _page(
 
 
 def _next(request: HttpRequest, row: Adjudication) -> HttpResponse:
-    """To the following item of the queue, with the way back; to the queue when there is none."""
+    """Go to the next item of the queue with a link back, or to the queue after the last item."""
     filters, _ = _filters(request)
     around = neighbours(
         filters=filters, user=request.user, chat_id=row.chat_id, criterion_id=row.criterion_id
     )
     own = _url(row.chat_id, row.criterion.key, filters)
-    said, name, chat = answer_in_words(state_of(row.value)), row.criterion.name, row.chat.external_id
+    answer, name, chat = answer_in_words(state_of(row.value)), row.criterion.name, row.chat.external_id
     text = 'Decided {}: {}, chat {}. <a href="{}" data-undo>Change or withdraw</a>'
-    messages.success(request, format_html(text, said, visible(name), visible(chat), own))
+    messages.success(request, format_html(text, answer, visible(name), visible(chat), own))
     return redirect(_item_url(around.after, filters) if around.after else _queue_url(filters))
 
 
@@ -225,7 +225,7 @@ def _queue_url(filters: Filters) -> str:
 
 
 def _majority(consensus: Any) -> str:
-    """The labels' counts, the larger first, e.g. 2:1; '' without labels."""
+    """Return the label counts, largest first, e.g. 2:1; '' without labels."""
     if consensus is None:
         return ""
     counts = (consensus.n_true, consensus.n_false, consensus.n_na)

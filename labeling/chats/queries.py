@@ -1,4 +1,4 @@
-"""Reads of chats and chat sets; knows nothing of labels."""
+"""Reads of chats and chat sets, without labels."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ChatRef:
-    """A chat as a line of a file refers to it."""
+    """A chat of an import line."""
 
     id: int
     message_count: int
 
 
 def chats_by_external_id(external_ids: Collection[str]) -> dict[str, ChatRef]:
-    """The known ones of these chats; one query a thousand."""
-    found: dict[str, ChatRef] = {}
+    """Return the known chats by external id; one query per thousand ids."""
+    known: dict[str, ChatRef] = {}
     for batch in in_batches(dict.fromkeys(external_ids), AT_ONCE):
         rows = Chat.objects.filter(external_id__in=batch).values_list("external_id", "pk", "message_count")
-        found.update({external_id: ChatRef(pk, count) for external_id, pk, count in rows})
-    return found
+        known.update({external_id: ChatRef(pk, count) for external_id, pk, count in rows})
+    return known
 
 
 def chat_set_named(name: str) -> ChatSet | None:
-    """The set of that name."""
+    """Return the chat set of that name."""
     return ChatSet.objects.select_related("rubric").filter(name=name).first()
 
 
 def criteria_of_set(chat_set: ChatSet) -> QuerySet[Criterion]:
-    """Every criterion of the set's rubric, retired ones included, in the rubric's order."""
+    """Return all criteria of the set's rubric, retired ones included, in the rubric's order."""
     return Criterion.objects.filter(rubric=chat_set.rubric_id).order_by(
         "dimension__position", "position", "id"
     )

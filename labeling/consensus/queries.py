@@ -1,4 +1,4 @@
-"""Dawid–Skene consensus of a set and criterion, made when somebody asks; it never enters Consensus."""
+"""Dawid–Skene consensus of a set and criterion, computed on demand; never stored in Consensus."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown
 
-# Not applicable is an answer like the others, as in the majority.
+# "Not applicable" is an answer like the others, as in the majority.
 CATEGORIES: tuple[ConsensusState, ...] = ("true", "false", "na")
 
 
 @dataclass(frozen=True, slots=True)
 class Likely:
-    """The most likely answer on a chat, and how likely it is."""
+    """The most likely answer on a chat and its probability."""
 
     state: ConsensusState
     probability: float
@@ -29,7 +29,7 @@ class Likely:
 
 @dataclass(frozen=True, slots=True)
 class RaterRates:
-    """How often a rater says True where True is right, and False where False is; None: no such chat."""
+    """A rater's estimated sensitivity for True and specificity for False; None: no such chat."""
 
     rater: str
     labels: int
@@ -39,7 +39,7 @@ class RaterRates:
 
 @dataclass(frozen=True)
 class DawidSkeneConsensus:
-    """What the model makes of the labels; with a `reason` there is no estimate."""
+    """The model's estimates; `reason` says why there are none."""
 
     labels: int
     likely: Mapping[int, Likely] = field(default_factory=dict)  # by chat id
@@ -51,7 +51,7 @@ class DawidSkeneConsensus:
 
 
 def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSkeneConsensus:
-    """From the labels that count on the set's chats (None: on every chat), in two queries."""
+    """Estimate from the counted labels on the set's chats (None: on all chats), in two queries."""
     counted = Label.objects.counted().filter(criterion=criterion)
     if chat_set is not None:
         counted = counted.filter(chat__in=ChatSetMember.objects.filter(chat_set=chat_set).values("chat"))
@@ -62,33 +62,33 @@ def dawid_skene_of(*, criterion: Criterion, chat_set: ChatSet | None) -> DawidSk
     raters, who = numbered([rater for _, rater, _ in rows])
     answers = [CATEGORIES.index(state_of(value)) for _, _, value in rows]
     try:
-        found = dawid_skene(items, who, answers, categories=len(CATEGORIES))
+        result = dawid_skene(items, who, answers, categories=len(CATEGORIES))
     except TooFewError as error:
         return DawidSkeneConsensus(labels=len(rows), reason=str(error))
-    if found.switched:
+    if result.switched:
         return DawidSkeneConsensus(
-            labels=len(rows), reason="the raters' errors cannot be told from the truth"
+            labels=len(rows), reason="raters’ errors cannot be separated from the truth"
         )
     return DawidSkeneConsensus(
         labels=len(rows),
-        likely=dict(zip(chats, _likely(found), strict=True)),
-        raters=_rates(found, raters),
-        shares={name: float(share) for name, share in zip(CATEGORIES, found.shares, strict=True)},
-        iterations=found.iterations,
-        converged=found.converged,
+        likely=dict(zip(chats, _likely(result), strict=True)),
+        raters=_rates(result, raters),
+        shares={name: float(share) for name, share in zip(CATEGORIES, result.shares, strict=True)},
+        iterations=result.iterations,
+        converged=result.converged,
     )
 
 
 def likely_cells(*, criterion: Criterion, chat_set: ChatSet, user: User) -> QuerySet[Consensus]:
-    """The consensus of the set's chats that the user may see."""
+    """Return the consensus of the set's chats that the user may see."""
     members = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
     rows = Consensus.objects.filter(criterion=criterion, chat__in=members)
-    seen = rows.filter(chat__in=chats_shown(user=user).values("pk"))
-    return seen.select_related("chat").defer("chat__messages")
+    shown = rows.filter(chat__in=chats_shown(user=user).values("pk"))
+    return shown.select_related("chat").defer("chat__messages")
 
 
 def likely_rows(*, model: DawidSkeneConsensus, cells: Iterable[Consensus]) -> list[dict[str, Any]]:
-    """The estimates of these chats by external id, each beside the consensus that counts."""
+    """Return the estimates of these chats by external id, each beside the stored consensus."""
     return [
         {
             "chat_id": row.chat.external_id,
@@ -102,19 +102,19 @@ def likely_rows(*, model: DawidSkeneConsensus, cells: Iterable[Consensus]) -> li
     ]
 
 
-def _likely(found: DawidSkene) -> list[Likely]:
-    best = np.argmax(found.posteriors, axis=1)
+def _likely(result: DawidSkene) -> list[Likely]:
+    best = np.argmax(result.posteriors, axis=1)
     return [
         Likely(CATEGORIES[category], float(row[category]))
-        for category, row in zip(best, found.posteriors, strict=True)
+        for category, row in zip(best, result.posteriors, strict=True)
     ]
 
 
-def _rates(found: DawidSkene, raters: list[int]) -> tuple[RaterRates, ...]:
+def _rates(result: DawidSkene, raters: list[int]) -> tuple[RaterRates, ...]:
     names = dict(Rater.objects.filter(pk__in=raters).values_list("pk", "name"))
     true, false = CATEGORIES.index("true"), CATEGORIES.index("false")
     rates = (
-        RaterRates(names[pk], int(found.answered[n]), found.right(n, true), found.right(n, false))
+        RaterRates(names[pk], int(result.answered[n]), result.right(n, true), result.right(n, false))
         for n, pk in enumerate(raters)
     )
     return tuple(sorted(rates, key=lambda row: row.rater))

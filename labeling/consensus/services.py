@@ -1,4 +1,4 @@
-"""Consensus rows, kept in step with labels and adjudications inside the transaction that changes those."""
+"""Consensus rows, updated in the transaction that changes labels or adjudications."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -22,7 +22,7 @@ def consensus_refresh(*, criterion_ids: Collection[int], chat_ids: Collection[in
 
     Call it once, after the change, inside the transaction that changed submitted labels or adjudications. The
     criteria are locked in id order: a second transaction waits here and then counts what the first committed.
-    Where from now on another question of a criterion counts (`Label.objects.counted`), all its chats follow.
+    Where another question of a criterion now counts (`Label.objects.counted`), all its chats are recomputed.
     """
     if not criterion_ids or not chat_ids:
         return
@@ -40,9 +40,9 @@ def consensus_refresh(*, criterion_ids: Collection[int], chat_ids: Collection[in
 
 @transaction.atomic
 def consensus_follow(*, version: CriterionVersion) -> None:
-    """Recompute a criterion's consensus where its new version brings an earlier question back.
+    """Recompute a criterion's consensus where its new version restores an earlier question.
 
-    Call it after the version was made: the labels from then count again at once.
+    Call it after creating the version: labels to that question count again immediately.
     """
     earlier = CriterionVersion.objects.filter(criterion=version.criterion_id, number__lt=version.number)
     before = earlier.order_by("-number").first()
@@ -55,7 +55,7 @@ def consensus_follow(*, version: CriterionVersion) -> None:
 
 
 class _Counting(NamedTuple):
-    """A version whose labels count, and whether its criterion was ever asked with other words."""
+    """A version whose labels count, and whether its criterion ever had another question."""
 
     pk: int
     criterion_id: int
@@ -71,14 +71,14 @@ def _counting(criteria: list[int]) -> list[_Counting]:
 
 
 def _others_differ(criterion: int, versions: Collection[int], chat_ids: Collection[int]) -> bool:
-    """Whether the rows of other chats were made of another question than the one that counts now.
+    """Whether the rows of other chats come from another question than the one that counts now.
 
-    Then none of them was made of it. NB: for too many chats to name this is not looked at, but said.
+    Then this is true for all of them. NB: with too many chats to list, True is assumed.
     """
     if len(chat_ids) > CHATS_AT_ONCE:
         return True
     made = Consensus.objects.filter(criterion=criterion).exclude(n_true=0, n_false=0, n_na=0)
-    # NB: by the ids of the versions, or the database would look through all labels of the criterion.
+    # NB: by version ids, or the database would scan all labels of the criterion.
     counted = Label.objects.given().filter(version__in=versions).exclude(chat__in=chat_ids)
     some = list(counted.order_by().values_list("chat", flat=True)[:1])
     if not some:
@@ -87,7 +87,7 @@ def _others_differ(criterion: int, versions: Collection[int], chat_ids: Collecti
 
 
 def _refresh_all(criterion: int, versions: list[int]) -> None:
-    """Every chat with a consensus or a counted label."""
+    """Recompute every chat with a consensus or a counted label."""
     known = Consensus.objects.filter(criterion=criterion).values_list("chat", flat=True)
     counted = Label.objects.given().filter(version__in=versions).values_list("chat", flat=True)
     for chats in in_batches(sorted({*known, *counted}), CHATS_AT_ONCE):
@@ -95,8 +95,8 @@ def _refresh_all(criterion: int, versions: list[int]) -> None:
 
 
 def criteria_lock(*, criterion_ids: Collection[int]) -> list[int]:
-    """Lock these criteria until the transaction ends, in id order so that no two wait for each other."""
-    # NB: no_key, or the first answer on a chat would wait for everybody who submits.
+    """Lock these criteria until the transaction ends, in id order to avoid deadlocks."""
+    # NB: no_key, or the first answer on a chat would wait for all submissions.
     rows = Criterion.objects.select_for_update(no_key=True).filter(pk__in=set(criterion_ids)).order_by("pk")
     return list(rows.values_list("pk", flat=True))
 
@@ -122,8 +122,8 @@ def _refresh(criteria: list[int], versions: list[int], chats: list[int]) -> None
 
 
 def _votes(criteria: list[int], versions: list[int], chats: list[int]) -> dict[Cell, Votes]:
-    """Counts of the labels given blind and submitted to these versions."""
-    # NB: by version ids: on a table's old statistics PostgreSQL looks for them anew for each label.
+    """Count the blind, submitted labels to these versions."""
+    # NB: by version ids: with stale statistics PostgreSQL would search them again for each label.
     counted = (
         Label.objects.given()
         .filter(criterion_id__in=criteria, chat_id__in=chats, version__in=versions)
@@ -146,9 +146,9 @@ def _decisions(criteria: list[int], chats: list[int]) -> dict[Cell, Decision]:
 
 
 def _stored(criteria: list[int], chats: list[int]) -> dict[Cell, int]:
-    found = Consensus.objects.filter(criterion_id__in=criteria, chat_id__in=chats)
+    rows = Consensus.objects.filter(criterion_id__in=criteria, chat_id__in=chats)
     return {
-        (chat, criterion): pk for chat, criterion, pk in found.values_list("chat_id", "criterion_id", "pk")
+        (chat, criterion): pk for chat, criterion, pk in rows.values_list("chat_id", "criterion_id", "pk")
     }
 
 

@@ -1,4 +1,4 @@
-"""Which chat comes when in a labelling job: drawn from the job's seed, the same again each time."""
+"""Order of the chats in a labelling job, reproducible from the job's seed."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _BYTES = 8
 
 def draw(seed: int, *parts: object) -> float:
     """
-    A number in [0, 1) that looks random and depends on the seed and the parts alone.
+    Return a pseudo-random number in [0, 1) that depends only on the seed and the parts.
 
     Examples
     --------
@@ -23,7 +23,9 @@ def draw(seed: int, *parts: object) -> float:
 
 def by_topic(chats: Sequence[tuple[int, int]], *, seed: int) -> list[int]:
     """
-    Chats in turns: one of each topic, then the next of each, so that unfinished work covers every topic.
+    Order chats by turns of topics: one of each topic, then the next of each.
+
+    Unfinished work then covers every topic.
 
     `chats` are (chat, topic) in the set's order, which each topic keeps; the seed orders the topics.
 
@@ -32,17 +34,17 @@ def by_topic(chats: Sequence[tuple[int, int]], *, seed: int) -> list[int]:
     >>> by_topic([(1, 8), (2, 8), (3, 8), (4, 9)], seed=2)
     [1, 4, 2, 3]
     """
-    seen: defaultdict[int, int] = defaultdict(int)
+    counts: defaultdict[int, int] = defaultdict(int)
     turns: list[tuple[int, float, int]] = []
     for chat, topic in chats:
-        turns.append((seen[topic], draw(seed, "topic", topic), chat))
-        seen[topic] += 1
+        turns.append((counts[topic], draw(seed, "topic", topic), chat))
+        counts[topic] += 1
     return [chat for *_, chat in sorted(turns, key=lambda turn: turn[:2])]
 
 
 def shuffled(chats: Sequence[int], *, seed: int) -> list[int]:
     """
-    Chats in an order of the seed's.
+    Shuffle chats by the seed.
 
     Examples
     --------
@@ -54,7 +56,7 @@ def shuffled(chats: Sequence[int], *, seed: int) -> list[int]:
 
 def shared_out(chats: Sequence[int], *, share: float, seed: int) -> set[int]:
     """
-    A share of the chats, rounded to whole ones.
+    Sample a share of the chats, rounded to whole chats.
 
     Examples
     --------
@@ -67,9 +69,9 @@ def shared_out(chats: Sequence[int], *, share: float, seed: int) -> set[int]:
 
 def gold_place(nth: int, *, rate: float, seed: int, rater: int) -> int:
     """
-    How many chats a rater has before their nth gold chat (from 0): one in each stretch of 1/rate chats.
+    Return the number of chats before a rater's nth gold chat (from 0): one in each stretch of 1/rate chats.
 
-    Its place in the stretch is the seed's and the rater's own, so that nobody can count up to it.
+    The position in the stretch depends on seed and rater, so that raters cannot predict it.
 
     Examples
     --------
@@ -83,10 +85,10 @@ def gold_ahead(
     *, taken: int, gold: int, left: int, available: int, rate: float, seed: int, rater: int
 ) -> int:
     """
-    How many gold chats a rater still meets among the `left` other ones.
+    Return how many gold chats a rater still gets among the `left` other chats.
 
-    `taken` chats were the rater's so far, `gold` of them gold; `available` gold chats are new to them.
-    A gold chat never comes last: with no other chat left there is nothing to mix it into.
+    The rater got `taken` chats, `gold` of them gold; `available` gold chats are new to them.
+    A gold chat never comes last.
 
     Examples
     --------

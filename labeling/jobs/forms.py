@@ -24,19 +24,19 @@ else:
 
 
 class RaterChoice(MultipleChoice):
-    """Accounts that may label, shown under the name their labels bear."""
+    """Accounts that may label, by rater name."""
 
     def label_from_instance(self, obj: Any) -> str:
-        """The rater's name, else the account's."""
+        """Return the rater's name, else the account's."""
         user = cast(User, obj)
         return str(getattr(user, "rater", None) or user.get_full_name() or user.get_username())
 
 
 class CriterionChoice(MultipleChoice):
-    """Criteria under their readable names."""
+    """Criteria by name."""
 
     def label_from_instance(self, obj: Any) -> str:
-        """Words instead of the key."""
+        """Return the criterion's name."""
         return cast(Criterion, obj).name
 
 
@@ -44,33 +44,33 @@ class GroupChoice(SingleChoice):
     """Groups of accounts."""
 
     def label_from_instance(self, obj: Any) -> str:
-        """The role's name for the group of a role."""
+        """Return the group's name; the group of all raters is marked."""
         name = cast(Group, obj).name
-        return f"Everybody who may label ({name})" if name == Role.RATER else name
+        return f"All raters ({name})" if name == Role.RATER else name
 
 
 class JobForm(forms.Form):
-    """Open a labelling job for a chat set; `asked` is what the service takes, raters as accounts."""
+    """Open a labelling job for a chat set; `arguments` are the service's arguments."""
 
-    name = forms.CharField(max_length=120, label="Name", help_text="What raters read in their queue.")
+    name = forms.CharField(max_length=120, label="Name", help_text="Raters see it in their queue.")
     due_on = forms.DateField(
         required=False,
         label="Due",
-        help_text="The last day. Nothing closes by itself.",
+        help_text="The last day. The job stays open afterwards.",
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
     overlap = forms.IntegerField(
         min_value=1,
         max_value=20,
-        label="Labels a chat",
-        help_text="How many raters answer the same chat, each without seeing the others.",
+        label="Labels per chat",
+        help_text="How many raters label the same chat independently.",
     )
     overlap_percent = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=100,
-        label="for so many % of the chats",
-        help_text="Empty: for all. The other chats get one label.",
+        label="Share of chats with several raters (%)",
+        help_text="Empty: all chats. The other chats get one label.",
     )
     raters = RaterChoice(
         required=False, queryset=User.objects.none(), widget=forms.CheckboxSelectMultiple, label="Raters"
@@ -78,9 +78,9 @@ class JobForm(forms.Form):
     group = GroupChoice(
         required=False,
         queryset=Group.objects.none(),
-        label="and anybody of the group",
+        label="Group",
         empty_label="no group",
-        help_text="Whoever belongs to it on the day may label, also who joins later.",
+        help_text="All its members may label, including members who join later.",
     )
     order = forms.ChoiceField(
         choices=[(LabelingJob.Order.TOPIC, "topics in turn"), (LabelingJob.Order.RANDOM, "random")],
@@ -93,42 +93,42 @@ class JobForm(forms.Form):
         max_value=2_147_483_647,
         initial=0,
         label="Seed",
-        help_text="Draws order, share and places of gold chats; the same seed draws the same.",
+        help_text="Fixes the order, the share and the positions of gold chats.",
     )
     calibration_set = SingleChoice(
         required=False,
         queryset=ChatSet.objects.none(),
         label="Calibration round",
         empty_label="no round",
-        help_text="Every rater labels this set first; the job waits until you start it.",
+        help_text="Every rater labels this set first. Then you start the job.",
     )
     gold_set = SingleChoice(
         required=False,
         queryset=ChatSet.objects.none(),
         label="Gold chats from",
         empty_label="no gold chats",
-        help_text="Chats with adjudicated answers, mixed in unseen.",
+        help_text="Chats with adjudicated answers. Raters cannot tell them apart.",
     )
     gold_percent = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=50,
-        label="Gold, % of a rater’s chats",
+        label="Gold chats (% of a rater’s chats)",
     )
     criteria = CriterionChoice(
         queryset=Criterion.objects.none(), widget=forms.CheckboxSelectMultiple, label="Criteria"
     )
-    # Where the service's words for a field differ from the form's.
+    # Field of the service → field of the form.
     FIELDS = {"overlap_share": "overlap_percent", "gold_rate": "gold_percent", "due_at": "due_on"}
 
     def __init__(self, *args: Any, chat_set: ChatSet, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         active = chat_set.rubric.criteria.filter(state=Criterion.State.ACTIVE)
         self._choose("criteria", active)
-        # Of a drawn set: those it was drawn for.
-        drawn_for = active.filter(key__in=(chat_set.sampling or {}).get("criteria", ()))
-        self.narrowed = drawn_for.exists()
-        self.fields["criteria"].initial = drawn_for if self.narrowed else active
+        # A sampled set preselects the criteria that it was sampled for.
+        sampled_for = active.filter(key__in=(chat_set.sampling or {}).get("criteria", ()))
+        self.narrowed = sampled_for.exists()
+        self.fields["criteria"].initial = sampled_for if self.narrowed else active
         self._choose("raters", labellers())
         self._choose("group", Group.objects.filter(user__in=labellers()).distinct().order_by("name"))
         others = chat_set.rubric.chat_sets.exclude(pk=chat_set.pk).order_by("name")
@@ -136,31 +136,31 @@ class JobForm(forms.Form):
         self._choose("calibration_set", others.filter(kind=ChatSet.Kind.CALIBRATION))
         self.fields["overlap"].initial = min(2, max(1, labellers().count()))
         if chat_set.kind == ChatSet.Kind.CALIBRATION:
-            self.fields["overlap"].help_text = "Of a calibration set every rater labels every chat."
+            self.fields["overlap"].help_text = "In a calibration set every rater labels every chat."
 
     def _choose(self, name: str, rows: QuerySet[Any]) -> None:
         cast(SingleChoice, self.fields[name]).queryset = rows
 
     @property
     def more_open(self) -> bool:
-        """Whether something under "More" needs a look."""
+        """Whether to open "More options": it has an error or a preselection."""
         return self.narrowed or any(name in self.errors for name in ("order", "seed", "criteria"))
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """The service's arguments; raters are accounts still."""
-        given = self.cleaned_data
-        share, gold = given.get("overlap_percent"), given.get("gold_percent")
+    def arguments(self) -> dict[str, Any]:
+        """Return the service's arguments; `raters` are still accounts."""
+        data = self.cleaned_data
+        share, gold = data.get("overlap_percent"), data.get("gold_percent")
         names = ("name", "overlap", "raters", "group", "order", "criteria", "gold_set", "calibration_set")
-        return {name: given[name] for name in names} | {
-            "seed": given.get("seed") or 0,
+        return {name: data[name] for name in names} | {
+            "seed": data.get("seed") or 0,
             "overlap_share": share / 100 if share and share < 100 else None,
             "gold_rate": (gold or 0) / 100,
-            "due_at": _end_of(given["due_on"]) if given.get("due_on") else None,
+            "due_at": _end_of(data["due_on"]) if data.get("due_on") else None,
         }
 
     def refuse(self, error: ValidationError) -> None:
-        """Show the service's refusal at its field."""
+        """Show the service's error at its field."""
         if not hasattr(error, "error_dict"):
             self.add_error(None, error)
             return
@@ -170,5 +170,5 @@ class JobForm(forms.Form):
 
 
 def _end_of(day: date) -> datetime:
-    """The last second of a day here."""
+    """Return the last second of a day in the site's time zone."""
     return timezone.make_aware(datetime.combine(day, time(23, 59, 59)))

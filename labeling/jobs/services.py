@@ -1,4 +1,4 @@
-"""Labelling jobs: a lead asks raters for labels of a chat set."""
+"""Labelling jobs: open, start and close them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ State = LabelingJob.State
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A job that left its calibration round, and who had not finished the round."""
+    """A started job and the raters who had not finished its calibration round."""
 
     job: LabelingJob
     missing: tuple[str, ...]
@@ -48,11 +48,11 @@ def job_open(
     gold_rate: float = 0.0,
     calibration_set: ChatSet | None = None,
 ) -> LabelingJob:
-    """Open a job: slots 1…overlap for each chat; with a share, for that share of them and one for each other.
+    """Open a job with slots 1…overlap per chat; with a share, only that share of the chats gets several.
 
-    Raters are the named ones and whoever belongs to the group when they ask. Chats of a calibration set
-    and gold chats are every rater's: one open row a chat is the pattern, each rater gets a copy of it
-    (`leases`). A `calibration_set` opens a round of its own, and this job waits for `job_start`.
+    Raters are the named ones and the current members of the group. Every rater gets each calibration chat
+    and may get each gold chat: one open row per chat is the pattern that `leases` copies for a rater.
+    A `calibration_set` opens a round as a job of its own, and this job waits for `job_start`.
 
     Raises ValidationError where the job could never be finished.
     """
@@ -82,16 +82,16 @@ def job_open(
 
 @transaction.atomic
 def job_close(*, job: LabelingJob, by: User | None) -> LabelingJob:
-    """Close a job for good: nobody can take, change or submit its chats; labels and drafts stay.
+    """Close a job for good: its chats can no longer be leased, changed or submitted; labels and drafts stay.
 
-    Closing a job that waits closes its round too. A second time changes nothing. Raises ValidationError
-    for a round that a job waits for.
+    Closing a waiting job also closes its round. Repeating it changes nothing. Raises ValidationError for a
+    round that a job waits for.
     """
     row = _locked(job)
     if row.state == State.CLOSED:
         return row
     if waiting := row.started_after.filter(state=State.WAITING).first():
-        raise ValidationError(f"{waiting.name} waits for this round: start or close that job first.")
+        raise ValidationError(f"{waiting.name} waits for this round. Start or close that job first.")
     was_waiting = row.state == State.WAITING
     row.state = State.CLOSED
     row.save(update_fields=["state"])
@@ -103,9 +103,9 @@ def job_close(*, job: LabelingJob, by: User | None) -> LabelingJob:
 
 @transaction.atomic
 def job_start(*, job: LabelingJob, by: User | None) -> Started:
-    """Let the raters of a waiting job begin who have finished its round; it stays open for the others.
+    """Start a waiting job for the raters who finished its calibration round; the round stays open for others.
 
-    Raises ValidationError while nobody has finished the round, or where the job waits for none.
+    Raises ValidationError while no rater has finished the round, or where the job has no round.
     """
     row = _locked(job)
     if row.state != State.WAITING or row.calibration is None:
@@ -113,7 +113,7 @@ def job_start(*, job: LabelingJob, by: User | None) -> Started:
     team = team_of(raters=row.raters.all(), group=row.group)
     missing = missing_of(job=row.calibration, team=team)
     if len(missing) == len(team):
-        raise ValidationError("Nobody has finished the calibration round yet: there is nothing to compare.")
+        raise ValidationError("No rater has finished the calibration round yet.")
     row.state = State.OPEN
     row.save(update_fields=["state"])
     audit(actor=by, verb="job started", obj=row, name=row.name, missing=list(missing))
@@ -121,11 +121,11 @@ def job_start(*, job: LabelingJob, by: User | None) -> Started:
 
 
 def _locked(job: LabelingJob) -> LabelingJob:
-    # NB: no_key, or raters who take chats of the job would wait.
+    # NB: no_key, or raters who lease chats of the job would wait.
     return LabelingJob.objects.select_for_update(no_key=True, of=("self",)).get(pk=job.pk)
 
 
-# ---------- what a job is made of ----------
+# ---------- rows of a job ----------
 
 
 def _stored(
@@ -174,10 +174,10 @@ def _gold(
 ) -> list[Assignment]:
     if job.gold_set is None:
         return []
-    asked = [job.chat_set] if calibration_set is None else [job.chat_set, calibration_set]
-    chats = gold_chats(gold_set=job.gold_set, asked=asked, criteria=criteria)
+    own_sets = [job.chat_set] if calibration_set is None else [job.chat_set, calibration_set]
+    chats = gold_chats(gold_set=job.gold_set, own_sets=own_sets, criteria=criteria)
     if not chats:
-        outside = " and ".join(chat_set.name for chat_set in asked)
+        outside = " and ".join(chat_set.name for chat_set in own_sets)
         raise ValidationError(
             {
                 "gold_set": f"No chat of {job.gold_set.name} outside {outside} has a known answer: "
@@ -190,7 +190,7 @@ def _gold(
 def _round_of(
     job: LabelingJob, chat_set: ChatSet, criteria: Sequence[Criterion], raters: Sequence[Rater], team: int
 ) -> LabelingJob:
-    """The calibration round: the same people and criteria, every chat of the set for each of them."""
+    """Create the calibration round: same raters and criteria, every chat of the set for each rater."""
     ending = ": calibration"
     first = LabelingJob(
         chat_set=chat_set,
@@ -204,7 +204,7 @@ def _round_of(
     return _stored(first, criteria, raters, list(_slots(first, list(members))))
 
 
-# ---------- what is refused ----------
+# ---------- validation ----------
 
 
 def _check(job: LabelingJob, *, criteria: Sequence[Criterion], chats: int, team: int) -> None:
@@ -216,26 +216,26 @@ def _check(job: LabelingJob, *, criteria: Sequence[Criterion], chats: int, team:
         if criterion.rubric_id != job.chat_set.rubric_id or criterion.state != Criterion.State.ACTIVE:
             raise ValidationError({"criteria": f"{criterion.key} is not active in the set's rubric."})
     if not team:
-        raise ValidationError({"raters": "Name a rater, or a group that has one."})
-    # A rater labels a chat once, so more labels a chat than raters can never come.
+        raise ValidationError({"raters": "Choose raters, or a group with raters."})
+    # A rater labels a chat once, so a chat cannot get more labels than there are raters.
     if not 1 <= job.overlap <= team:
-        raise ValidationError({"overlap": f"{job.overlap} labels a chat need {job.overlap} raters or more."})
+        raise ValidationError({"overlap": f"{job.overlap} labels per chat need {job.overlap} raters."})
     if job.due_at is not None and job.due_at <= timezone.now():
-        raise ValidationError({"due_at": "The due date has passed."})
+        raise ValidationError({"due_at": "The due date is in the past."})
     _check_shares(job, chats)
 
 
 def _check_shares(job: LabelingJob, chats: int) -> None:
     share = job.overlap_share
     if share is not None and not 0 < share <= 1:
-        raise ValidationError({"overlap_share": "A share lies between 0 and 1."})
+        raise ValidationError({"overlap_share": "The share must be between 0 and 1."})
     if share is not None and (job.overlap == 1 or not round(share * chats)):
         raise ValidationError({"overlap_share": "With this share no chat gets a second label."})
     if not 0 <= job.gold_rate <= 0.5:
         raise ValidationError({"gold_rate": "At most half of the chats can be gold."})
     if (job.gold_set is None) != (job.gold_rate == 0):
         missing = "gold_rate" if job.gold_set else "gold_set"
-        raise ValidationError({missing: "Gold chats need both a set and a rate."})
+        raise ValidationError({missing: "Gold chats need a set and a rate."})
     if job.gold_set is not None and job.gold_set.rubric_id != job.chat_set.rubric_id:
         raise ValidationError({"gold_set": f"{job.gold_set.name} belongs to another rubric."})
 
@@ -243,7 +243,7 @@ def _check_shares(job: LabelingJob, chats: int) -> None:
 def _check_round(calibration_set: ChatSet, chat_set: ChatSet) -> None:
     if calibration_set.kind != ChatSet.Kind.CALIBRATION or calibration_set == chat_set:
         raise ValidationError(
-            {"calibration_set": f"{calibration_set.name} is no calibration set beside this one."}
+            {"calibration_set": f"{calibration_set.name} is not a calibration set other than this set."}
         )
     if calibration_set.rubric_id != chat_set.rubric_id:
         raise ValidationError({"calibration_set": f"{calibration_set.name} belongs to another rubric."})

@@ -1,4 +1,4 @@
-"""Labelling jobs for leads: the list, opening one, one job with its progress, closing and starting it."""
+"""Pages of labelling jobs for leads: list, new job, progress, close, start."""
 
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ MANAGES = permission_or_404("labeling.manage_labeling")
 @MANAGES
 @require_safe
 def job_list(request: HttpRequest) -> HttpResponse:
-    """Every labelling job, the newest first."""
+    """All labelling jobs, newest first."""
     page = Paginator(LabelingJob.objects.order_by("-pk"), JOBS_A_PAGE).get_page(request.GET.get("page"))
     jobs = job_rows(jobs=LabelingJob.objects.filter(pk__in=[job.pk for job in page]))
     return render(request, "labeling/jobs/list.html", {"jobs": jobs, "page_obj": page})
@@ -38,20 +38,20 @@ def job_list(request: HttpRequest) -> HttpResponse:
 @MANAGES
 @require_http_methods(["GET", "POST"])
 def job_new(request: HttpRequest) -> HttpResponse:
-    """Choose a set, then say who labels how much of it."""
+    """Choose a chat set, then raters and labels per chat."""
     if not request.GET.get("set"):
         return render(request, "labeling/jobs/new.html", {"sets": set_rows()})
     chat_set = _set(request)
     form = JobForm(request.POST or None, chat_set=chat_set)
-    if request.method == "POST" and form.is_valid() and (job := _opened(request, form, chat_set)):
+    if request.method == "POST" and form.is_valid() and (job := _open(request, form, chat_set)):
         return redirect("labeling:job_detail", job.pk)
     return render(request, "labeling/jobs/new.html", {"form": form, "chat_set": chat_set})
 
 
 @MANAGES
-@require_POST  # writes nothing; an address could not hold a form with many raters
+@require_POST  # writes nothing; the form may be too long for an address
 def job_new_size(request: HttpRequest) -> HttpResponse:
-    """What the job in the form would ask for: the part of the page beside it."""
+    """The size of the job in the form, a fragment beside it."""
     chat_set = _set(request)
     form = JobForm(request.POST, chat_set=chat_set)
     form.is_valid()
@@ -63,7 +63,7 @@ def job_new_size(request: HttpRequest) -> HttpResponse:
 @MANAGES
 @require_safe
 def job_detail(request: HttpRequest, job_id: int) -> HttpResponse:
-    """One job: how far it is, by rater, set and topic; what was skipped; who is in work."""
+    """One job: progress by rater, set and topic, skipped chats, chats in work."""
     job = _job(job_id)
     page = job_page(job=job, user=cast(User, request.user))
     skipped = [(row, _reason(row.reason)) for row in page.skipped]
@@ -76,34 +76,34 @@ def job_detail(request: HttpRequest, job_id: int) -> HttpResponse:
 @MANAGES
 @require_POST
 def job_closing(request: HttpRequest, job_id: int) -> HttpResponse:
-    """Close it; back to its page."""
+    """Close the job and return to its page."""
     try:
         job = job_close(job=_job(job_id), by=cast(User, request.user))
     except ValidationError as refused:
         messages.error(request, f"Not closed. {' '.join(refused.messages)}")
     else:
-        messages.success(request, f"{job.name} is closed. Labels and drafts are kept.")
+        messages.success(request, f"Job {job.name} closed. Labels and drafts are kept.")
     return redirect("labeling:job_detail", job_id)
 
 
 @MANAGES
 @require_POST
 def job_starting(request: HttpRequest, job_id: int) -> HttpResponse:
-    """Start it after its calibration round; back to its page."""
+    """Start the job after its calibration round and return to its page."""
     try:
         started = job_start(job=_job(job_id), by=cast(User, request.user))
     except ValidationError as refused:
         messages.error(request, f"Not started. {' '.join(refused.messages)}")
     else:
-        missing = f" The round is not finished by {', '.join(started.missing)}." if started.missing else ""
-        messages.success(request, f"{started.job.name} is open.{missing}")
+        missing = f" Round not finished by {', '.join(started.missing)}." if started.missing else ""
+        messages.success(request, f"Job {started.job.name} started.{missing}")
     return redirect("labeling:job_detail", job_id)
 
 
 def _set(request: HttpRequest) -> ChatSet:
-    given = request.GET.get("set", "")
-    known = given.isascii() and given.isdecimal() and len(given) < 19
-    return get_object_or_404(ChatSet.objects.select_related("rubric"), pk=int(given) if known else 0)
+    text = request.GET.get("set", "")
+    valid = text.isascii() and text.isdecimal() and len(text) < 19
+    return get_object_or_404(ChatSet.objects.select_related("rubric"), pk=int(text) if valid else 0)
 
 
 def _job(job_id: int) -> LabelingJob:
@@ -111,51 +111,51 @@ def _job(job_id: int) -> LabelingJob:
     return get_object_or_404(LabelingJob.objects.select_related(*related), pk=job_id)
 
 
-def _opened(request: HttpRequest, form: JobForm, chat_set: ChatSet) -> LabelingJob | None:
-    """Open the job; what the service refuses becomes an error at its field."""
-    asked = form.asked
-    asked["criteria"] = list(asked["criteria"])
+def _open(request: HttpRequest, form: JobForm, chat_set: ChatSet) -> LabelingJob | None:
+    """Open the job; an error of the service becomes an error of the form."""
+    arguments = form.arguments
+    arguments["criteria"] = list(arguments["criteria"])
     try:
-        with transaction.atomic():  # a refused job leaves no rater behind
-            asked["raters"] = [rater_for(user=user) for user in asked["raters"]]
-            job = job_open(chat_set=chat_set, by=cast(User, request.user), **asked)
+        with transaction.atomic():  # a refused job creates no rater
+            arguments["raters"] = [rater_for(user=user) for user in arguments["raters"]]
+            job = job_open(chat_set=chat_set, by=cast(User, request.user), **arguments)
     except ValidationError as error:
         form.refuse(error)
         return None
     waits = job.state == LabelingJob.State.WAITING
     messages.success(
         request,
-        f"{job.name} waits for its calibration round, which is in the raters’ queues now."
+        f"Job {job.name} waits for its calibration round, now in the raters’ queues."
         if waits
-        else f"{job.name} is open. It is in the raters’ queues now.",
+        else f"Job {job.name} opened. It is in the raters’ queues now.",
     )
     return job
 
 
 def _size(form: JobForm, chat_set: ChatSet) -> Any:
-    """None while a field that counts is wrong."""
-    given = form.cleaned_data
+    """Return the size; None while a field that it depends on is not valid."""
+    data = form.cleaned_data
     if {"overlap", "overlap_percent", "raters", "group", "gold_percent"} & set(form.errors):
         return None
     gold: list[int] = []
-    if given.get("gold_set") and given.get("criteria"):
-        asked = [chat_set, given["calibration_set"]] if given.get("calibration_set") else [chat_set]
-        gold = gold_chats(gold_set=given["gold_set"], asked=asked, criteria=given["criteria"])
-    raters = team_size(accounts=given["raters"], group=given["group"])
+    if data.get("gold_set") and data.get("criteria"):
+        own_sets = [chat_set, data["calibration_set"]] if data.get("calibration_set") else [chat_set]
+        gold = gold_chats(gold_set=data["gold_set"], own_sets=own_sets, criteria=data["criteria"])
+    raters = team_size(accounts=data["raters"], group=data["group"])
     whole = chat_set.kind == ChatSet.Kind.CALIBRATION
-    share = given.get("overlap_percent")
+    share = data.get("overlap_percent")
     return job_size(
         chats=chat_set.members.count(),
-        overlap=raters if whole else given["overlap"],
+        overlap=raters if whole else data["overlap"],
         share=share / 100 if share and not whole else None,
         raters=raters,
-        gold_rate=(given.get("gold_percent") or 0) / 100,
+        gold_rate=(data.get("gold_percent") or 0) / 100,
         gold=len(gold),
     )
 
 
 def _reason(stored: str) -> str:
-    """`other: two chats in one` → Something else: two chats in one."""
+    """Return the readable reason: `other: two chats in one` → Something else: two chats in one."""
     code, _, text = stored.partition(":")
     known = SkipReason(code).label if code in SkipReason.values else code
     return f"{known}: {text.strip()}" if text.strip() else str(known)

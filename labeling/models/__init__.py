@@ -1,4 +1,4 @@
-"""Tables of chats, rubric, people and labels; import from the submodules, never from here."""
+"""Tables of chats, rubric, accounts and labels; import from the submodules, not from here."""
 
 from labeling.models import chats as chats
 from labeling.models import labels as labels

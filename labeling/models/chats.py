@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Split(models.TextChoices):
-    """What a chat of a set may be used for."""
+    """The permitted use of a chat in a set."""
 
     TRAIN = "train", "train"
     DEV = "dev", "dev"
@@ -36,18 +36,18 @@ class Topic(models.Model):
 
 
 class ChatQuerySet(models.QuerySet["Chat"]):
-    """Table-wide filters of chats."""
+    """Filters of chats."""
 
     def visible_to(self, user: "User | AnonymousUser") -> Self:
-        """Without the chats that are holdout in any set, unless the user may see those."""
+        """Exclude chats that are holdout in any set, unless the user may see those."""
         if user.has_perm("labeling.see_holdout"):
             return self
-        held = ChatSetMember.objects.filter(split=Split.HOLDOUT).values("chat_id")
-        return self.exclude(pk__in=held)
+        holdout = ChatSetMember.objects.filter(split=Split.HOLDOUT).values("chat_id")
+        return self.exclude(pk__in=holdout)
 
 
 class Chat(models.Model):
-    """One multi-turn conversation; its messages never change under the same external id."""
+    """One multi-turn conversation; its messages never change for the same external id."""
 
     class Origin(models.TextChoices):
         IMPORT = "import", "Imported"
@@ -89,7 +89,7 @@ class Chat(models.Model):
 
     @property
     def title(self) -> str:
-        """A given title, else the topic."""
+        """Return the chat's title, else its topic."""
         return str(self.metadata.get("title") or self.topic.name)
 
 
@@ -116,7 +116,7 @@ class ChatSet(models.Model):
 
 
 class ChatSetMember(models.Model):
-    """A chat's place and split in a set."""
+    """A chat's position and split in a set."""
 
     chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, related_name="members")
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="memberships")

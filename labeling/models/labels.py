@@ -1,4 +1,4 @@
-"""Labelling jobs, labels with their history, adjudications, consensus; closed to the judge's side."""
+"""Labelling jobs, labels with their history, adjudications, consensus; `evaluation` may not read them."""
 
 from typing import Self
 
@@ -12,7 +12,7 @@ from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
 
 
 class LabelingJob(models.Model):
-    """A lead's request: these raters, these criteria, this chat set, so many labels a chat."""
+    """A lead's request for labels: raters, criteria, chat set, labels per chat."""
 
     class State(models.TextChoices):
         WAITING = "waiting", "Waits for its calibration round"
@@ -25,7 +25,7 @@ class LabelingJob(models.Model):
 
     chat_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, related_name="+")
     name = models.CharField(max_length=120)
-    # Labels wanted of a chat; with a share, of that share of the chats, and one of each other.
+    # Labels per chat; with a share, for that share of the chats, and one for each other chat.
     overlap = models.PositiveSmallIntegerField(default=1)
     overlap_share = models.FloatField(null=True, blank=True)
     order = models.CharField(max_length=6, choices=Order.choices, default=Order.TOPIC)
@@ -33,16 +33,16 @@ class LabelingJob(models.Model):
     due_at = models.DateTimeField(null=True, blank=True)
     state = models.CharField(max_length=7, choices=State.choices, default=State.OPEN)
     criteria = models.ManyToManyField(Criterion, related_name="+")
-    # Named raters, or whoever belongs to the group.
+    # Named raters, or the current members of the group.
     raters = models.ManyToManyField(Rater, related_name="+")
     group = models.ForeignKey(Group, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     guideline = models.ForeignKey(
         RubricGuideline, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
-    # Chats with known answers (adjudications), mixed in at a rate; the results are the lead's only.
+    # Chats with known answers (adjudications), mixed in at a rate; only leads see the results.
     gold_set = models.ForeignKey(ChatSet, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     gold_rate = models.FloatField(default=0)
-    # The round that every rater of this job labels first.
+    # The calibration round that every rater of this job labels first.
     calibration = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="started_after"
     )
@@ -64,7 +64,7 @@ class LabelingJob(models.Model):
 
 
 class Assignment(models.Model):
-    """One label wanted of one chat: a slot that a rater leases, then submits or skips."""
+    """One required label of one chat: a slot that a rater leases, then submits or skips."""
 
     class Kind(models.TextChoices):
         NORMAL = "normal", "Normal"
@@ -87,11 +87,11 @@ class Assignment(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.OPEN)
     lease_token = models.UUIDField(null=True, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
-    # When its rater got it: what is written later is news to them.
+    # When its rater got it: later texts are new to them.
     taken_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
     revealed_at = models.DateTimeField(null=True, blank=True)
-    # The guideline the rater had before them when they submitted.
+    # The guideline on the rater's screen when they submitted.
     guideline = models.ForeignKey(
         RubricGuideline, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
@@ -128,16 +128,16 @@ class Assignment(models.Model):
 
 
 class LabelQuerySet(models.QuerySet["Label"]):
-    """Table-wide filters of labels."""
+    """Filters of labels."""
 
     def given(self) -> Self:
-        """Those that are submitted, and not given after others' answers could be seen."""
+        """Return submitted labels from before the rater could see others' answers."""
         return self.filter(state=Label.State.SUBMITTED, post_reveal=False)
 
     def counted(self) -> Self:
-        """Those that consensus and agreement are made of: the given ones to the question that counts.
+        """Return the labels that consensus and agreement use: given labels to the question that counts.
 
-        Two questions of a criterion are never counted together, on whatever chats (`counting_versions`).
+        Labels to two questions of a criterion never count together (`counting_versions`).
         """
         return self.given().filter(version__in=counting_versions().values("pk"))
 
@@ -193,16 +193,16 @@ class Label(models.Model):
 
     @property
     def blind(self) -> bool:
-        """Whether it is submitted, and was given before its rater could see others' answers."""
+        """Whether it was submitted before its rater could see others' answers."""
         return self.state == Label.State.SUBMITTED and not self.post_reveal
 
 
 def counting_versions() -> models.QuerySet[CriterionVersion]:
-    """The versions of all criteria that ask the question whose labels count.
+    """Return the versions of all criteria whose labels count.
 
-    Of each criterion that is the question asked last, of those that have a given label; without any, every
-    one. So after a rewording the labels count on until the first label to the new question. Versions ask the
-    same question by their content hash; a question that comes back is the one asked last.
+    For each criterion these are the versions with the latest question that has a given label; without any
+    label, all versions. After a rewording, the old labels count until the first label to the new question.
+    Versions with the same content hash ask the same question; a restored question is the latest one.
     """
     versions = CriterionVersion.objects.order_by()
     same = versions.filter(criterion=OuterRef("criterion"), content_hash=OuterRef("content_hash"))
@@ -242,7 +242,7 @@ class LabelRevision(models.Model):
 
 
 class Adjudication(models.Model):
-    """A lead's decision on (chat, criterion); the one not replaced is in force."""
+    """A lead's decision on (chat, criterion); the one that is not replaced is current."""
 
     chat = models.ForeignKey(Chat, on_delete=models.PROTECT, related_name="+")
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
@@ -267,7 +267,7 @@ class Adjudication(models.Model):
 
 
 class Consensus(models.Model):
-    """What the submitted labels on (chat, criterion) amount to; written in the labels' own transaction."""
+    """The result of the submitted labels on (chat, criterion), written in the labels' transaction."""
 
     class State(models.TextChoices):
         TRUE = "true", "True"
@@ -296,7 +296,7 @@ class Consensus(models.Model):
 
 
 class RaterNote(models.Model):
-    """What a rater says beside the labels: a criterion is unclear, a chat needs a lead, a remark."""
+    """A rater's note: unclear criterion, flagged chat or comment."""
 
     class Kind(models.TextChoices):
         UNCLEAR = "unclear", "Criterion unclear"
@@ -308,7 +308,7 @@ class RaterNote(models.Model):
     criterion = models.ForeignKey(
         Criterion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
-    # The criterion's text as it stood.
+    # The criterion's text at that time.
     version = models.ForeignKey(
         CriterionVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
@@ -327,11 +327,11 @@ class RaterNote(models.Model):
         return f"{self.kind} by {self.rater_id}"
 
 
-# The skip reason of an assignment that went to somebody else because its lease ran out.
+# The skip reason of an assignment whose lease expired and that another rater got.
 EXPIRED = "lease expired"
 
 
 def through_with() -> Q:
-    """Of assignments, those that their rater has submitted or given back."""
+    """Build the condition on assignments that their rater has submitted or skipped them."""
     skipped = Q(state=Assignment.State.SKIPPED) & ~Q(skip_reason=EXPIRED)
     return Q(state=Assignment.State.SUBMITTED) | skipped

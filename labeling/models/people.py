@@ -16,9 +16,9 @@ class Role(models.TextChoices):
 
 
 class User(AbstractUser):
-    """An account. Apart from Rater: labels may come from people who never sign in."""
+    """An account. Raters are separate: labels may come from raters without an account."""
 
-    # Code names that the token of this request is good for; None: no token, all that the user may.
+    # Scopes of this request's token; None: no token, all permissions of the user.
     scopes: frozenset[str] | None = None
 
     class Meta:
@@ -33,23 +33,23 @@ class User(AbstractUser):
         ]
 
     def has_perm(self, perm: str, obj: Any = None) -> bool:
-        """Whether the user may, and in a request with a token, whether the token is good for it."""
+        """Whether the user has the permission and, with a token, the token has the scope."""
         if self.scopes is not None and perm.removeprefix("labeling.") not in self.scopes:
             return False
         return super().has_perm(perm, obj)
 
     def is_allowed(self, codename: str) -> bool:
-        """Whether the account may, whatever the token of this request is good for."""
+        """Whether the account has the permission, regardless of the request's token."""
         return super().has_perm(f"labeling.{codename}")
 
     @property
     def sees_answers(self) -> bool:
-        """Whether the account may read verdicts, or labels of others."""
+        """Whether the account may read verdicts or others' labels."""
         return self.is_allowed("see_judge") or self.is_allowed("manage_labeling")
 
 
 class Rater(models.Model):
-    """Who gave a label: a person, an automatic signal, or an invented rater of the demo."""
+    """The source of a label: a human rater, an automatic signal, or an invented rater of the demo."""
 
     class Kind(models.TextChoices):
         PERSON = "person", "Person"
@@ -68,7 +68,7 @@ class Rater(models.Model):
 
 
 def new_secret() -> bytes:
-    """32 random bytes for the fence around chats in prompts."""
+    """Return 32 random bytes for the fence around chats in prompts."""
     return secrets.token_bytes(32)
 
 
@@ -77,7 +77,7 @@ class Workspace(models.Model):
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     fence_secret = models.BinaryField(default=new_secret, editable=False)
-    # After submitting, a rater may see the judge's verdict; a change from then on is marked post-reveal.
+    # After submitting, a rater may see the judge's verdict; later changes are marked post-reveal.
     reveal_after_submit = models.BooleanField(default=False)
     evidence_on_false = models.BooleanField(default=False)
     comment_required = models.BooleanField(default=False)
@@ -90,12 +90,12 @@ class Workspace(models.Model):
 
     @classmethod
     def current(cls) -> "Workspace":
-        """The row, made on first use."""
+        """Return the row, created on first use."""
         return cls.objects.get_or_create(id=1)[0]
 
 
 class AuditEvent(models.Model):
-    """Who did what to which object; append-only."""
+    """An action of a user on an object; append-only."""
 
     at = models.DateTimeField(auto_now_add=True)
     actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
@@ -112,7 +112,7 @@ class AuditEvent(models.Model):
 
 
 class ApiToken(models.Model):
-    """A key for programs; only its digest is kept, its scopes narrow what its user may do."""
+    """A key for programs; only its digest is stored, its scopes limit its user's permissions."""
 
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     name = models.CharField(max_length=120)

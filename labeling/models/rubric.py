@@ -19,7 +19,7 @@ class Rubric(models.Model):
 
 
 class RubricGuideline(models.Model):
-    """An immutable text for raters about the whole rubric; the newest one is in force."""
+    """An immutable text for raters about the whole rubric; the newest one is current."""
 
     rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="guidelines")
     number = models.PositiveIntegerField()
@@ -52,7 +52,7 @@ class Dimension(models.Model):
 
 
 class Tier(models.TextChoices):
-    """What a criterion needs from the judge."""
+    """The difficulty of a criterion for the judge."""
 
     SIMPLE = "simple", "simple"
     CONTEXT = "context", "context"
@@ -78,7 +78,7 @@ class Criterion(models.Model):
     position = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=8, choices=State.choices, default=State.ACTIVE)
     articles = models.CharField(max_length=6, choices=Articles.choices, default=Articles.LISTED)
-    # Raised by every transaction that changes the human answers: reports see staleness without a scan.
+    # Raised by every transaction that changes human labels: reports detect staleness without a scan.
     labels_seq = models.BigIntegerField(default=0)
 
     class Meta:
@@ -90,12 +90,12 @@ class Criterion(models.Model):
 
     @property
     def name(self) -> str:
-        """The key as readable words."""
+        """Return the key as readable words."""
         return self.key.replace("_", " ").capitalize()
 
 
 class CriterionVersion(models.Model):
-    """An immutable text of a criterion; the newest one is in force."""
+    """An immutable text of a criterion; the newest one is current."""
 
     criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="versions")
     number = models.PositiveIntegerField()
@@ -122,7 +122,7 @@ class CriterionVersion(models.Model):
 
 
 class CriterionLineage(models.Model):
-    """A criterion that took the place of a retired one; append-only."""
+    """A criterion that replaced a retired one; append-only."""
 
     class Kind(models.TextChoices):
         SPLIT = "split", "Split"
@@ -132,7 +132,7 @@ class CriterionLineage(models.Model):
     old = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     new = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="+")
     kind = models.CharField(max_length=7, choices=Kind.choices)
-    # Whether the labels of the old one became labels of the new one too.
+    # Whether labels of the old criterion carried over to the new one.
     carries_labels = models.BooleanField(default=False)
     reason = models.TextField()
     by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")

@@ -1,4 +1,4 @@
-"""Forms of what raters read: guidelines and criterion texts."""
+"""Forms for guidelines and criterion texts."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ LONGEST_EXAMPLE = 2_000
 def _text(
     label: str, rows: int, *, limit: int = LONGEST_TEXT, needed: bool = False, help_text: str = ""
 ) -> Any:
-    """A text as it was typed, spaces at its ends included."""
+    """Return a text field that keeps surrounding spaces."""
     return forms.CharField(
         label=label,
         max_length=limit,
@@ -25,27 +25,27 @@ def _text(
 
 
 class VersionForm(forms.Form):
-    """What every new version of a text needs; `base` is the number of the version that it started from."""
+    """Fields of every new version; `base` is the number of the version that was edited."""
 
     base = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
     reason = forms.CharField(
-        max_length=500, label="Reason", help_text="Kept with the version; raters do not read it."
+        max_length=500, label="Reason", help_text="Saved with the version. Raters do not see it."
     )
 
     def refuse(self, problem: FieldProblem) -> None:
-        """Show a service's refusal at its field."""
+        """Show a service's error at its field."""
         self.add_error(problem.field if problem.field in self.fields else None, problem.message)
 
     def rebase(self, number: int) -> None:
-        """Let the next save start from this version: its text was shown."""
+        """Base the next save on this version, whose text is now shown."""
         self.data = {name: self.data[name] for name in self.data} | {"base": str(number)}
 
     def clean(self) -> dict[str, Any]:
-        """Browsers send line ends as CR LF; stored texts have LF."""
-        given = dict(super().clean() or {})
+        """Replace the browser's CR LF by LF."""
+        data = dict(super().clean() or {})
         return {
             name: value.replace("\r\n", "\n") if isinstance(value, str) else value
-            for name, value in given.items()
+            for name, value in data.items()
         }
 
 
@@ -57,11 +57,11 @@ class GuidelineForm(VersionForm):
 
 
 class CriterionTextForm(VersionForm):
-    """What a rater reads about a criterion."""
+    """The texts of a criterion for raters."""
 
     question = _text("Question", 2, limit=2_000, needed=True)
     definition = _text("Definition", 5, limit=10_000, needed=True, help_text="When the answer is True.")
-    guideline = _text("Guideline", 10, help_text="Markdown; opened with the key g.")
+    guideline = _text("Guideline", 10, help_text="Markdown. Raters open it with the key g.")
     true_example = _text("Example of True", 3, limit=LONGEST_EXAMPLE)
     false_example = _text("Example of False", 3, limit=LONGEST_EXAMPLE)
     field_order = ("question", "definition", "guideline", "true_example", "false_example", "reason")

@@ -1,4 +1,4 @@
-"""Chat sets: what is in them, and how far people's labels go. Counts only; no query grows with the chats."""
+"""Chat sets with counts of chats and labels. The number of queries is constant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ class SetRow:
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """One topic of a set: chats by split, and the answers people have come to, all criteria together.
+    """One topic of a set: chats by split, and consensus answers over all criteria.
 
-    `held`: without a name and without answers, the chats held out from the reader, whatever their topics.
+    `held`: the row of all holdout chats for users who may not see them; no topic, no answers.
     """
 
     topic: str
@@ -47,13 +47,13 @@ class TopicRow:
 
     @property
     def chats(self) -> int:
-        """Chats of the topic in the set."""
+        """Number of chats of the topic in the set."""
         return self.train + self.dev + self.holdout
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """One chat of a set: on how many criteria people have come to an answer, or are tied."""
+    """One chat of a set with its numbers of consensus answers and unresolved criteria."""
 
     id: int
     external_id: str
@@ -65,7 +65,7 @@ class ChatRow:
 
 
 def set_rows() -> list[SetRow]:
-    """Every chat set by name."""
+    """List the chat sets by name."""
     splits = {split.value: Count("members", filter=Q(members__split=split)) for split in Split}
     sets = ChatSet.objects.select_related("rubric").annotate(**splits).order_by("name")
     labelled = dict(_labelled_chats().values_list("chat_set").annotate(chats=Count("chat")))
@@ -92,23 +92,23 @@ def _labelled_chats() -> QuerySet[ChatSetMember]:
 
 
 def topic_rows(*, chat_set: ChatSet, user: User | AnonymousUser) -> list[TopicRow]:
-    """The set's topics by name, then one row without a name for the holdout of all topics.
+    """List the set's topics by name.
 
-    That row, of chats that are holdout in any set, is for who may not read those: neither their topics nor
-    how far the labels of a single one are is told. For all others they are counted in their topics.
+    For users who may not see holdout chats, one last row without a name counts all chats that are holdout
+    in any set: it shows neither their topics nor their labels.
     """
     members = ChatSetMember.objects.filter(chat_set=chat_set).order_by()
     if reads_holdout(user=user):
         return _by_topic(chat_set, members)
-    held = members.filter(chat__in=held_out())
-    sizes = held.aggregate(**_sizes())
+    holdout = members.filter(chat__in=held_out())
+    sizes = holdout.aggregate(**_sizes())
     rows = _by_topic(chat_set, members.exclude(chat__in=held_out()))
     outside = TopicRow(topic="", labelled=0, answered=0, unresolved=0, held=True, **sizes)
     return [*rows, outside] if outside.chats else rows
 
 
 def _sizes() -> dict[str, Count]:
-    """Members by split, in the order of a row."""
+    """Count members by split, in the order of a row's fields."""
     return {
         split.value: Count("pk", filter=Q(split=split)) for split in (Split.TRAIN, Split.DEV, Split.HOLDOUT)
     }
@@ -135,7 +135,7 @@ def _by_topic(chat_set: ChatSet, members: QuerySet[ChatSetMember]) -> list[Topic
 def set_members(
     *, chat_set: ChatSet, user: User | AnonymousUser, topic: str = "", split: str = ""
 ) -> QuerySet[ChatSetMember]:
-    """The members this user may see, in the set's order; holdout needs `see_holdout`."""
+    """Return the members that the user may see, in the set's order."""
     members = ChatSetMember.objects.filter(chat_set=chat_set, chat__in=chats_shown(user=user).values("pk"))
     if topic:
         members = members.filter(chat__topic__name=topic)
@@ -145,7 +145,7 @@ def set_members(
 
 
 def chat_rows(*, chat_set: ChatSet, members: Sequence[ChatSetMember]) -> list[ChatRow]:
-    """A page of members with their answers."""
+    """Return a page of members with their counts of answers."""
     cells = Consensus.objects.filter(
         chat__in=[member.chat_id for member in members], criterion__rubric=chat_set.rubric_id
     )
@@ -173,7 +173,7 @@ def chat_rows(*, chat_set: ChatSet, members: Sequence[ChatSetMember]) -> list[Ch
 
 
 def demo_notices(*, chat_set: ChatSet) -> list[str]:
-    """What of a set was invented for the demo, to be said on its page."""
+    """Return the notices for demo data in a set."""
     members = ChatSetMember.objects.filter(chat_set=chat_set)
     chats = members.filter(chat__origin=Chat.Origin.DEMO).exists()
     labels = Label.objects.filter(chat__in=members.values("chat"), source=Label.Source.DEMO).exists()
@@ -181,7 +181,7 @@ def demo_notices(*, chat_set: ChatSet) -> list[str]:
 
 
 def labellers() -> QuerySet[User]:
-    """The accounts that may label chats, by name."""
+    """Return the accounts that may label chats, by name."""
     allowed = User.objects.with_perm(
         "labeling.label_chats", include_superusers=False, backend="django.contrib.auth.backends.ModelBackend"
     )

@@ -20,14 +20,14 @@ JOBS_SHOWN = 20
 
 @permission_or_404("labeling.see_judge")
 def set_list(request: HttpRequest) -> HttpResponse:
-    """Every chat set with its size and how far its labels go."""
+    """All chat sets with their sizes and numbers of labelled chats."""
     return render(request, "labeling/sets/list.html", {"sets": set_rows()})
 
 
 @permission_or_404("labeling.see_judge")
 @require_safe
 def set_detail(request: HttpRequest, set_id: int) -> HttpResponse:
-    """One set; from here a lead opens labelling jobs."""
+    """One chat set with its topics, jobs and chats."""
     chat_set = get_object_or_404(ChatSet.objects.select_related("rubric"), pk=set_id)
     return render(request, "labeling/sets/detail.html", _context(request, chat_set))
 
@@ -58,5 +58,5 @@ def _context(request: HttpRequest, chat_set: ChatSet) -> dict[str, Any]:
 
 def _totals(topics: list[TopicRow]) -> dict[str, int]:
     names = ("chats", "train", "dev", "holdout", "labelled", "answered", "unresolved")
-    found = {name: sum(getattr(row, name) for row in topics) for name in names}
-    return found | {"open": sum(row.chats for row in topics if not row.held)}
+    totals = {name: sum(getattr(row, name) for row in topics) for name in names}
+    return totals | {"open": sum(row.chats for row in topics if not row.held)}

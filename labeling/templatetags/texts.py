@@ -1,4 +1,4 @@
-"""Template tags of texts in versions, and of the audit log."""
+"""Template tags for text versions and the audit log."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,20 +21,20 @@ _PASSAGES = {
 
 @register.simple_tag
 def passages(parts: Iterable[Part]) -> SafeString:
-    """A word diff: what went struck out, what came underlined, both said to screen readers too."""
+    """Render a word diff: removed text struck out, added text underlined, also for screen readers."""
     shown = [(format_html(_PASSAGES[part.kind], SafeString(safe_text.visible(part.text))),) for part in parts]
     return format_html_join("", "{}", shown)
 
 
 @register.filter
-def told(value: Any) -> str:
-    """A detail of an audit event in words."""
+def audit_detail(value: Any) -> str:
+    """Format a detail of an audit event."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
         if set(value) == {"old", "new"}:
-            return f"{told(value['old'])} → {told(value['new'])}"
-        return ", ".join(f"{name}: {told(part)}" for name, part in value.items())
+            return f"{audit_detail(value['old'])} → {audit_detail(value['new'])}"
+        return ", ".join(f"{name}: {audit_detail(part)}" for name, part in value.items())
     if isinstance(value, list):
-        return ", ".join(told(part) for part in value)
+        return ", ".join(audit_detail(part) for part in value)
     return "–" if value is None else str(value)

@@ -1,6 +1,7 @@
 """Fixtures of the alignment pages' tests: a compared workspace, and who looks at it."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from labeling.models.chats import ChatSet
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from tests.browsing import lead_signed_in, watch
+from tests.database import RowsOnce
 from tests.factories import tries as trying
 from tests.factories.certificates import make_in_use
 from tests.factories.compared_runs import Compared, make_compared
@@ -25,9 +27,14 @@ from tests.factories.suggestions import Parted, make_parted, suggesting
 from tests.stub_endpoint import StubEndpoint
 
 
+@pytest.fixture(scope="module")
+def compared_once(rows_once: RowsOnce) -> Compared | None:
+    return rows_once("compared", make_compared)
+
+
 @pytest.fixture
-def compared(db: None) -> Compared:
-    return make_compared()
+def compared(compared_once: Compared | None, db: None) -> Compared:
+    return deepcopy(compared_once) or make_compared()
 
 
 @pytest.fixture
@@ -66,10 +73,19 @@ def author(author_user: User) -> Client:
     return client
 
 
-@pytest.fixture
-def parted(transactional_db: None) -> Parted:
+def three_parted() -> Parted:
     """Three train chats on which people and the champion differ."""
     return make_parted("Parcel one", "Parcel two", "Parcel three")
+
+
+@pytest.fixture(scope="module")
+def parted_once(rows_once: RowsOnce) -> Parted | None:
+    return rows_once("parted", three_parted)
+
+
+@pytest.fixture
+def parted(parted_once: Parted | None, transactional_db: None) -> Parted:
+    return deepcopy(parted_once) or three_parted()
 
 
 @pytest.fixture
@@ -92,10 +108,15 @@ def try_set(tmp_path: Path, try_stub: StubEndpoint) -> ChatSet:
     return trying.labelled(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def prompted_once(rows_once: RowsOnce) -> Criterion | None:
+    return rows_once("prompted", make_prompted)
+
+
 @pytest.fixture
-def prompted(transactional_db: None) -> Criterion:
+def prompted(prompted_once: Criterion | None, transactional_db: None) -> Criterion:
     """A criterion with a champion, as the browser sees it."""
-    return make_prompted()
+    return deepcopy(prompted_once) or make_prompted()
 
 
 @pytest.fixture

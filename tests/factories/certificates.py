@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.utils import timezone
 
-from alignment.certificates.core.signatures import key_id, public_text, signed
+from alignment.certificates.core.signatures import key_id, public_text, sign
 from alignment.certificates.queries.body import certificate_body
 from alignment.certificates.queries.certificates import certificate_state
 from alignment.certificates.services.certificates import certificate_issue
@@ -43,7 +43,7 @@ def stored_certificate(run: Run, *, by: User, split: str = "") -> Certificate:
         judge=run.judge,
         report=report,
         body=body,
-        signature=signed(body, key),
+        signature=sign(body, key),
         public_key=public,
         issued_by=by,
         issued_at=now,

@@ -11,10 +11,12 @@ from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.prompts import FewShotExample, Promotion, PromptVersion
 from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.prompts.services.examples import ExampleChoice, prompt_hash
-from labeling.models.chats import Chat, ChatSet
+from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from tests.factories.compared_runs import Compared
+from tests.factories.rows import make_chat
 
 CONFIG = {
     "endpoint": "http://localhost/v1",
@@ -112,3 +114,12 @@ def a_test(version: PromptVersion, run: Run, **fields: Any) -> RegressionTest:
         candidate_run=run,
         **{"baseline_run": run, "split": "dev", "candidate": version, "state": state, **fields},
     )
+
+
+def example_chat(compared: Compared, name: str) -> Chat:
+    """A chat that is for training alone, and like no other."""
+    chat = make_chat(name, messages=[("user", f"Hello, {name}?"), ("assistant", f"Yes, {name}.")])
+    ChatSetMember.objects.create(
+        chat_set=compared.chat_set, chat=chat, split="train", position=1000 + chat.pk
+    )
+    return chat

@@ -4,14 +4,13 @@ import re
 import uuid
 from typing import Any
 
-from django.conf import settings
-from django.test import Client
 from playwright.sync_api import BrowserContext, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import User
 from labeling.rating.services.answers import label_save
+from tests import browsing
 from tests.factories.labelling_job import Desk
 
 KEYS = ("polite", "brief", "honest", "correct")  # the last one may be "not applicable"
@@ -19,10 +18,7 @@ MOUSE_EVENTS = "mousedown mouseup mousemove pointerdown wheel".split()  # noqa: 
 
 
 def sign_in(context: BrowserContext, live_server: LiveServer, user: User) -> None:
-    client = Client()
-    client.force_login(user)
-    name = settings.SESSION_COOKIE_NAME
-    context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_server.url}])
+    browsing.sign_in(context, live_server.url, user)
 
 
 def no_chat_ahead(page: Page) -> None:

@@ -5,10 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evaluation.core.grouping import ENGINE_ROLES, ModelKind, default_sampling
 from evaluation.core.types import (
     Article,
-    Asked,
     Chat,
     Criterion,
     Engine,
@@ -24,6 +22,8 @@ from evaluation.core.types import (
     VerdictResult,
 )
 from evaluation.engines.core import judge_group
+from evaluation.engines.core.roles import engine_roles
+from evaluation.judges.core.sampling_defaults import ModelKind, default_sampling
 
 SECRET = b"a secret of the workspace"
 
@@ -78,7 +78,7 @@ def verdicts(**values: str) -> Reply:
 class Script(Model):
     """Answers each role with its replies, in turn; every request is kept. A call's handle is its number."""
 
-    replies: dict[Asked, list[Reply]]
+    replies: dict[Role, list[Reply]]
     requests: list[Request] = field(default_factory=list)
 
     async def complete(self, request: Request) -> Reply:
@@ -86,10 +86,10 @@ class Script(Model):
         reply = self.replies[request.role].pop(0)
         return replace(reply, call=len(self.requests))
 
-    def asked(self, role: Asked) -> list[Request]:
+    def asked(self, role: Role) -> list[Request]:
         return [request for request in self.requests if request.role == role]
 
-    def prompt(self, role: Asked, *, nth: int = 0) -> str:
+    def prompt(self, role: Role, *, nth: int = 0) -> str:
         return "\n\n".join(message.text for message in self.asked(role)[nth].messages)
 
 
@@ -113,7 +113,7 @@ def default_roles(
     """The starting settings of every role an engine uses, all on one model."""
     return {
         role: default_sampling(role=role, kind=kind, endpoint=endpoint, model=model, samples=samples)
-        for role in ENGINE_ROLES[engine]
+        for role in engine_roles(engine)
     }
 
 
@@ -149,5 +149,5 @@ def only(verdicts: tuple[VerdictResult, ...]) -> VerdictResult:
     return verdict
 
 
-def roles(model: Script) -> list[Asked]:
+def roles(model: Script) -> list[Role]:
     return [request.role for request in model.requests]

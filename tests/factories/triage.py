@@ -1,4 +1,4 @@
-"""Misalignments read and triaged by a test's client."""
+"""Disagreements read and triaged by a test's client."""
 
 from typing import Any
 
@@ -21,4 +21,5 @@ def triage(client: Client, item: Misalignment, **change: object) -> Any:
 
 
 def links_of(client: Client, item: Misalignment) -> str:
-    return text_of(client.get(f"{LIST}{item.pk}/"))
+    """The item beside the list, with each run of whitespace as one space, as a browser shows it."""
+    return " ".join(text_of(client.get(f"{LIST}{item.pk}/")).split())

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from alignment.prompts.tries.queries import Tried, tried
+from alignment.prompts.tries.queries import TryResult, try_result
 from alignment.prompts.tries.services import TryChoice
 from evaluation.judges.services.profiles import profile_save, profiles_ensure
 from evaluation.models.judges import JudgeProfile
@@ -105,9 +105,9 @@ def carried_out(started: Run) -> Run:
     return started
 
 
-def result(run: Run, author: User) -> Tried:
-    return tried(run=run, criterion=polite(), user=author)
+def result(run: Run, author: User) -> TryResult:
+    return try_result(run=run, criterion=polite(), user=author)
 
 
-def cases(found: Tried) -> list[str]:
+def cases(found: TryResult) -> list[str]:
     return [one.chat.external_id for one in found.chats]

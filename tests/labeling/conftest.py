@@ -1,21 +1,30 @@
 """Fixtures of the rating screen's browser tests."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from copy import deepcopy
 
 import pytest
 from django.urls import reverse
 from playwright.sync_api import BrowserContext, Page
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from pytest_django.live_server_helper import LiveServer
 
+from tests.database import RowsOnce
 from tests.factories.labelling_job import Desk, make_desk, user_of
 from tests.factories.rating_screen import KEYS, no_chat_ahead, ready, sign_in
 
 
-@pytest.fixture
-def desk(transactional_db: None) -> Desk:
+def four_criteria() -> Desk:
     return make_desk(chats=3, raters=2, keys=KEYS)
+
+
+@pytest.fixture(scope="module")
+def desk_once(rows_once: RowsOnce) -> Desk | None:
+    return rows_once("desk", four_criteria)
+
+
+@pytest.fixture
+def desk(desk_once: Desk | None, transactional_db: None) -> Desk:
+    return deepcopy(desk_once) or four_criteria()
 
 
 @pytest.fixture
@@ -36,7 +45,4 @@ def screen(
     page.goto(live_server.url + reverse("labeling:rate", args=[desk.taken().pk]))
     ready(page)
     yield page
-    # A page that is still being fetched would hold tables that the test's end empties.
-    with suppress(PlaywrightTimeout):
-        page.wait_for_load_state("networkidle", timeout=3000)
     assert problems == []

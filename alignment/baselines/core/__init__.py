@@ -1,4 +1,4 @@
-"""What a judge has to beat: the answer that people give most, and a classifier that only counts words."""
+"""Baselines for a judge: the majority class, and a bag-of-words classifier."""
 
 from alignment.baselines.core.bag_of_words import (
     MOST_CHARACTERS,
@@ -6,8 +6,8 @@ from alignment.baselines.core.bag_of_words import (
     Codes,
     Labelled,
     OutOfFold,
-    drawn_chats,
     out_of_fold,
+    sampled_chats,
 )
 from alignment.baselines.core.comparison import Comparison, Finding, compare, finding
 
@@ -20,7 +20,7 @@ __all__ = [
     "Labelled",
     "OutOfFold",
     "compare",
-    "drawn_chats",
     "finding",
     "out_of_fold",
+    "sampled_chats",
 ]

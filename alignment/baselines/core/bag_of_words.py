@@ -1,6 +1,6 @@
-"""A bag of words that never answers on a chat it has learned from: what the mere words give away.
+"""A bag-of-words classifier that is never tested on a chat it was trained on.
 
-NB: scikit-learn is imported where it is used: it takes longer to start than a stored report to read.
+NB: scikit-learn is imported where it is used: its import takes longer than opening a stored report.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,36 +16,39 @@ Places = NDArray[np.int64]
 MOST_CHATS = 2_000
 FOLDS = 5
 FEWEST = 2
-# So much of a chat is read. Longer ones are rare, and a few of them would take the memory of all the others.
+# Characters of a chat that are read. Longer chats are rare, but a few of them could exhaust the memory.
 MOST_CHARACTERS = 20_000
-# A word or pair of words in fewer chats than this cannot be learned from.
+# Words and pairs of words in fewer chats are ignored.
 MIN_CHATS_WITH_WORD = 2
-# Words are hashed into so many columns: nothing is learned from a chat by counting its words.
+# Words are hashed into this many columns, so that the vocabulary is not learned from test chats.
 COLUMNS = 2**20
 NONE = -1
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """The chats that people answered some criterion on.
+    """Labelled chats.
 
     Parameters
     ----------
-    texts : each chat whole, as one text.
-    alike : for each chat the number of its group of near-duplicates.
-    people : by criterion key, for each chat: 1 True, 0 False, -1 neither.
+    texts : each chat as one text.
+    alike : number of each chat's group of near-duplicates.
+    human : human answers by criterion key, shape (chats,): 1 True, 0 False, -1 neither.
     """
 
     texts: Sequence[str]
     alike: Sequence[int]
-    people: dict[str, Codes]
+    human: dict[str, Codes]
 
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """A criterion's answers by chat (1 True, 0 False, -1 none), each from a model that did not see the chat.
+    """Predictions for a criterion, each from a model that was not trained on the chat.
 
-    `folds` is 0 where there are none, for the `reason` given.
+    Parameters
+    ----------
+    answers : shape (chats,): 1 True, 0 False, -1 none.
+    folds : number of folds; 0, with a `reason`, without predictions.
     """
 
     answers: Codes
@@ -53,27 +56,35 @@ class OutOfFold:
     reason: str = ""
 
 
-def drawn_chats(people: Sequence[Codes], *, seed: int, most: int = MOST_CHATS) -> Places:
-    """
-    Places of the chats to learn from, in order: all that have an answer, or a draw of `most` of them.
+def sampled_chats(human: Sequence[Codes], *, seed: int, most: int = MOST_CHATS) -> Places:
+    """Select the chats to learn from: all labelled ones, or a sample of `most`.
 
-    Drawn is every so-maniest chat when they are sorted by their answers, so that the answers of each
-    criterion keep their shares; those with the rarest answers come first in that order.
+    Systematic sample of the chats sorted by their answers, rarest first, so that answers keep their shares
+    on each criterion.
 
     Parameters
     ----------
-    people : one array a criterion, all of one length: 1 True, 0 False, -1 neither.
-    seed : of the draw.
+    human : one array of shape (chats,) per criterion: 1 True, 0 False, -1 neither.
+    seed : of the sample.
+    most : size of the sample.
+
+    Returns
+    -------
+    array of int : sorted positions of the selected chats.
+
+    Notes
+    -----
+    Systematic sampling: Cochran (1977), Sampling Techniques, chapter 8.
 
     Examples
     --------
     >>> answers = np.array([1, 0, -1, 1, 0, 1, 0, 1], dtype=np.int8)
-    >>> drawn_chats([answers], seed=1).tolist()
+    >>> sampled_chats([answers], seed=1).tolist()
     [0, 1, 3, 4, 5, 6, 7]
-    >>> answers[drawn_chats([answers], seed=1, most=3)].tolist().count(1)
+    >>> answers[sampled_chats([answers], seed=1, most=3)].tolist().count(1)
     2
     """
-    table = np.stack(people)
+    table = np.stack(human)
     places = np.flatnonzero((table >= 0).any(axis=0))
     if len(places) <= most:
         return places
@@ -81,56 +92,58 @@ def drawn_chats(people: Sequence[Codes], *, seed: int, most: int = MOST_CHATS) -
     places = random.permutation(places)
     rarest_last = np.argsort([-_rarer(row) for row in table], kind="stable")
     ordered = places[np.lexsort(table[rarest_last][:, places])]
-    every = len(ordered) / most
-    picked = np.floor((np.arange(most) + random.random()) * every).astype(np.int64)
-    return np.sort(ordered[picked])
+    step = len(ordered) / most
+    selected = np.floor((np.arange(most) + random.random()) * step).astype(np.int64)
+    return np.sort(ordered[selected])
 
 
 def _rarer(answers: Codes) -> int:
-    """How many chats have the rarer answer."""
+    """Number of chats with the rarer answer."""
     return min(int((answers == 1).sum()), int((answers == 0).sum()))
 
 
 def out_of_fold(
     labelled: Labelled, *, seed: int, beat: Callable[[], None] = lambda: None
 ) -> dict[str, OutOfFold]:
-    """
-    The bag of words' answers, by criterion key.
+    """Cross-validated predictions of the bag of words, by criterion key.
 
-    Words and pairs of neighbouring words, weighed by TF-IDF, and a logistic regression with balanced classes,
-    cross-validated in five folds, fewer where a class has fewer chats. All that is learned (which words
-    count, their weights, the regression) is learned anew for each fold from the other folds alone.
-    Near-duplicates stand in one fold together.
+    TF-IDF of words and pairs of neighbouring words, and logistic regression with balanced classes, in five
+    folds, or fewer if a class has fewer chats. Vocabulary, weights and regression are fitted for each fold on
+    the other folds only. Near-duplicates are in the same fold.
 
     Parameters
     ----------
-    labelled : texts and answers.
-    seed : of the folds; the same seed gives the same answers.
-    beat : called before each criterion, to say that this goes on.
+    labelled : texts and human answers.
+    seed : of the folds; the same seed gives the same predictions.
+    beat : called before each criterion, as a sign of life.
+
+    Returns
+    -------
+    dict of OutOfFold : without predictions, with a reason, for fewer than two chats of a class.
 
     Raises
     ------
-    whatever `beat` raises.
+    Any exception of `beat`.
 
     Examples
     --------
-    >>> people = np.array([1, 0] * 20, dtype=np.int8)
-    >>> texts = ["thank you kindly" if answer else "go away now" for answer in people]
-    >>> found = out_of_fold(Labelled(texts, range(40), {"polite": people}), seed=1)["polite"]
-    >>> found.folds, bool((found.answers == people).all())
+    >>> human = np.array([1, 0] * 20, dtype=np.int8)
+    >>> texts = ["thank you kindly" if answer else "go away now" for answer in human]
+    >>> result = out_of_fold(Labelled(texts, range(40), {"polite": human}), seed=1)["polite"]
+    >>> result.folds, bool((result.answers == human).all())
     (5, True)
     """
     counts = _counts(labelled.texts) if labelled.texts else None
     alike = np.asarray(labelled.alike)
-    found = {}
-    for key, people in labelled.people.items():
+    results = {}
+    for key, human in labelled.human.items():
         beat()
-        found[key] = _criterion(counts, alike, people, seed=seed)
-    return found
+        results[key] = _criterion(counts, alike, human, seed=seed)
+    return results
 
 
 def _counts(texts: Sequence[str]) -> Any:
-    """How often each word and pair of words stands in each text: sparse, shape (texts, columns)."""
+    """Counts of words and pairs of words by text: sparse, shape (texts, columns)."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     words = HashingVectorizer(ngram_range=(1, 2), n_features=COLUMNS, norm=None, alternate_sign=False)
@@ -139,56 +152,55 @@ def _counts(texts: Sequence[str]) -> Any:
     return counts[:, np.flatnonzero(used)]
 
 
-def _criterion(counts: Any, alike: NDArray[Any], people: Codes, *, seed: int) -> OutOfFold:
-    answers = np.full(len(people), NONE, dtype=np.int8)
-    places = np.flatnonzero(people >= 0)
+def _criterion(counts: Any, alike: NDArray[Any], human: Codes, *, seed: int) -> OutOfFold:
+    answers = np.full(len(human), NONE, dtype=np.int8)
+    places = np.flatnonzero(human >= 0)
     units, unit_of = np.unique(alike[places], return_inverse=True)
-    sides = _sides(people[places], unit_of, len(units))
+    sides = _sides(human[places], unit_of, len(units))
     few = min(int(sides.sum()), int((~sides).sum()))
     if few < FEWEST:
-        return OutOfFold(answers, reason=_too_few(people[places]))
+        return OutOfFold(answers, reason=_too_few(human[places]))
     folds = min(FOLDS, few)
-    for held in _folds(sides, folds, seed=seed):
-        tested = np.isin(unit_of, held)
-        learn, ask = places[~tested], places[tested]
-        answers[ask] = _answers(counts[learn], people[learn], counts[ask], seed=seed)
+    for test_units in _folds(sides, folds, seed=seed):
+        in_test = np.isin(unit_of, test_units)
+        train, test = places[~in_test], places[in_test]
+        answers[test] = _answers(counts[train], human[train], counts[test], seed=seed)
     return OutOfFold(answers, folds)
 
 
-def _sides(people: Codes, unit_of: Places, units: int) -> NDArray[np.bool_]:
-    """The answer that each group of near-duplicates stands for: the rarer one where its chats differ."""
-    rarer = int((people == 1).sum() <= (people == 0).sum())
+def _sides(human: Codes, unit_of: Places, units: int) -> NDArray[np.bool_]:
+    """The answer of each group of near-duplicates: the rarer one if its chats differ."""
+    rarer = int((human == 1).sum() <= (human == 0).sum())
     has_rarer = np.zeros(units, dtype=bool)
-    has_rarer[unit_of[people == rarer]] = True
+    has_rarer[unit_of[human == rarer]] = True
     return has_rarer if rarer else ~has_rarer
 
 
-def _too_few(people: Codes) -> str:
-    true, false = int((people == 1).sum()), int((people == 0).sum())
+def _too_few(human: Codes) -> str:
+    true, false = int((human == 1).sum()), int((human == 0).sum())
     word, n = ("True", true) if true <= false else ("False", false)
     alike = " that are not near-duplicates" if n >= FEWEST else ""
-    needed = f"learning needs {FEWEST} chats that people answered {word}{alike}"
-    return f"{needed}; there {'is' if n == 1 else 'are'} {n}"
+    return f"needs {FEWEST} chats with answer {word}{alike}, has {n}"
 
 
 def _folds(sides: NDArray[np.bool_], folds: int, *, seed: int) -> list[Places]:
-    """The units that each fold holds back."""
+    """Test units of each fold."""
     from sklearn.model_selection import StratifiedKFold
 
     split = StratifiedKFold(folds, shuffle=True, random_state=seed).split(sides, sides)
-    return [held for _, held in split]
+    return [test_units for _, test_units in split]
 
 
-def _answers(learned: Any, people: Codes, asked: Any, *, seed: int) -> Codes:
-    """What a model of these chats says of others."""
+def _answers(train: Any, human: Codes, test: Any, *, seed: int) -> Codes:
+    """Predictions for test chats of a model fitted on train chats; counts of shape (chats, columns)."""
     from sklearn.feature_extraction.text import TfidfTransformer
     from sklearn.linear_model import LogisticRegression
 
-    used = np.bincount(learned.indices, minlength=learned.shape[1]) >= MIN_CHATS_WITH_WORD
+    used = np.bincount(train.indices, minlength=train.shape[1]) >= MIN_CHATS_WITH_WORD
     columns = np.flatnonzero(used)
-    if not columns.size:  # no word to go by: what people say most
-        return np.full(asked.shape[0], 2 * people.sum() >= len(people), dtype=np.int8)
-    weights = TfidfTransformer(sublinear_tf=True).fit(learned[:, columns])
+    if not columns.size:  # no common word: predict the majority
+        return np.full(test.shape[0], 2 * human.sum() >= len(human), dtype=np.int8)
+    weights = TfidfTransformer(sublinear_tf=True).fit(train[:, columns])
     model = LogisticRegression(
         class_weight="balanced",
         solver="liblinear",
@@ -196,6 +208,6 @@ def _answers(learned: Any, people: Codes, asked: Any, *, seed: int) -> Codes:
         max_iter=1_000,
         random_state=seed,
     )
-    model.fit(weights.transform(learned[:, columns]), people)
-    answers: Codes = model.predict(weights.transform(asked[:, columns])).astype(np.int8)
+    model.fit(weights.transform(train[:, columns]), human)
+    answers: Codes = model.predict(weights.transform(test[:, columns])).astype(np.int8)
     return answers

@@ -1,4 +1,4 @@
-"""The judge beside the two baselines, on exactly the same chats."""
+"""The judge compared with two baselines, on the same chats."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,13 +14,13 @@ from alignment.statistics.estimates import Estimate, Interval, undefined_reasons
 from alignment.statistics.intervals import Pseudo, bootstrap_estimate, mover_mean, proportion, resample_chats
 
 CHANCE = 0.5
-NOTHING = "no chat that people and the judge answered True or False"
-# A chat by people's answer (True first) and by who is right: both, only the judge, only the words, neither.
+NOTHING = "no chat with a human answer and a verdict of True or False"
+# A chat by human answer (True first) and by which is right: both, only the judge, only the words, neither.
 _KINDS = 8
 
 
 class Finding(StrEnum):
-    """What a difference of two balanced accuracies shows of the judge."""
+    """Result of comparing two balanced accuracies."""
 
     BEATS = "beats"
     NOT_SHOWN = "not_shown"
@@ -29,7 +29,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True)
 class Rates:
-    """Accuracy and balanced accuracy of somebody's answers, with intervals."""
+    """Accuracy and balanced accuracy, in [0, 1], with intervals."""
 
     accuracy: Estimate
     balanced: Estimate
@@ -37,18 +37,18 @@ class Rates:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One criterion.
+    """The comparison on one criterion.
 
     Parameters
     ----------
     key : of the criterion.
-    n, human_true : chats that people and the judge answered, and bag of words, where there is one; of them
-        those that people answered True.
+    n, human_true : number of chats with a human answer, a verdict and, if there is one, a prediction of the
+        bag of words; and those of them with a human True.
+    folds : of the bag of words; 0 without one.
     judge, words : rates on these chats.
-    majority : people's more frequent answer, True where both are as frequent; None without a chat.
-    always : accuracy of giving that answer always. Its balanced accuracy is .50 by definition.
-    over_majority, over_words : balanced accuracy of the judge minus that of the baseline.
-    folds : of the bag of words; 0 where there is none.
+    majority : the more frequent human answer, True if both are equally frequent; None without a chat.
+    always : accuracy of always giving that answer. Its balanced accuracy is 0.50 by definition.
+    over_majority, over_words : balanced accuracy of the judge minus that of the baseline, in [-1, 1].
     """
 
     key: str
@@ -63,7 +63,7 @@ class Comparison:
     over_words: Estimate
 
     def as_json(self) -> dict[str, Any]:
-        """As stored; `undefined` has the reason of each missing value by its path."""
+        """The stored document; `undefined` has the reason of each missing value, by path."""
         defined = self.over_majority.value is not None
         estimates = {
             "judge.accuracy": self.judge.accuracy,
@@ -94,8 +94,7 @@ class Comparison:
 
 
 def finding(difference: Estimate) -> Finding | None:
-    """
-    What the 95% interval of a difference shows; None where there is no difference to speak of.
+    """Judge the 95% interval of a difference; None if the difference is undefined.
 
     Examples
     --------
@@ -109,37 +108,41 @@ def finding(difference: Estimate) -> Finding | None:
     return Finding.BEATS if difference.value > 0 else Finding.WORSE
 
 
-def compare(key: str, *, people: Codes, judge: Codes, words: OutOfFold, seed: int) -> Comparison:
-    """
-    The judge, the majority class and the bag of words on the chats that all of them answered.
+def compare(key: str, *, human: Codes, judge: Codes, words: OutOfFold, seed: int) -> Comparison:
+    """Compare judge, majority class and bag of words on the chats that all of them answered.
 
     Parameters
     ----------
-    people, judge : by chat 1 True, 0 False, -1 neither; `words` likewise, of the same length.
+    human, judge : human answers and verdicts, shape (chats,): 1 True, 0 False, -1 neither.
+    words : predictions of the bag of words, of the same length.
     seed : of the bootstrap.
+
+    Returns
+    -------
+    Comparison : values are undefined, with a reason, without such chats or without one class.
 
     Notes
     -----
-    Balanced accuracy, because accuracy rewards whoever gives the frequent answer: at 95% True a judge that
-    always says True is right on 95%. A chat counts once. Intervals: Wilson for accuracy, MOVER for balanced
-    accuracy and so for its difference from .50; for the difference from the bag of words 2,000 resamples of
-    chats, both answers of a chat together, and half a chat more of each kind (docs/adr/0012): simulated with
-    15 to 200 chats of each class and rates of .50 to .97 that covers 92 to 100%, without these halves 88 to
-    97%. It takes the folds as they were drawn.
+    Balanced accuracy is used because accuracy favours the frequent answer: with 95% True, a judge that always
+    answers True is right on 95%. Each chat counts once. Intervals: Wilson for accuracy; MOVER for balanced
+    accuracy and its difference from 0.50; 2,000 resamples of chats for the difference from the bag of words,
+    with half a pseudo-chat of each kind (docs/adr/0012). In simulations with 15 to 200 chats of each class
+    and rates of 0.50 to 0.97 it covers 92 to 100%, without pseudo-chats 88 to 97%. The folds are not
+    resampled.
 
     Examples
     --------
-    >>> people = np.array([1, 0] * 20, dtype=np.int8)
+    >>> human = np.array([1, 0] * 20, dtype=np.int8)
     >>> always_true = OutOfFold(np.ones(40, dtype=np.int8), 5)
-    >>> found = compare("polite", people=people, judge=people, words=always_true, seed=1).as_json()
-    >>> found["bag_of_words"]["balanced_accuracy"]["value"], found["bag_of_words"]["finding"]
+    >>> body = compare("polite", human=human, judge=human, words=always_true, seed=1).as_json()
+    >>> body["bag_of_words"]["balanced_accuracy"]["value"], body["bag_of_words"]["finding"]
     (0.5, <Finding.BEATS: 'beats'>)
     """
-    same = (people >= 0) & (judge >= 0) & ((words.answers >= 0) | (not words.folds))
-    people, judge, said = people[same], judge[same], words.answers[same]
-    n, true = len(people), int((people == 1).sum())
-    by_judge = _rates(people, judge)
-    by_words = _rates(people, said) if words.folds else _unlearned(words.reason)
+    same = (human >= 0) & (judge >= 0) & ((words.answers >= 0) | (not words.folds))
+    human, judge, answers = human[same], judge[same], words.answers[same]
+    n, true = len(human), int((human == 1).sum())
+    by_judge = _rates(human, judge)
+    by_words = _rates(human, answers) if words.folds else _unlearned(words.reason)
     return Comparison(
         key=key,
         n=n,
@@ -150,18 +153,18 @@ def compare(key: str, *, people: Codes, judge: Codes, words: OutOfFold, seed: in
         majority=2 * true >= n if n else None,
         always=proportion(max(true, n - true), n, reason=NOTHING),
         over_majority=_over_chance(by_judge.balanced),
-        over_words=_over_words(people, judge, said, by_judge, by_words, seed=seed),
+        over_words=_over_words(human, judge, answers, by_judge, by_words, seed=seed),
     )
 
 
-def _rates(people: Codes, said: Codes) -> Rates:
-    pairs = np.bincount(3 - 2 * people.astype(np.int64) - said, minlength=4)  # True True first
+def _rates(human: Codes, answers: Codes) -> Rates:
+    pairs = np.bincount(3 - 2 * human.astype(np.int64) - answers, minlength=4)  # True True first
     table = Confusion(*(int(count) for count in pairs))
     balanced = mover_mean(
         proportion(table.tp, table.human_true, reason=NO_HUMAN_TRUE),
         proportion(table.tn, table.human_false, reason=NO_HUMAN_FALSE),
     )
-    return Rates(proportion(table.tp + table.tn, len(people), reason=NOTHING), balanced)
+    return Rates(proportion(table.tp + table.tn, len(human), reason=NOTHING), balanced)
 
 
 def _unlearned(reason: str) -> Rates:
@@ -169,7 +172,7 @@ def _unlearned(reason: str) -> Rates:
 
 
 def _over_chance(balanced: Estimate) -> Estimate:
-    """By how much a balanced accuracy lies above that of one answer always."""
+    """A balanced accuracy minus 0.50, that of a constant answer."""
     if balanced.value is None or balanced.interval is None:
         return balanced
     low, high = balanced.interval.low - CHANCE, balanced.interval.high - CHANCE
@@ -177,12 +180,12 @@ def _over_chance(balanced: Estimate) -> Estimate:
 
 
 def _over_words(
-    people: Codes, judge: Codes, said: Codes, ours: Rates, theirs: Rates, *, seed: int
+    human: Codes, judge: Codes, answers: Codes, by_judge: Rates, by_words: Rates, *, seed: int
 ) -> Estimate:
-    for rates in (theirs, ours):
+    for rates in (by_words, by_judge):
         if rates.balanced.value is None:
             return Estimate(None, reason=rates.balanced.reason)
-    kind = 4 * (people == 0) + 2 * (judge != people) + (said != people)
+    kind = 4 * (human == 0) + 2 * (judge != human) + (answers != human)
     chats = np.bincount(kind, minlength=_KINDS)
     each, half = np.eye(_KINDS), np.full(_KINDS, 0.5)
     return bootstrap_estimate(
@@ -194,7 +197,7 @@ def _over_words(
 
 
 def _difference(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """From chats by kind (..., 8) to the difference of balanced accuracies; NaN without a class."""
+    """Difference of balanced accuracies from counts of chats by kind (..., 8); NaN without one class."""
     on_true, on_false = counts[..., :4], counts[..., 4:]
     shares = (formulas.ratio(side[..., 1] - side[..., 2], side.sum(axis=-1)) for side in (on_true, on_false))
     return sum(shares, start=np.zeros(counts.shape[:-1])) / 2

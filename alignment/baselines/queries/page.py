@@ -1,4 +1,4 @@
-"""The baselines as the page of a report shows them, or that of one of its criteria."""
+"""Context of the baselines panel, on the page of a report or of one criterion."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,14 +21,14 @@ WORDS = {
 CHIPS = {Finding.BEATS: "aligned", Finding.NOT_SHOWN: "few", Finding.WORSE: "not"}
 
 
-def baselines_page(scope: Scope, found: Baselines, *, only: str = "") -> dict[str, Any]:
-    """Context of `alignment/baselines/_panel.html`; with `only`, a key, of this criterion alone."""
-    context = {"baselines_url": _url(scope, only), "training": found.training, "reason": found.reason}
-    if (body := found.body) is None:
+def baselines_page(scope: Scope, baselines: Baselines, *, only: str = "") -> dict[str, Any]:
+    """Build the context of `alignment/baselines/_panel.html`; `only`, a key, limits it to one criterion."""
+    context = {"baselines_url": _url(scope, only), "training": baselines.training, "reason": baselines.reason}
+    if (body := baselines.body) is None:
         return context
     names = {row.key: row.name for row in scope.criteria if only in ("", row.key)}
     rows = [
-        row | {"name": names[row["key"]], "found": _found(row)}
+        row | {"name": names[row["key"]], "results": _results(row)}
         for row in body["criteria"]
         if row["key"] in names
     ]
@@ -42,7 +42,7 @@ def baselines_page(scope: Scope, found: Baselines, *, only: str = "") -> dict[st
 
 
 def _url(scope: Scope, only: str) -> str:
-    """Where the part that fills itself in is answered."""
+    """URL of the htmx fragment."""
     assert scope.run is not None  # noqa: S101  baselines are a judge's
     url = reverse("alignment:baselines", args=[scope.run.pk])
     if not only:
@@ -51,24 +51,24 @@ def _url(scope: Scope, only: str) -> str:
 
 
 def headline(rows: Sequence[dict[str, Any]]) -> str:
-    """On which criteria the judge does not beat a baseline, by name."""
+    """Criteria on which the judge does not beat a baseline, in words."""
     if not rows:
-        return "There is no criterion to compare."
+        return "No criterion to compare."
     sentences = []
     for part, baseline in BASELINES.items():
         for which in (Finding.WORSE, Finding.NOT_SHOWN):
             names = [row["name"] for row in rows if row[part]["finding"] == which]
             if names:
                 sentences.append(f"The judge is {WORDS[which]} {baseline} on {get_text_list(names, 'and')}.")
-    left = [row["name"] for row in rows if _is_unknown(row)]
-    compared = len(rows) - len(left)
+    unknown = [row["name"] for row in rows if _is_unknown(row)]
+    compared = len(rows) - len(unknown)
     if not sentences and compared:
-        every = f"{compared} of {len(rows)} criteria" if left else "every criterion"
+        every = f"{compared} of {len(rows)} criteria" if unknown else "every criterion"
         if len(rows) == 1:
             every = rows[0]["name"]
         sentences.append(f"The judge beats both baselines on {every}.")
-    if left:
-        sentences.append(f"Not compared with both: {get_text_list(left, 'and')}.")
+    if unknown:
+        sentences.append(f"Not compared with both: {get_text_list(unknown, 'and')}.")
     return " ".join(sentences)
 
 
@@ -76,15 +76,15 @@ def _is_unknown(row: dict[str, Any]) -> bool:
     return any(row[part]["finding"] is None for part in BASELINES)
 
 
-def _found(row: dict[str, Any]) -> list[dict[str, str]]:
-    """What a row says of each baseline: one sentence where both are beaten."""
+def _results(row: dict[str, Any]) -> list[dict[str, str]]:
+    """Result of a row for each baseline; a single one if both are beaten."""
     findings = {part: row[part]["finding"] for part in BASELINES}
     if set(findings.values()) == {Finding.BEATS}:
         return [{"chip": CHIPS[Finding.BEATS], "words": "Beats both"}]
-    found, reasons = [], []
+    results, reasons = [], []
     for part, which in findings.items():
         if which is not None:
-            found.append({"chip": CHIPS[which], "words": capfirst(f"{WORDS[which]} {BASELINES[part]}")})
+            results.append({"chip": CHIPS[which], "words": capfirst(f"{WORDS[which]} {BASELINES[part]}")})
         elif (reason := row["undefined"].get(f"{part}.difference", "")) not in reasons:
             reasons.append(reason)
-    return [*found, *({"chip": "", "words": reason} for reason in reasons)]
+    return [*results, *({"chip": "", "words": reason} for reason in reasons)]

@@ -1,4 +1,4 @@
-"""What a judge's certificate says, and by what a judge of today differs from the certified one."""
+"""The body of a judge's certificate, and how today's judge differs from the certified one."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -9,21 +9,21 @@ from alignment.reports.core.status import DIRECTIONAL, Status
 FORMAT = "lace-judge-certificate"
 VERSION = 1
 SPLITS = {
-    "holdout": "on the holdout, which nobody looked at while prompts were written",
-    "dev": "on dev, on which prompts are chosen: expect somewhat less elsewhere",
-    "train": "on train, from which worked examples come: expect less elsewhere",
-    "": "on all splits together, those on which prompts were written among them: expect less elsewhere",
+    "holdout": "on the holdout, which authors cannot see while they write prompts",
+    "dev": "on dev, which is used to choose prompts: expect slightly lower values elsewhere",
+    "train": "on train, the source of worked examples: expect lower values elsewhere",
+    "": "on all splits, including those used to write prompts: expect lower values elsewhere",
 }
-OTHER_TEXT = "labels and judge do not answer the same text"
-NO_CAUSE = "the default profile asks with other settings"
+OTHER_TEXT = "labels and judge answer different versions of the question"
+NO_CAUSE = "the settings of the default profile have changed"
 MODELS = ("model", "formatter", "endpoint")
 RATES = ("tpr", "tnr", "balanced_accuracy")
-# Of chats that people answered True or False.
+# Why there is no verdict on a chat with a True or False consensus.
 NO_VERDICT = ("unparsed", "refused", "cut_off", "too_long", "failed", "none")
 
 
 class Use(StrEnum):
-    """What a judge may be used for on one criterion."""
+    """The permitted use of a judge on one criterion."""
 
     PRODUCTION = "production"
     DIRECTIONAL = "directional"
@@ -31,7 +31,7 @@ class Use(StrEnum):
 
 
 def use_of(entry: Mapping[str, Any]) -> tuple[Use, list[str]]:
-    """The use that a criterion's entry in a report allows, and what stands against more.
+    """Return the use that a criterion's entry in a report permits, and the reasons against more.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def use_of(entry: Mapping[str, Any]) -> tuple[Use, list[str]]:
 
 
 def digits(value: float | None) -> str | None:
-    """A figure as text: no two programs write a fraction alike, and a signature needs one spelling.
+    """Return a figure as text: programs write fractions differently, and a signature needs one spelling.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def digits(value: float | None) -> str | None:
 
 
 def figures(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Counts and rates of a criterion's entry, all of them whole numbers or texts."""
+    """Return counts and rates of a criterion's entry as whole numbers and texts."""
     table, without = entry["confusion"], entry["no_verdict_by"]
     asked = entry["n"] + entry["no_verdict"] + entry["judge_not_applicable"]
     return {
@@ -86,9 +86,9 @@ def figures(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(pinned: Mapping[str, Any], today: Mapping[str, Any]) -> list[str]:
-    """By what the configuration of today's judge differs from a certified one: one line a cause.
+    """Return how today's configuration differs from a certified one, one line for each cause.
 
-    Whether the questions have changed is not looked at: that holds for judges without a configuration too.
+    Changed questions are checked elsewhere, because judges without a configuration have them, too.
 
     Parameters
     ----------
@@ -99,48 +99,48 @@ def differences(pinned: Mapping[str, Any], today: Mapping[str, Any]) -> list[str
     >>> judge = {"model": "a", "groups": [{"engine": "direct", "criteria": [["polite", "q", "p", "simple"]]}],
     ...          "knowledge": {"mode": "none", "snapshot": ""}}
     >>> differences(judge, judge | {"model": "b"})
-    ['the default profile asks another model: model']
+    ['the model of the default profile has changed: model']
     """
-    asked = [name for name in MODELS if pinned.get(name) != today.get(name)]
-    causes = [f"the default profile asks another model: {', '.join(asked)}"] if asked else []
+    models = [name for name in MODELS if pinned.get(name) != today.get(name)]
+    causes = [f"the model of the default profile has changed: {', '.join(models)}"] if models else []
     causes += _texts(_entries(pinned), _entries(today))
     before, after = dict(pinned.get("knowledge", {})), dict(today.get("knowledge", {}))
     if before.pop("snapshot", "") != after.pop("snapshot", ""):
-        causes.append("the articles that the judge reads are no longer the same")
-    if before != after or (not asked and _settings(pinned) != _settings(today)):
+        causes.append("the judge's knowledge articles have changed")
+    if before != after or (not models and _settings(pinned) != _settings(today)):
         causes.append(NO_CAUSE)
     return causes
 
 
-def _statistic(given: Any) -> dict[str, str | None] | None:
-    if not isinstance(given, Mapping) or given.get("value") is None:
+def _statistic(statistic: Any) -> dict[str, str | None] | None:
+    if not isinstance(statistic, Mapping) or statistic.get("value") is None:
         return None
-    return {name: digits(given.get(name)) for name in ("value", "low", "high")}
+    return {name: digits(statistic.get(name)) for name in ("value", "low", "high")}
 
 
 def _entries(config: Mapping[str, Any]) -> dict[str, Sequence[str]]:
-    """Key, hash of the question, hash of the prompt with its examples and tier, by key."""
+    """Return by key: key, hash of the question, hash of the prompt with its examples, and tier."""
     return {entry[0]: entry for group in config.get("groups", ()) for entry in group["criteria"]}
 
 
 def other_tier(key: str) -> str:
-    """What of a criterion has changed."""
+    """Return the cause that a criterion's tier has changed."""
     return f"{key}: its tier has changed"
 
 
 def _texts(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> list[str]:
-    found = []
+    causes = []
     for key in before.keys() & after.keys():
         old, new = before[key], after[key]
         if old[2] != new[2]:
-            found.append(f"{key}: another prompt has been released")
+            causes.append(f"{key}: another prompt has been released")
         if old[3:] != new[3:]:
-            found.append(other_tier(key))
-    return sorted(found)
+            causes.append(other_tier(key))
+    return sorted(causes)
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What is left without texts and articles; groups by their engines and keys."""
+    """Return the configuration without texts and articles, groups as engine and keys."""
     groups = [
         (group["engine"], [entry[0] for entry in group["criteria"]]) for group in config.get("groups", ())
     ]

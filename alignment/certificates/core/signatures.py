@@ -1,4 +1,4 @@
-"""Ed25519 signatures over canonical JSON: whoever has the public key can check them, offline."""
+"""Ed25519 signatures over canonical JSON; the public key verifies them offline."""
 
 import base64
 import binascii
@@ -11,24 +11,24 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from evaluation.core.hashing import canonical
 
 
-def signed(body: Any, key: Ed25519PrivateKey) -> str:
-    """The signature of a body, in base64.
+def sign(body: Any, key: Ed25519PrivateKey) -> str:
+    """Return the signature of a body, in base64.
 
     Parameters
     ----------
-    body : of texts, whole numbers, booleans and None. Without fractions its canonical text is that of
-        RFC 8785, in whatever language it is written.
+    body : texts, whole numbers, booleans and None only. Without fractions its canonical text is that of
+        RFC 8785 in every programming language.
     """
     return base64.b64encode(key.sign(canonical(body).encode())).decode()
 
 
 def verifies(body: Any, signature: str, public: str) -> bool:
-    """Whether the owner of this public key signed this very body.
+    """Return whether the owner of this public key signed exactly this body.
 
     Examples
     --------
     >>> key = Ed25519PrivateKey.generate()
-    >>> signature = signed({"a": 1}, key)
+    >>> signature = sign({"a": 1}, key)
     >>> verifies({"a": 1}, signature, public_text(key)), verifies({"a": 2}, signature, public_text(key))
     (True, False)
     """
@@ -41,10 +41,10 @@ def verifies(body: Any, signature: str, public: str) -> bool:
 
 
 def public_text(key: Ed25519PrivateKey) -> str:
-    """The public key, 32 bytes in base64."""
+    """Return the public key, 32 bytes in base64."""
     return base64.b64encode(key.public_key().public_bytes_raw()).decode()
 
 
 def key_id(public: str) -> str:
-    """A short name of a public key: the first 16 hexadecimal digits of its sha256."""
+    """Return a short name of a public key: the first 16 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(base64.b64decode(public)).hexdigest()[:16]

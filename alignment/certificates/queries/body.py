@@ -1,4 +1,4 @@
-"""What a new certificate says: a stored report, the labels behind it, and its limits."""
+"""The body of a new certificate: a stored report, its labels and its limits."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,11 +20,9 @@ from labeling.models.chats import Split
 from labeling.models.labels import Consensus, Label
 from labeling.models.rubric import Criterion, CriterionVersion
 
-IMPORTED = (
-    "an imported judge: its prompt, model and settings are not known here; a change of them is not seen"
-)
-LANGUAGES = "no language is claimed: labels do not say in which language a chat is"
-TOPICS = "topics that are not named here are not covered"
+IMPORTED = "an imported judge: its prompt, model and settings are unknown here, so changes cannot be detected"
+LANGUAGES = "no claim about languages: the language of a chat is not recorded"
+TOPICS = "only the topics listed here are covered"
 
 
 def certificate_body(
@@ -37,8 +35,8 @@ def certificate_body(
     expires_at: datetime,
     key: str,
 ) -> dict[str, Any]:
-    """All that is signed: texts, whole numbers, booleans, null (docs/reports.md). Constant queries."""
-    openings = _openings(scope)
+    """Return what is signed: texts, whole numbers, booleans, null. Constant number of queries."""
+    uses = _holdout_uses(scope)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -55,8 +53,8 @@ def certificate_body(
         "topics": _topics(scope),
         "languages": [],
         "criteria": _criteria(scope, run, report),
-        "openings": [{"criterion": one.criterion, "times": one.times} for one in openings],
-        "limits": _limits(scope, run, openings),
+        "openings": [{"criterion": one.criterion, "times": one.times} for one in uses],
+        "limits": _limits(scope, run, uses),
         "issued_by": issued_by,
         "issued_at": issued_at.isoformat(timespec="seconds"),
         "expires_at": expires_at.isoformat(timespec="seconds"),
@@ -75,20 +73,20 @@ def _judge(judge: Judge) -> dict[str, str]:
 
 
 def _labels(scope: Scope, report: Report) -> dict[str, Any]:
-    """Which labels people's answers come from; `pin` moves with every change of them."""
+    """Return the labels behind the consensus: set, split, counts, raters and period."""
     about = {"chat__in": scope.chat_ids, "criterion__in": scope.criteria}
-    given = Label.objects.counted().filter(**about)
-    found = given.aggregate(
+    labels = Label.objects.counted().filter(**about)
+    counts = labels.aggregate(
         labels=Count("pk"), raters=Count("rater", distinct=True), first=Min("given_at"), last=Max("given_at")
     )
     adjudicated = Consensus.objects.filter(by=Consensus.By.ADJUDICATION, **about).count()
-    period = {name: _moment(found.pop(name)) for name in ("first", "last")}
+    period = {name: _moment(counts.pop(name)) for name in ("first", "last")}
     return {
         "set": scope.chat_set.name if scope.chat_set else None,
         "split": scope.split or None,
         "chats": report.body["chats"],
         "against": report.against,
-        **found,
+        **counts,
         "adjudicated": adjudicated,
         **period,
     }
@@ -99,9 +97,9 @@ def _moment(value: datetime | None) -> str | None:
 
 
 def _topics(scope: Scope) -> list[dict[str, Any]]:
-    """The topics that are covered, by name; chats without one under null."""
-    counted = scope.members.order_by().values_list("chat__topic__name").annotate(n=Count("pk"))
-    return [{"name": name, "chats": n} for name, n in counted.order_by("chat__topic__name")]
+    """Return the covered topics by name; chats without a topic are under null."""
+    counts = scope.members.order_by().values_list("chat__topic__name").annotate(n=Count("pk"))
+    return [{"name": name, "chats": n} for name, n in counts.order_by("chat__topic__name")]
 
 
 def _criteria(scope: Scope, run: Run, report: Report) -> list[dict[str, Any]]:
@@ -131,24 +129,24 @@ def _criterion(entry: Mapping[str, Any], row: Criterion, text: CriterionVersion)
 
 
 def _texts(scope: Scope, run: Run) -> dict[int, CriterionVersion]:
-    """The question that the judge was asked, by criterion id; of an imported one today's."""
-    asked = JudgePrompt.objects.filter(judge=run.judge_id).select_related("criterion_version")
-    known = {row.criterion_id: row.criterion_version for row in asked}
-    return newest_versions(criteria=scope.criteria) | known
+    """Return the judge's question by criterion id; for an imported judge today's question."""
+    prompts = JudgePrompt.objects.filter(judge=run.judge_id).select_related("criterion_version")
+    pinned = {row.criterion_id: row.criterion_version for row in prompts}
+    return newest_versions(criteria=scope.criteria) | pinned
 
 
-def _openings(scope: Scope) -> list[Opened]:
-    """How often tests have looked at the holdout that the figures are of."""
+def _holdout_uses(scope: Scope) -> list[Opened]:
+    """Return how often tests have used the holdout that the figures come from."""
     if scope.split not in ("", Split.HOLDOUT):
         return []
     return holdout_openings(criteria=scope.criteria, chat_set=scope.chat_set)
 
 
-def _limits(scope: Scope, run: Run, openings: list[Opened]) -> list[str]:
-    found = [f"measured {SPLITS[scope.split]}", TOPICS, LANGUAGES, *notices(scope)]
+def _limits(scope: Scope, run: Run, uses: list[Opened]) -> list[str]:
+    limits = [f"measured {SPLITS[scope.split]}", TOPICS, LANGUAGES, *notices(scope)]
     if run.judge.kind != Judge.Kind.LACE:
-        found.append(IMPORTED)
+        limits.append(IMPORTED)
     if run.units_failed:
-        found.append(f"{run.units_failed} parts of the run have failed")
-    often = [f"the holdout was opened {one.times} times for {one.criterion}" for one in openings if one.often]
-    return found + often
+        limits.append(f"{run.units_failed} parts of the run failed")
+    often = [f"the holdout was used {one.times} times for {one.criterion}" for one in uses if one.often]
+    return limits + often

@@ -1,4 +1,4 @@
-"""Certificates: whether they still hold, found out anew whenever they are read."""
+"""Certificates and their validity, which is checked at each read."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,29 +24,29 @@ from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
-NO_DEFAULT = "there is no default profile: nobody can tell which judge would answer"
-NO_PROMPT = "a criterion has no prompt any more"
-CHANGED_TEXT = "its text was changed after it was signed"
-NOT_OURS = "this workbench has not signed it"
-NOT_ON_RECORD = "signed with a key of this workbench, which has no record of it"
+NO_DEFAULT = "there is no default profile, so the current judge is unknown"
+NO_PROMPT = "a criterion no longer has a prompt"
+CHANGED_TEXT = "the text was changed after signing"
+NOT_OURS = "this workbench did not sign it"
+NOT_ON_RECORD = "signed with a key of this workbench, but not on record"
 
 
 @dataclass(frozen=True, slots=True)
 class CertificateState:
-    """`word` is valid, expired or revoked; `reasons` say why it does not hold."""
+    """`word` is valid, expired or revoked; `reasons` say why it is not valid."""
 
     word: str
     reasons: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """Whether the judge may be used as the certificate says."""
+        """Whether the certificate is valid."""
         return self.word == "valid"
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
-    """What came of a certificate that was shown: genuine, forged or unknown; its state if genuine."""
+class Verification:
+    """The result for a certificate sent to verify: genuine, forged or unknown; its state if genuine."""
 
     word: str
     reason: str = ""
@@ -55,7 +55,7 @@ class Verified:
 
 
 def certificate_whole() -> QuerySet[Certificate]:
-    """Certificates, newest first, with all that pages name."""
+    """Return certificates with the related rows that pages need, newest first."""
     return Certificate.objects.select_related("judge", "report", "issued_by", "revoked_by").order_by("-id")
 
 
@@ -65,9 +65,9 @@ def certificates_of_report(report: Report, *, user: User | AnonymousUser) -> lis
 
 
 def certificates_shown(rows: Sequence[Certificate], *, user: User | AnonymousUser) -> list[Certificate]:
-    """Those whose figures the user may be told: fewer than 10 held-out chats are for leads alone; one query.
+    """Return those whose figures the user may see; one query.
 
-    Decided by the labels of then, and by those of now.
+    Only leads see figures on fewer than 10 holdout chats, counted by the labels at issue and by today's.
     """
     if user.has_perm("labeling.see_holdout") or not rows:
         return list(rows)
@@ -81,28 +81,28 @@ def certificates_shown(rows: Sequence[Certificate], *, user: User | AnonymousUse
 
 
 def few_held_out(counts: Mapping[tuple[int, str], Mapping[str, int]], *, run: int | None, split: str) -> bool:
-    """Whether on some criterion fewer than 10 held-out chats of a split that is covered are compared."""
-    told = [by_split for (number, _), by_split in counts.items() if number == run]
-    return any(n < FEWEST for one in told for name, n in one.items() if split in ("", name))
+    """Return whether a criterion compares fewer than 10 holdout chats in a covered split."""
+    covered = [by_split for (number, _), by_split in counts.items() if number == run]
+    return any(n < FEWEST for one in covered for name, n in one.items() if split in ("", name))
 
 
 def certificate_state(certificate: Certificate) -> CertificateState:
-    """Whether it holds now, and if not why."""
+    """Return whether the certificate is valid now, and if not why."""
     return certificate_states([certificate])[certificate.pk]
 
 
 def certificate_states(rows: Collection[Certificate]) -> dict[int, CertificateState]:
-    """By id. The number of queries does not grow with the certificates."""
+    """Return states by id; constant number of queries."""
     now = timezone.now()
     changed = judge_changes([(row.judge, row.body) for row in rows])
     return {row.pk: _state(row, now, causes) for row, causes in zip(rows, changed, strict=True)}
 
 
 def judge_changes(rows: Collection[tuple[Judge, Mapping[str, Any]]]) -> list[list[str]]:
-    """What is not as it was for each judge and its certificate's body: prompt, model, rubric, knowledge."""
+    """Return for each judge and certificate body what has changed: prompt, model, rubric, knowledge."""
     keys = {entry["key"] for _, body in rows for entry in body["criteria"]}
-    found = Criterion.objects.filter(key__in=keys).select_related("dimension")
-    criteria = {row.key: row for row in found.order_by("rubric", "dimension__position", "position")}
+    rows_by_key = Criterion.objects.filter(key__in=keys).select_related("dimension")
+    criteria = {row.key: row for row in rows_by_key.order_by("rubric", "dimension__position", "position")}
     hashes = {pk: row.content_hash for pk, row in newest_versions(criteria=criteria.values()).items()}
     recipes = _recipe_changes([row for row in rows if row[0].kind == Judge.Kind.LACE], criteria)
     causes = [
@@ -112,26 +112,26 @@ def judge_changes(rows: Collection[tuple[Judge, Mapping[str, Any]]]) -> list[lis
     return [list(dict.fromkeys(some)) for some in causes]
 
 
-def certificate_verified(*, body: Any, signature: str) -> Verified:
-    """Whether this workbench has signed this very body, and whether it still holds."""
+def certificate_verified(*, body: Any, signature: str) -> Verification:
+    """Return whether this workbench signed exactly this body, and whether it is still valid."""
     row = certificate_whole().filter(signature=signature).first()
     if row is not None:
         if not verifies(body, signature, row.public_key):
-            return Verified("forged", CHANGED_TEXT)
-        return Verified("genuine", certificate=row, state=certificate_state(row))
+            return Verification("forged", CHANGED_TEXT)
+        return Verification("genuine", certificate=row, state=certificate_state(row))
     if any(verifies(body, signature, key) for key in public_keys()):
-        return Verified("unknown", NOT_ON_RECORD)
-    return Verified("forged", NOT_OURS)
+        return Verification("unknown", NOT_ON_RECORD)
+    return Verification("forged", NOT_OURS)
 
 
 def public_keys() -> list[str]:
-    """Every key that certificates were signed with, the oldest first."""
+    """Return every key that signed certificates, oldest first."""
     keys = Certificate.objects.order_by("id").values_list("public_key", flat=True)
     return list(dict.fromkeys(keys))
 
 
 def _state(row: Certificate, now: datetime, changes: Sequence[str]) -> CertificateState:
-    reasons = [f"its time is over since {row.expires_at:%Y-%m-%d %H:%M} UTC"] if row.expires_at <= now else []
+    reasons = [f"it expired on {row.expires_at:%Y-%m-%d %H:%M} UTC"] if row.expires_at <= now else []
     if row.revoked_at is not None:
         return CertificateState("revoked", (row.reason, *reasons, *changes))
     reasons += changes
@@ -145,7 +145,7 @@ def _keys(body: Mapping[str, Any]) -> tuple[str, ...]:
 def _rubric_changes(
     body: Mapping[str, Any], criteria: Mapping[str, Criterion], hashes: Mapping[int, str]
 ) -> list[str]:
-    """NB: a new guideline alone asks no new question; its version says the same."""
+    """Return changes of the rubric. NB: a new guideline alone does not change the question."""
     causes = []
     for entry in body["criteria"]:
         row = criteria.get(entry["key"])
@@ -161,20 +161,20 @@ def _rubric_changes(
 def _recipe_changes(
     rows: Sequence[tuple[Judge, Mapping[str, Any]]], criteria: Mapping[str, Criterion]
 ) -> dict[tuple[int, tuple[str, ...]], list[str]]:
-    """What the default profile would ask otherwise today, by judge and criteria."""
-    about = {(judge.pk, _keys(body)): judge for judge, body in rows}
-    if not about:
+    """Return what differs in the default profile today, by judge and criteria."""
+    judges = {(judge.pk, _keys(body)): judge for judge, body in rows}
+    if not judges:
         return {}
     try:
         profile = default_profile()
         if profile is None:
-            return {key: [NO_DEFAULT] for key in about}
+            return {key: [NO_DEFAULT] for key in judges}
         choice, endpoint = profile_choice(profile), current_endpoint()
     except (InputProblem, FieldProblem) as problem:
-        return {key: [f"nobody can tell which judge would answer: {problem}"] for key in about}
-    scopes = [[row for key, row in criteria.items() if key in keys] for _, keys in about]
+        return {key: [f"the current judge is unknown: {problem}"] for key in judges}
+    scopes = [[row for key, row in criteria.items() if key in keys] for _, keys in judges]
     today = judge_configs(choice=choice, scopes=scopes, endpoint=endpoint)
     return {
         key: [NO_PROMPT] if config is None else differences(judge.config, config)
-        for (key, judge), config in zip(about.items(), today, strict=True)
+        for (key, judge), config in zip(judges.items(), today, strict=True)
     }

@@ -1,4 +1,4 @@
-"""Certificates as their list and page show them."""
+"""The list and the page of certificates."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,18 +27,18 @@ MANY_TOPICS = 12
 USES = {
     Use.PRODUCTION: ("aligned", "May score production"),
     Use.DIRECTIONAL: ("dir", "Directional only"),
-    Use.NONE: ("not", "May not be used"),
+    Use.NONE: ("not", "No use"),
 }
 STATES = {"valid": ("aligned", "Valid"), "expired": ("not", "Expired"), "revoked": ("not", "Revoked")}
 ONLY_DIRECTIONAL = ("dir", "Valid, directional only")
-NO_USE = ("not", "Valid, allows no use")
+NO_USE = ("not", "Valid, permits no use")
 FEW = ("few", "Not enough labels")
 NOT_APPLICABLE = "judge_not_applicable"
 RATES = (("tpr", "TPR"), ("tnr", "TNR"), ("balanced_accuracy", "Balanced accuracy"))
 
 
 def certificate_list(*, user: User | AnonymousUser) -> dict[str, Any]:
-    """The template context of the list: the newest ones that the user may be told of; constant queries."""
+    """Return the template context of the newest certificates that the user may see; constant queries."""
     rows = certificates_shown(list(certificate_whole().defer("report__body")[:SHOWN]), user=user)
     states = certificate_states(rows)
     return {
@@ -56,15 +56,15 @@ def certificate_list(*, user: User | AnonymousUser) -> dict[str, Any]:
 
 
 def certificate_found(pk: int, *, user: User | AnonymousUser) -> Certificate | None:
-    """The certificate, where it is there for the user."""
+    """Return the certificate, None if there is none or the user may not see it."""
     rows = certificates_shown(list(certificate_whole().filter(pk=pk)), user=user)
     return rows[0] if rows else None
 
 
 def certificate_page(row: Certificate, *, user: User | AnonymousUser) -> dict[str, Any]:
-    """The template context of one certificate: what is stored, and whether it holds now.
+    """Return the template context of one certificate: its body, and whether it is valid now.
 
-    `stored` is the report that it was made from, where the user may open it.
+    `stored` is the certified report, if the user may open it.
     """
     body, state = row.body, certificate_state(row)
     stored = stored_found(row.report_id, user=user)
@@ -75,7 +75,7 @@ def certificate_page(row: Certificate, *, user: User | AnonymousUser) -> dict[st
         "state": state,
         "chip": _chip(state, body),
         "criteria": [_criterion(entry, steps.get(entry["key"], [])) for entry in body["criteria"]],
-        "open_words": _open_words(body),
+        "no_answer_label": _no_answer_label(body),
         "headline": f"{headline(uses_in(body))}.",
         "many_topics": len(body["topics"]) > MANY_TOPICS,
         "key": key_id(row.public_key),
@@ -85,7 +85,7 @@ def certificate_page(row: Certificate, *, user: User | AnonymousUser) -> dict[st
 
 
 def certificate_json(row: Certificate, state: CertificateState | None = None) -> dict[str, Any]:
-    """What the API gives: the signed body as it is stored, what verifies it, and whether it holds now."""
+    """Return the JSON of the API: the stored signed body, signature and key, and whether it is valid now."""
     now = state or certificate_state(row)
     return {
         "id": row.pk,
@@ -99,30 +99,30 @@ def certificate_json(row: Certificate, state: CertificateState | None = None) ->
 
 
 def uses_of(report: Mapping[str, Any]) -> Counter[Use]:
-    """On how many criteria a certificate on this report would allow each use."""
+    """Return on how many criteria a certificate on this report would permit each use."""
     return Counter(use_of(entry)[0] for entry in report["criteria"])
 
 
 def uses_in(body: Mapping[str, Any]) -> Counter[Use]:
-    """On how many criteria a certificate allows each use."""
+    """Return on how many criteria a certificate permits each use."""
     return Counter(Use(entry["use"]) for entry in body["criteria"])
 
 
 def allows_nothing(uses: Counter[Use]) -> bool:
-    """Whether no criterion has any use."""
+    """Return whether no criterion has a permitted use."""
     return not uses[Use.PRODUCTION] and not uses[Use.DIRECTIONAL]
 
 
 def headline(uses: Counter[Use]) -> str:
-    """What it may be used for, in a sentence without its full stop."""
+    """Return the permitted use as a sentence without its full stop."""
     total, directional = uses.total(), uses[Use.DIRECTIONAL]
-    said = f"May score production on {uses[Use.PRODUCTION]} of {total} criteri{'on' if total == 1 else 'a'}"
+    text = f"May score production on {uses[Use.PRODUCTION]} of {total} criteri{'on' if total == 1 else 'a'}"
     more = f"; {directional} {'is' if directional == 1 else 'are'} directional only" if directional else ""
-    return f"{said}{more}"
+    return f"{text}{more}"
 
 
 def _chip(state: CertificateState, body: Mapping[str, Any]) -> tuple[str, str]:
-    """How it stands; of one that holds also where that is worth little."""
+    """Return class and words of the status; a valid certificate may still permit little or no use."""
     uses = uses_in(body)
     if not state.holds or uses[Use.PRODUCTION]:
         return STATES[state.word]
@@ -130,7 +130,7 @@ def _chip(state: CertificateState, body: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _next_steps(stored: Report, user: User | AnonymousUser) -> dict[str, list[Step]]:
-    """As the report that it was made from names them, of each criterion that may not be used."""
+    """Return the next steps of the certified report for each criterion without a permitted use."""
     scope = scope_of(stored)
     entries = [entry for entry in stored.body["criteria"] if use_of(entry)[0] == Use.NONE]
     return {entry["key"]: next_steps(entry, scope, user=user) for entry in entries}
@@ -145,24 +145,24 @@ def _criterion(entry: Mapping[str, Any], steps: list[Step]) -> dict[str, Any]:
         "figures": figures,
         "next_steps": steps,
         "ceiling": _figure(entry["ceiling"]),
-        "open": _left_open(entry),
+        "no_answer": _no_answer(entry),
     }
 
 
-def _open_words(body: Mapping[str, Any]) -> str:
-    """How the column is called: those signed first did not count where a judge said not applicable."""
+def _no_answer_label(body: Mapping[str, Any]) -> str:
+    """Return the column's heading: the first certificates did not count not applicable."""
     known = all(NOT_APPLICABLE in entry for entry in body["criteria"])
-    return "Left open" if known else "No verdict"
+    return "Neither True nor False" if known else "No verdict"
 
 
-def _left_open(entry: Mapping[str, Any]) -> str:
-    """On what people answered the judge gave neither True nor False, by why."""
-    silent = {"not applicable": entry.get(NOT_APPLICABLE), **entry["no_verdict"]}
-    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in silent.items() if n)
+def _no_answer(entry: Mapping[str, Any]) -> str:
+    """Return on how many labelled chats the judge gave neither True nor False, by reason."""
+    counts = {"not applicable": entry.get(NOT_APPLICABLE), **entry["no_verdict"]}
+    return ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in counts.items() if n)
 
 
 def _figure(stored: Mapping[str, str | None] | None) -> dict[str, str]:
-    """A stored figure to two decimals; empty where it is undefined."""
+    """Return a stored figure to two decimals; empty if undefined."""
     if stored is None or stored["value"] is None:
         return {"value": "", "interval": ""}
     low, high = stored["low"], stored["high"]

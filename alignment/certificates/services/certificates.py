@@ -1,4 +1,4 @@
-"""Issuing and revoking certificates of judges."""
+"""Issue and revoke certificates of judges."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from alignment.certificates.core.signatures import key_id, public_text, signed
+from alignment.certificates.core.signatures import key_id, public_text, sign
 from alignment.certificates.queries.body import certificate_body
 from alignment.certificates.queries.certificates import few_held_out, judge_changes
 from alignment.certificates.services.keys import signing_key
@@ -29,15 +29,15 @@ DAY = timedelta(days=1)
 
 
 class CertificateRefused(InputProblem):
-    """What cannot be certified, or revoked; the message says why."""
+    """The certificate cannot be issued or revoked; the message says why."""
 
 
 def certificate_issue(*, run: Run, by: User, split: str = "", days: int = DAYS) -> Certificate:
-    """Sign what the run's report against consensus says of its judge, for so many days.
+    """Issue a certificate on the run's report against the consensus, valid for `days`.
 
-    Raises CertificateRefused: a run that is not finished or was a try, a judge that is no longer the default
-    profile's, a report that a certificate stands on already; InputProblem for a key that cannot be read.
-    What takes long is computed first: the database is held for the writing alone.
+    Raises CertificateRefused for an unfinished run, a try, a judge that is no longer in use, or a report that
+    already has a certificate; InputProblem for a key that cannot be read. Slow work comes first, so that the
+    database is locked only to write.
     """
     _check(run, split, days)
     scope, now = Scope(run.chat_set, run, split), timezone.now()
@@ -56,15 +56,15 @@ def certificate_issue(*, run: Run, by: User, split: str = "", days: int = DAYS) 
     )
     few = few_held_out(held_counts([run.pk]), run=run.pk, split=split)
     with transaction.atomic():
-        # Of two presses the second one then sees the first one's certificate.
+        # Of two simultaneous requests the second one sees the first certificate.
         Report.objects.select_for_update(of=("self",)).get(pk=report.pk)
-        _check_standing(report, until=until)
+        _check_duplicate(report, until=until)
         _check_in_use(run, body)
         row = Certificate.objects.create(
             judge=run.judge,
             report=report,
             body=body,
-            signature=signed(body, key),
+            signature=sign(body, key),
             public_key=public,
             few_held_out=few,
             issued_by=by,
@@ -77,14 +77,14 @@ def certificate_issue(*, run: Run, by: User, split: str = "", days: int = DAYS) 
 
 @transaction.atomic
 def certificate_revoke(*, certificate: Certificate, reason: str, by: User) -> Certificate:
-    """End a certificate for good. Raises CertificateRefused without a reason, and for one that is revoked."""
+    """Revoke a certificate. Raises CertificateRefused without a reason or if it is already revoked."""
     row = Certificate.objects.select_for_update(of=("self",)).get(pk=certificate.pk)
     if not (reason := reason.strip()):
-        raise CertificateRefused("revoking a certificate needs a reason")
+        raise CertificateRefused("give a reason to revoke a certificate")
     if len(reason) > LONGEST_REASON:
         raise CertificateRefused(f"the reason is longer than {LONGEST_REASON:,} characters")
     if row.revoked_at is not None:
-        raise CertificateRefused(f"certificate {row.pk} was revoked already")
+        raise CertificateRefused(f"certificate {row.pk} is already revoked")
     row.revoked_at, row.revoked_by, row.reason = timezone.now(), by, reason
     row.save(update_fields=["revoked_at", "revoked_by", "reason"])
     audit(actor=by, verb="certificate revoked", obj=row, reason=reason)
@@ -92,9 +92,9 @@ def certificate_revoke(*, certificate: Certificate, reason: str, by: User) -> Ce
 
 
 def certifiable(run: Run) -> str:
-    """What stands against certifying this run's judge, whatever the report says; '' where nothing does."""
+    """Return why this run's judge cannot be certified, independent of the report; '' if it can."""
     if run.purpose not in COUNTED:
-        return f"run {run.pk} was only tried: certify an evaluation"
+        return f"run {run.pk} is a try: certify an evaluation"
     return "" if run.state in FINISHED else f"run {run.pk} is not finished"
 
 
@@ -104,25 +104,25 @@ def _check(run: Run, split: str, days: int) -> None:
     if split and split not in Split.values:
         raise CertificateRefused(f"there is no split {split!r}")
     if not 1 <= days <= LONGEST_DAYS:
-        raise CertificateRefused(f"a certificate lasts from 1 to {LONGEST_DAYS} days")
+        raise CertificateRefused(f"a certificate is valid for 1 to {LONGEST_DAYS} days, not {days}")
 
 
 def _report(scope: Scope) -> Report:
-    """The report that is certified."""
+    """Return the report to certify."""
     report = stored_report(scope)
     if report is None or not report.body["chats"]:
-        raise CertificateRefused("the report covers no chat")
+        raise CertificateRefused("the report has no chats")
     return report
 
 
 def _check_in_use(run: Run, body: dict[str, Any]) -> None:
     if changed := judge_changes([(run.judge, body)])[0]:
-        raise CertificateRefused(f"the judge of this run is no longer the one in use: {'; '.join(changed)}")
+        raise CertificateRefused(f"the judge of this run is no longer in use: {'; '.join(changed)}")
 
 
-def _check_standing(report: Report, *, until: datetime) -> None:
-    standing = Certificate.objects.filter(report=report, revoked_at=None, expires_at__gte=until - DAY)
-    if (row := standing.order_by("-expires_at").first()) is not None:
+def _check_duplicate(report: Report, *, until: datetime) -> None:
+    valid = Certificate.objects.filter(report=report, revoked_at=None, expires_at__gte=until - DAY)
+    if (row := valid.order_by("-expires_at").first()) is not None:
         raise CertificateRefused(
-            f"certificate {row.pk} on this very report lasts until {row.expires_at:%Y-%m-%d} already"
+            f"certificate {row.pk} on this report is already valid until {row.expires_at:%Y-%m-%d}"
         )

@@ -1,4 +1,4 @@
-"""The installation's key that signs certificates: made once, readable by its owner only."""
+"""The installation's signing key for certificates: created once, readable only by its owner."""
 
 import os
 import tempfile
@@ -18,9 +18,9 @@ from common.problems import InputProblem
 
 
 def signing_key() -> Ed25519PrivateKey:
-    """The key in LACE_CERTIFICATE_KEY; a new one where the file is not there yet.
+    """Return the key in the file LACE_CERTIFICATE_KEY; create the file if there is none.
 
-    Raises InputProblem where the file cannot be read or written, or holds no Ed25519 key.
+    Raises InputProblem if the file cannot be read or written, or holds no Ed25519 key.
     """
     path = Path(settings.LACE_CERTIFICATE_KEY)
     try:
@@ -34,14 +34,14 @@ def signing_key() -> Ed25519PrivateKey:
     except (ValueError, TypeError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise InputProblem(f"LACE_CERTIFICATE_KEY: {path} holds no Ed25519 private key without a password")
+        raise InputProblem(f"LACE_CERTIFICATE_KEY: {path} is not an Ed25519 private key without a password")
     return key
 
 
 def _make(path: Path) -> None:
-    """A whole file appears under its name at once; of two processes the first one's key stays."""
+    """Create the file atomically; of two processes the first one's key stays."""
     text = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    # NB: mkstemp makes a file of mode 0600.
+    # NB: mkstemp creates the file with mode 0600.
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

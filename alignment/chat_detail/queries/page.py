@@ -1,4 +1,4 @@
-"""One chat of a run: transcript, labels and verdicts side by side, and how the judge decided."""
+"""One chat of a run: transcript, labels and verdicts, and how the judge decided."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """What is known of one chat, by criterion id."""
+    """Rows of one chat; mappings by criterion id."""
 
     criteria: list[Criterion]
     versions: dict[int, CriterionVersion]
@@ -26,7 +26,7 @@ class _Rows:
 
 
 def chat_page(*, scope: Scope, run: Run, chat: Chat, key: str, query: str) -> dict[str, Any]:
-    """The template context; `key` names the open criterion ('' = the first disagreement, else the first)."""
+    """Build the template context; `key` is the open criterion, '' for the first disagreement."""
     rows = _Rows(
         criteria=scope.criteria,
         versions=newest_versions(criteria=scope.criteria),
@@ -34,14 +34,14 @@ def chat_page(*, scope: Scope, run: Run, chat: Chat, key: str, query: str) -> di
         verdicts={row.criterion_id: row for row in Verdict.objects.filter(run=run, chat=chat)},
     )
     lines = [_line(row, rows, run, chat, query) for row in rows.criteria]
-    differing = [line for line in lines if line["differ"]]
-    chosen = next((line for line in lines if line["criterion"]["key"] == key), None)
-    focus = chosen or (differing or lines)[0]
+    disagreements = [line for line in lines if line["differ"]]
+    by_key = next((line for line in lines if line["criterion"]["key"] == key), None)
+    focus = by_key or (disagreements or lines)[0]
     return {
         "chat": {"external_id": chat.external_id, "title": chat.title, "topic": chat.topic.name},
         "messages": chat.messages,
         "rows": _by_dimension(lines),
-        "headline": _headline(scope, lines, differing),
+        "headline": _headline(scope, lines, disagreements),
         "focus": _focus(focus, rows, run, chat),
         "judge": run.judge,
         "run": run,
@@ -54,8 +54,8 @@ def chat_page(*, scope: Scope, run: Run, chat: Chat, key: str, query: str) -> di
 def _line(row: Criterion, rows: _Rows, run: Run, chat: Chat, query: str) -> dict[str, Any]:
     people, verdict = rows.people.get(row.pk, People()), rows.verdicts.get(row.pk)
     version = rows.versions[row.pk]
-    judged = verdict.value if verdict else None
-    compared = judged is not None and bool(people.said)
+    value = verdict.value if verdict else None
+    compared = value is not None and bool(people.said)
     return {
         "criterion": {
             "key": row.key,
@@ -70,7 +70,7 @@ def _line(row: Criterion, rows: _Rows, run: Run, chat: Chat, query: str) -> dict
         "people": people,
         "verdict": verdict,
         "compared": compared,
-        "differ": compared and (not judged) in people.said,
+        "differ": compared and (not value) in people.said,
         "url": f"{reverse('alignment:chat', args=[run.pk, chat.pk])}?criterion={row.key}{query}#focus",
     }
 
@@ -83,13 +83,13 @@ def _by_dimension(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _headline(scope: Scope, lines: list[dict[str, Any]], differing: list[dict[str, Any]]) -> str:
+def _headline(scope: Scope, lines: list[dict[str, Any]], disagreements: list[dict[str, Any]]) -> str:
     compared = [line for line in lines if line["compared"]]
-    agree = len(compared) - len(differing)
+    agree = len(compared) - len(disagreements)
     who = "All raters" if scope.each_rater else scope.people
-    text = f"{who} and the judge agree on {agree} of {len(compared)} compared criteria"
-    names = [line["criterion"]["name"].lower() for line in differing]
-    return f"{text} and differ on {', '.join(names)}." if names else f"{text}."
+    text = f"{who} and judge agree on {agree} of {len(compared)} compared criteria."
+    names = [line["criterion"]["name"] for line in disagreements]
+    return f"{text} Disagreements: {', '.join(names)}." if names else text
 
 
 def _focus(line: dict[str, Any], rows: _Rows, run: Run, chat: Chat) -> dict[str, Any]:
@@ -104,12 +104,12 @@ def _focus(line: dict[str, Any], rows: _Rows, run: Run, chat: Chat) -> dict[str,
 
 
 def voices(*, chat: Chat, criterion_id: int) -> dict[str, Any]:
-    """What each rater said on one criterion of a chat, and the decision in force; two queries."""
-    given = {"chat": chat, "criterion_id": criterion_id}
-    labels = Label.objects.filter(state=Label.State.SUBMITTED, **given).select_related("rater")
+    """Submitted labels on one criterion of a chat, and the adjudication in force; two queries."""
+    place = {"chat": chat, "criterion_id": criterion_id}
+    labels = Label.objects.filter(state=Label.State.SUBMITTED, **place).select_related("rater")
     return {
         "labels": [_label(row) for row in labels.order_by("rater__name")],
-        "adjudication": Adjudication.objects.filter(replaced_at__isnull=True, **given).first(),
+        "adjudication": Adjudication.objects.filter(replaced_at__isnull=True, **place).first(),
     }
 
 

@@ -1,4 +1,4 @@
-"""How the judge decided on one criterion of a chat: its engine, its steps, the knowledge it was given."""
+"""How the judge decided on one criterion of a chat: engine, steps and knowledge."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ ADVOCATES = ("customer", "support")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What an answer says on the criterion: a verdict's state and value."""
+class StepAnswer:
+    """State and value of the verdict that an answer contains."""
 
     state: str
     value: bool | None = None
@@ -34,10 +34,15 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """One step as the page shows it: the answer an advocate had to argue for, whether this step decides.
+    """One step of an engine, as the page shows it.
 
-    `said` is what its answer comes to, None for an advocate. `marked` says that the machine's marks on its
-    quotes stand in the text, as the Judge read them. `call` is what was asked and paid, if anything.
+    Parameters
+    ----------
+    argued : the answer that an advocate had to argue for, None for other roles.
+    decides : whether the verdict is read from this step.
+    said : verdict in the step's answer, None for an advocate.
+    marked : whether the text contains the automatic quote marks, as the Judge read them.
+    call : the model call, if there was one.
     """
 
     title: str
@@ -46,16 +51,16 @@ class ShownStep:
     text: str
     argued: bool | None = None
     decides: bool = False
-    said: Said | None = None
+    said: StepAnswer | None = None
     marked: bool = False
     call: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShownAnswer:
-    """One pass of the engine: a sample of one window; `stands` where the verdict was taken from it.
+    """One pass of the engine: a sample of one window. `is_final`: the verdict was taken from it.
 
-    `first` and `last` are the messages of the window.
+    `first` and `last` are the numbers of the window's messages.
     """
 
     window: int
@@ -63,27 +68,29 @@ class ShownAnswer:
     first: int
     last: int
     steps: tuple[ShownStep, ...]
-    said: Said
-    stands: bool
+    said: StepAnswer
+    is_final: bool
 
     @property
     def turns(self) -> str:
-        """The window's messages in words."""
+        """The window's messages, in words."""
         return f"turn {self.first}" if self.first == self.last else f"turns {self.first} to {self.last}"
 
 
 def how_judged(
     run: Run, chat: Chat, verdict: Verdict | None, criterion: Criterion, version: CriterionVersion
 ) -> dict[str, Any]:
-    """The template context; without a step that decides `deciding` is empty."""
+    """Build the template context; `deciding` is empty if the judge stopped before its deciding step."""
     engine = _engine(run, criterion.pk)
     calls = verdict_steps(verdict) if verdict else ()
-    answers = _answers(run, chat, verdict, engine, calls, _asked(criterion, version)) if verdict else []
+    answers = (
+        _answers(run, chat, verdict, engine, calls, _core_criterion(criterion, version)) if verdict else []
+    )
     if verdict is not None and verdict.unit_id is None:
-        # An imported verdict has its rationale alone.
+        # An imported verdict has only a rationale.
         steps: tuple[ShownStep, ...] = (ShownStep(run.judge.name, "", "", verdict.rationale, decides=True),)
     else:
-        steps = next((answer.steps for answer in answers if answer.stands), ())
+        steps = next((answer.steps for answer in answers if answer.is_final), ())
     return {
         "verdict": verdict,
         "engine": engine,
@@ -105,12 +112,12 @@ def how_judged(
 
 def _engine(run: Run, criterion_id: int) -> str:
     """The engine of the criterion's group; '' for an imported judge."""
-    asked = JudgePrompt.objects.filter(judge=run.judge, criterion=criterion_id).first()
-    return str(run.judge.config["groups"][asked.group]["engine"]) if asked else ""
+    prompt = JudgePrompt.objects.filter(judge=run.judge, criterion=criterion_id).first()
+    return str(run.judge.config["groups"][prompt.group]["engine"]) if prompt else ""
 
 
-def _asked(row: Criterion, version: CriterionVersion) -> CoreCriterion:
-    """What the reader of answers has to know of a criterion."""
+def _core_criterion(row: Criterion, version: CriterionVersion) -> CoreCriterion:
+    """The criterion as the reader of answers needs it."""
     return CoreCriterion(
         key=row.key,
         question=version.question,
@@ -126,27 +133,27 @@ def _asked(row: Criterion, version: CriterionVersion) -> CoreCriterion:
 def _answers(
     run: Run, chat: Chat, verdict: Verdict, engine: str, calls: Sequence[Step], criterion: CoreCriterion
 ) -> list[ShownAnswer]:
-    """Each window's samples, in order."""
+    """Answers by window and sample, in order."""
     if not calls:
         return []
     parts, place = _parts(run, chat), taken_from(verdict)
-    found = []
+    answers = []
     for (window, sample), group in groupby(calls, key=lambda step: (step.window, step.sample)):
         part = parts[window] if window < len(parts) else parts[-1]
         steps = tuple(group)
         shown = tuple(_step(step, steps, engine, criterion, part) for step in _last_of_each(steps))
-        final = next((step.said for step in shown if step.decides and step.said), Said("none"))
+        final = next((step.said for step in shown if step.decides and step.said), StepAnswer("none"))
         numbers = [message.n for message in part.messages] or [0]
-        found.append(
+        answers.append(
             ShownAnswer(
-                window, sample, numbers[0], numbers[-1], shown, final, stands=(window, sample) == place
+                window, sample, numbers[0], numbers[-1], shown, final, is_final=(window, sample) == place
             )
         )
-    return found
+    return answers
 
 
 def _parts(run: Run, chat: Chat) -> tuple[CoreChat, ...]:
-    """The chat as the judge read it: whole, or in its windows."""
+    """The chat as the judge read it: whole, or in windows."""
     settings, whole = run.judge.config.get("windows"), core_chat(chat)
     if not settings:
         return (whole,)
@@ -154,7 +161,7 @@ def _parts(run: Run, chat: Chat) -> tuple[CoreChat, ...]:
 
 
 def _last_of_each(steps: Sequence[Step]) -> list[Step]:
-    """A role asked twice (its answer was cut off) shows its last answer; the formatter is no step."""
+    """The last call of each role (a call is repeated if its answer was cut off), without the formatter."""
     return list({step.role: step for step in steps if step.role != "formatter"}.values())
 
 
@@ -176,35 +183,35 @@ def _step(
     )
 
 
-def _said(step: Step, of_answer: Sequence[Step], criterion: CoreCriterion) -> Said:
-    """What an answer says: by rule, else as the formatter read it, else why it says nothing."""
+def _said(step: Step, of_answer: Sequence[Step], criterion: CoreCriterion) -> StepAnswer:
+    """The verdict in an answer: read by rules, else by the formatter, else the reason for none."""
     if step.state != ModelCall.State.ANSWERED.label:
-        return Said(step.state.lower().replace(" ", "_"))
+        return StepAnswer(step.state.lower().replace(" ", "_"))
     values = read_answer(step.raw, criteria=[criterion]).values
     if criterion.key in values:
-        return Said("read", values[criterion.key])
+        return StepAnswer("read", values[criterion.key])
     for other in reversed(of_answer):
         if other.role == "formatter":
-            found = read_formatter(other.raw, criteria=[criterion])
-            if criterion.key in found:
-                return Said("read", found[criterion.key].value)
-    return Said("unparsed")
+            formatted = read_formatter(other.raw, criteria=[criterion])
+            if criterion.key in formatted:
+                return StepAnswer("read", formatted[criterion.key].value)
+    return StepAnswer("unparsed")
 
 
 def _rows_by_window(answers: Sequence[ShownAnswer]) -> list[list[ShownAnswer]]:
-    """The answers of each window, for a table of windows by samples."""
+    """Answers as a table of windows by samples."""
     return [list(row) for _, row in groupby(answers, key=lambda answer: answer.window)]
 
 
 def _rule(verdict: Verdict | None) -> str:
-    """By which rule the parts of a long chat came to one verdict: the first sentence of its explanation."""
+    """The rule that combined the parts of a long chat: the first sentence of the verdict's explanation."""
     if verdict is None or place_of(verdict.flags, "windows") is None:
         return ""
     return f"{verdict.explanation.partition('. ')[0].rstrip('.')}."
 
 
 def _votes(verdict: Verdict | None) -> list[tuple[str, int]]:
-    """How the samples answered, by answer; empty for a single one."""
+    """Number of samples by answer; empty for a single sample."""
     if verdict is None or verdict.votes_true is None:
         return []
     counts = {"true": verdict.votes_true, "false": verdict.votes_false, "na": verdict.votes_na}
@@ -212,10 +219,13 @@ def _votes(verdict: Verdict | None) -> list[tuple[str, int]]:
 
 
 def _change(verdict: Verdict | None) -> dict[str, Any] | None:
-    """What reflection made of its first verdict; None where there was no draft."""
+    """First and final verdict of reflection; None for other engines."""
     if verdict is None or not verdict.first_state:
         return None
-    first, last = Said(verdict.first_state, verdict.first_value), Said(verdict.state, verdict.value)
+    first, last = (
+        StepAnswer(verdict.first_state, verdict.first_value),
+        StepAnswer(verdict.state, verdict.value),
+    )
     return {"first": first, "last": last, "changed": first != last}
 
 
@@ -238,7 +248,7 @@ def _knowledge(run: Run, criterion_id: int) -> list[dict[str, Any]]:
 
 
 def _passages(verdict: Verdict | None, criterion_id: int) -> tuple[ShownPassage, ...]:
-    """What was retrieved for this chat and criterion, best first."""
+    """Passages retrieved for this chat and criterion, best first."""
     if verdict is None or verdict.unit_id is None:
         return ()
     return passages_of([verdict.unit_id]).get((verdict.unit_id, criterion_id), ())

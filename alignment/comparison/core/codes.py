@@ -1,4 +1,4 @@
-"""What a report is built from: answer codes of people and judge by chat."""
+"""Input of a report: codes of human answers and verdicts by chat."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ Codes = NDArray[np.int8]
 
 
 class HumanCode(IntEnum):
-    """What people's labels on a chat amount to."""
+    """Human answer on a chat: the consensus, or one rater's label."""
 
     TRUE = 0
     FALSE = 1
@@ -24,7 +24,7 @@ class HumanCode(IntEnum):
 
 
 class JudgeCode(IntEnum):
-    """What the judge answered on a chat, or why there is no answer."""
+    """Verdict on a chat, or why there is none."""
 
     TRUE = 0
     FALSE = 1
@@ -38,7 +38,7 @@ class JudgeCode(IntEnum):
 
 
 NO_VERDICT = tuple(code for code in JudgeCode if code > JudgeCode.NA)
-# The judge was asked and gave neither True nor False: not what failed calls, or no call, left open.
+# Abstentions: the judge answered, but neither True nor False. Excludes failed and missing calls.
 SILENT = (JudgeCode.NA, JudgeCode.UNPARSED, JudgeCode.REFUSED, JudgeCode.CUT_OFF, JudgeCode.TOO_LONG)
 CONSENSUS = "consensus"
 EACH_RATER = "each-rater"
@@ -46,7 +46,7 @@ EACH_RATER = "each-rater"
 
 @dataclass(frozen=True)
 class CriterionSpec:
-    """A criterion as the report names it."""
+    """Key, dimension, tier and passing answer of a criterion."""
 
     key: str
     dimension: str
@@ -57,25 +57,25 @@ class CriterionSpec:
 
 @dataclass(frozen=True)
 class CriterionData:
-    """One criterion's answers, by chat in the report's order.
+    """Answers on one criterion, by chat in the report's order.
 
     Parameters
     ----------
-    spec : what the criterion is.
+    spec : the criterion.
     human : HumanCode by chat, shape (chats,), int8: the consensus, or the rater the report is against.
-    judge : JudgeCode by chat, shape (chats,), int8; None when there is no run.
-    counts : labels by chat, shape (chats, 3): True, False, not applicable; of all raters.
-    raters : how many different raters gave them.
-    rater_tables : each rater against the judge; read only against each rater.
-    questions : which texts of the criterion labels and judge answer.
-    inverse : 1 / probability of each chat whose labels were drawn by verdict, else 0, shape (chats,); None
-        where no chat is.
-    chance : of each chat to have been drawn by one of those draws, shape (chats,); None without a draw.
-    at_random : whether every label is on a chat that was drawn at random among all of them.
+    judge : JudgeCode by chat, shape (chats,), int8; None without a run.
+    counts : number of labels of all raters, shape (chats, 3): True, False, not applicable.
+    raters : number of raters who gave them.
+    rater_tables : each rater's labels × verdicts; used only in reports against each rater.
+    questions : versions of the criterion's text that labels and verdicts answer.
+    inverse : 1 / inclusion probability of each chat sampled by verdict, else 0, shape (chats,); None without
+        such chats.
+    chance : probability of each chat to be in one of these samples, shape (chats,); None without a sample.
+    at_random : whether all labels are on a random sample of all chats.
 
     Raises
     ------
-    ValueError : shapes that differ, a code that does not exist, a negative count. Names the criterion.
+    ValueError : shapes differ, a code is unknown or a count is negative. The message names the criterion.
     """
 
     spec: CriterionSpec
@@ -104,7 +104,7 @@ class CriterionData:
 
     @property
     def without_drawn(self) -> "CriterionData":
-        """The same, those chats as if nobody had labelled them."""
+        """A copy in which chats sampled by verdict are unlabelled."""
         if self.inverse is None:
             return self
         human = np.where(self.inverse > 0, HumanCode.UNLABELLED, self.human).astype(np.int8)
@@ -113,17 +113,17 @@ class CriterionData:
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything a report is computed from.
+    """Input of a report.
 
     Parameters
     ----------
-    chat_ids : external ids in the set's order.
-    criteria : one entry a criterion, in the rubric's order; arrays as long as `chat_ids`.
+    chat_ids : external ids, in the set's order.
+    criteria : in the rubric's order; arrays as long as `chat_ids`.
     against : "consensus", "each-rater" or "rater:NAME".
 
     Raises
     ------
-    ValueError : arrays of another length than `chat_ids`, or some criteria with a run and some without.
+    ValueError : an array differs in length from `chat_ids`, or only some criteria have verdicts.
     """
 
     chat_ids: Sequence[str]
@@ -141,10 +141,10 @@ class ReportData:
 
     @property
     def each_rater(self) -> bool:
-        """Statistics are taken against each rater and averaged."""
+        """Whether statistics are computed against each rater and averaged."""
         return self.against == EACH_RATER
 
     @property
     def has_run(self) -> bool:
-        """There are verdicts; without them the report shows the human side alone."""
+        """Whether there are verdicts; without them the report covers human labels only."""
         return any(criterion.judge is not None for criterion in self.criteria)

@@ -1,4 +1,4 @@
-"""The smallest number of chats on which figures about holdout chats are disclosed."""
+"""Disclosure limit: the smallest number of holdout chats on which figures are shown."""
 
-# On fewer chats a share says next to nothing, and a count comes close to disclosing a single answer.
+# On fewer chats a share is useless, and a count nearly discloses a single answer.
 FEWEST = 10

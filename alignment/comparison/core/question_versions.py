@@ -1,4 +1,4 @@
-"""Whether labels and judge answer the same text of a criterion."""
+"""Whether labels and verdicts answer the same text of a criterion."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Questions:
-    """Versions of a criterion's text: the one the judge was asked, and the one that the labels answer.
+    """Versions of a criterion's text that the judge and the labels answer.
 
-    Labels count to one question only, so there is one such version at most: the newest that asks it. None
-    without labels, and without a judge whose question is known. `same` where both ask one question.
+    Only labels on one question count, so `labels` is the newest version with that question. None without
+    labels, or if the judge's question is unknown. `same`: both versions ask the same question.
     """
 
     judge: int | None = None
@@ -18,19 +18,18 @@ class Questions:
 
     @property
     def words(self) -> str:
-        """
-        What has to be said; '' where both answer one question.
+        """A caution for the reader; '' if both answer the same question.
 
         Examples
         --------
         >>> Questions(3, 2, same=False).words
-        'labels answer version 2, the judge was asked version 3'
+        'labels answer version 2, verdicts answer version 3'
         >>> Questions(3, 2, same=True).words
         ''
         """
         if self.same is not False:
             return ""
-        return f"labels answer version {self.labels}, the judge was asked version {self.judge}"
+        return f"labels answer version {self.labels}, verdicts answer version {self.judge}"
 
     def as_json(self) -> dict[str, Any]:
         """`judge`, `labels`, `same`, `words`."""

@@ -1,4 +1,4 @@
-"""Where each chat of a criterion falls: counted once, by the first rule that matches."""
+"""Counts of the chats of a criterion, by human answer and verdict; each chat counts once."""
 
 from dataclasses import dataclass
 
@@ -13,17 +13,17 @@ _JUDGE_CODES = len(JudgeCode)
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of chats by (human code, judge code), shape (5, 9), or (5,) without a run."""
+    """Number of chats by (HumanCode, JudgeCode), shape (5, 9), or (5,) without a run."""
 
     joint: NDArray[np.int64]
 
     @property
     def has_run(self) -> bool:
-        """Verdicts are part of the tally."""
+        """Whether there are verdicts."""
         return self.joint.ndim == 2
 
     def people(self, code: HumanCode) -> int:
-        """Chats with this human code, whatever the judge did."""
+        """Chats with this human answer, with any verdict or none."""
         return int(self.joint[code].sum())
 
     def judge(self, code: JudgeCode) -> int:
@@ -31,66 +31,66 @@ class Tally:
         return int(self.joint[:, code].sum())
 
     def both_answered(self, code: JudgeCode) -> int:
-        """Chats that people answered True or False and on which the judge has this code."""
+        """Chats with a human True or False and this verdict."""
         return int(self.joint[[HumanCode.TRUE, HumanCode.FALSE], code].sum())
 
     def silent(self, code: HumanCode) -> int:
-        """Chats with this human code on which the judge, asked, gave neither True nor False."""
+        """Chats with this human answer on which the judge abstained."""
         return int(self.joint[code, list(SILENT)].sum())
 
     @property
     def chats(self) -> int:
-        """All of them."""
+        """Number of chats."""
         return int(self.joint.sum())
 
     @property
     def silent_in_all(self) -> int:
-        """Chats on which the judge, asked, gave neither True nor False, labelled or not."""
+        """Chats on which the judge abstained, labelled or not."""
         return int(self.joint[:, list(SILENT)].sum())
 
     def unjudged(self, code: HumanCode) -> int:
-        """Chats with this human code without True or False from the judge, whatever the reason."""
+        """Chats with this human answer and without a verdict of True or False, for any reason."""
         return self.people(code) - int(self.joint[code, : JudgeCode.NA].sum())
 
     @property
     def answered(self) -> int:
-        """Chats that people answered True or False."""
+        """Chats with a human True or False."""
         return self.people(HumanCode.TRUE) + self.people(HumanCode.FALSE)
 
     @property
     def table(self) -> Confusion:
-        """People against the judge."""
+        """The 2x2 table of human answers × verdicts."""
         tp, fn, fp, tn = self.joint[:2, :2].ravel().tolist()
         return Confusion(tp, fn, fp, tn)
 
     @property
     def no_verdict_by(self) -> dict[str, int]:
-        """Chats that people answered without an answer from the judge, by the reason; zeros are left out."""
-        found = {code.name.lower(): self.both_answered(code) for code in NO_VERDICT}
-        return {name: n for name, n in found.items() if n}
+        """Chats with a human True or False and without a verdict, by reason; zeros are omitted."""
+        counts = {code.name.lower(): self.both_answered(code) for code in NO_VERDICT}
+        return {name: n for name, n in counts.items() if n}
 
 
 def people_codes(data: CriterionData, *, each_rater: bool) -> NDArray[np.int8]:
-    """HumanCode by chat. Against each rater nothing is unresolved: one True or False answers a chat."""
+    """HumanCode by chat, shape (chats,). Against each rater, one True or False label answers a chat."""
     if not each_rater:
         return data.human
     answered = data.counts[:, 0] + data.counts[:, 1] > 0
-    silent = np.where(data.counts[:, 2] > 0, HumanCode.NA, HumanCode.UNLABELLED)
-    return np.where(answered, HumanCode.TRUE, silent).astype(np.int8)
+    not_answered = np.where(data.counts[:, 2] > 0, HumanCode.NA, HumanCode.UNLABELLED)
+    return np.where(answered, HumanCode.TRUE, not_answered).astype(np.int8)
 
 
 def joint_codes(human: NDArray[np.int8], judge: NDArray[np.int8]) -> NDArray[np.int8]:
-    """One code a chat for the pair (human code, judge code), 0..44."""
+    """One code per chat for the pair (HumanCode, JudgeCode), 0..44; arrays of shape (chats,)."""
     return human * np.int8(_JUDGE_CODES) + judge
 
 
 def tally(data: CriterionData, *, each_rater: bool = False) -> Tally:
-    """Count the chats of one criterion in one pass.
+    """Count the chats of one criterion.
 
     >>> from alignment.comparison.core.codes import CriterionSpec
     >>> spec = CriterionSpec("polite", "compliance", "Compliance", "simple", True)
-    >>> people, judge = np.array([0, 0, 1], dtype=np.int8), np.array([0, 1, 1], dtype=np.int8)
-    >>> tally(CriterionData(spec, people, judge, np.zeros((3, 3), dtype=np.int64), 1)).table
+    >>> human, judge = np.array([0, 0, 1], dtype=np.int8), np.array([0, 1, 1], dtype=np.int8)
+    >>> tally(CriterionData(spec, human, judge, np.zeros((3, 3), dtype=np.int64), 1)).table
     Confusion(tp=1, fn=1, fp=0, tn=1)
     """
     human = people_codes(data, each_rater=each_rater)

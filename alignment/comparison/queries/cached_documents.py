@@ -1,4 +1,4 @@
-"""Documents that are computed once and read back as long as nothing they depend on has changed."""
+"""Cached documents: computed once and read back while nothing that they depend on has changed."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from labeling.models.rubric import Criterion, CriterionVersion
 
-# By pin, of what threads of this process are computing.
+# Locks of the documents that this process is computing, by pin.
 _COMPUTING: WeakValueDictionary[str, Lock] = WeakValueDictionary()
 _LOOKING_UP = Lock()
 
@@ -27,13 +27,13 @@ def pin_of(
     criteria: Sequence[Criterion] | None = None,
     numbers: Mapping[int, int] | None = None,
 ) -> str:
-    """A hash over the people's answers, runs and chats that a scope covers, and over what else is named.
+    """Hash of the state that a document depends on: labels, run, chats, and `more`.
 
     Parameters
     ----------
-    scope : what the document is about.
-    more : what else its body depends on: its kind, the version of its form, settings.
-    criteria, numbers : the scope's, and the number of each one's newest text, where they are known already.
+    scope : subject of the document.
+    more : other dependencies of its body: its kind, the version of its form, settings.
+    criteria, numbers : the scope's criteria and the number of each one's newest text, if already loaded.
     """
     criteria = scope.criteria if criteria is None else criteria
     numbers = version_numbers(criteria) if numbers is None else numbers
@@ -59,12 +59,11 @@ def kept(
     policy: int = 0,
     options: Sequence[Any] = (),
 ) -> Report:
-    """The document of this pin, from the row that was stored, or computed and stored now.
+    """Return the stored document of this pin, or compute and store it.
 
-    A report stays for good. Any other kind takes the place of what was there of the same subject: the same
-    part of the same run or set, and the same `options`; it comes without an id when it was computed now. Of a
-    part without chats nothing is stored.
-    `policy` is the version of the policy that the body follows, 0 where it follows none.
+    Reports are kept for good. A document of another kind replaces older ones on the same subject (scope and
+    `options`), and has no id when it is computed now. A part without chats is not stored.
+    `policy` is the version of the policy that the body follows, 0 for none.
     """
     if (stored := _stored(pin)) is not None:
         return stored
@@ -78,9 +77,9 @@ def _stored(pin: str) -> Report | None:
 
 @contextmanager
 def _one_at_a_time(pin: str) -> Iterator[None]:
-    """Who asks for what another thread is computing waits for it: readers come at once, after a new label.
+    """Wait while another thread computes the same document: after a new label, many readers ask at once.
 
-    NB: nobody waits inside a transaction, who may hold what the other one needs to store its document.
+    NB: no waiting inside a transaction, which may hold a lock that the other thread needs.
     """
     if connection.in_atomic_block:
         yield
@@ -100,14 +99,14 @@ def _computed(
     options: Sequence[Any],
 ) -> Report:
     about = {"run": scope.run, "chat_set": scope.chat_set, "against": scope.against, "split": scope.split}
-    made = {"kind": kind, "policy": policy}
+    settings = {"kind": kind, "policy": policy}
     subject = subject_of(scope, kind, options)
-    row = Report(pin=pin, subject=subject, **about, **made)
+    row = Report(pin=pin, subject=subject, **about, **settings)
     if scope.is_part and not scope.members.exists():
-        row.body = body()  # not stored: there is no end of topics and days without a chat
+        row.body = body()  # not stored: the number of parts without chats is unlimited
         return row
     if kind == Report.Kind.REPORT:
-        new = {**about, **made, "subject": subject, "body": body()}
+        new = {**about, **settings, "subject": subject, "body": body()}
         return Report.objects.get_or_create(pin=pin, defaults=new)[0]
     older = older_than([row])
     row.body = body()
@@ -116,16 +115,16 @@ def _computed(
 
 
 def older_than(rows: Sequence[Report]) -> list[int]:
-    """Ids of what is stored of these rows' subjects: asked before their bodies are computed.
+    """Ids of stored documents on these rows' subjects; call it before computing the bodies.
 
-    What another writer stores meanwhile may be newer, and stays until the next.
+    A document that another writer stores in between may be newer, so it is kept.
     """
     stored = Report.objects.filter(subject__in=[row.subject for row in rows])
     return list(stored.values_list("pk", flat=True))
 
 
 def replace_kept(rows: Sequence[Report], *, older: Sequence[int]) -> None:
-    """Store documents in the place of older ones; one that another writer has stored is left as it is."""
+    """Store documents and delete the older ones; a document stored by another writer is kept."""
     with transaction.atomic():
         Report.objects.bulk_create(rows, ignore_conflicts=True)
         gone = Report.objects.filter(pk__in=older).exclude(pin__in=[row.pin for row in rows])
@@ -133,24 +132,24 @@ def replace_kept(rows: Sequence[Report], *, older: Sequence[int]) -> None:
 
 
 def hash_of(parts: Any) -> str:
-    """A hash over what JSON can say; times and the like as texts."""
+    """SHA-256 of a JSON value; other types, such as times, as text."""
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 
 
 def subject_of(scope: Scope, kind: Report.Kind, options: Sequence[Any] = ()) -> str:
-    """A hash over what a document is about, without the state that answers, texts and chats are in."""
+    """Hash of a document's subject: its kind, scope and options, without the state of labels and chats."""
     whose = [scope.run and scope.run.pk, scope.chat_set and scope.chat_set.pk, scope.against, scope.only]
     part = [scope.split, scope.topic, scope.since, scope.until, sorted(scope.without_holdout)]
     return hash_of([kind.value, *whose, *part, *options])
 
 
 def digest(ids: QuerySet[Any, int]) -> str:
-    """A hash over ids in their order."""
+    """SHA-256 of ids, in their order."""
     return hashlib.sha256(np.fromiter(ids.iterator(), dtype=np.int64).tobytes()).hexdigest()
 
 
 def version_numbers(criteria: Iterable[Criterion]) -> dict[int, int]:
-    """The number of each criterion's newest text, by id: a new question makes other labels count."""
+    """Number of the newest text by criterion id: with a new question, other labels count."""
     versions = CriterionVersion.objects.filter(criterion__in=criteria).values("criterion")
     rows = versions.annotate(Max("number")).order_by()
     return {row["criterion"]: row["number__max"] for row in rows}

@@ -1,4 +1,4 @@
-"""What people answered on one chat, as the ground truth of a report counts it."""
+"""Human answers on one chat, as the ground truth of a report counts them."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ SAID = {Consensus.State.TRUE: frozenset({True}), Consensus.State.FALSE: frozense
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """One criterion's answer; `said` is what the judge is compared with, `agreeing` of `raters` gave it."""
+    """The answer on one criterion: `said` is compared with the verdict, `agreeing` of `raters` gave it."""
 
     state: str = UNLABELLED
     said: frozenset[bool] = frozenset()
@@ -23,7 +23,7 @@ class People:
 
 
 def people_on(scope: Scope, chat: Chat) -> dict[int, People]:
-    """By criterion id; criteria without a label are left out."""
+    """Human answers by criterion id, without unlabelled criteria."""
     if scope.rater:
         labels = Label.objects.counted().filter(chat=chat, rater__name=scope.rater)
         return {pk: _one(value) for pk, value in labels.values_list("criterion_id", "value")}
@@ -37,7 +37,7 @@ def _one(value: bool | None) -> People:
 
 
 def _several(row: Consensus, *, each: bool) -> People:
-    """The consensus; against each rater the judge is compared with all their answers."""
+    """The consensus; against each rater, `said` holds the answers of all raters."""
     counts = {"true": row.n_true, "false": row.n_false, "na": row.n_na}
     said = SAID.get(Consensus.State(row.state), frozenset())
     if each:

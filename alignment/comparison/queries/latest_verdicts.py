@@ -1,4 +1,4 @@
-"""The judge's newest verdicts on a criterion, and the chats on which people answer otherwise."""
+"""The judge's latest verdicts on a criterion, and those that differ from the consensus."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from evaluation.models.runs import FINISHED, Run, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
 
-# NB: by name. A try is nobody's verdict; a repeat only tells how much the judge flips.
+# NB: listed by name. Tries are excluded, and so are repeats, which only measure the judge's noise.
 COUNTED = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION, Run.Purpose.IMPORT)
-ANSWERED_OTHERWISE = Q(value=True, human=Consensus.State.FALSE) | Q(value=False, human=Consensus.State.TRUE)
+DISAGREES = Q(value=True, human=Consensus.State.FALSE) | Q(value=False, human=Consensus.State.TRUE)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The finished runs whose verdicts stand for today's; `by_champion`: all of them asked the champion."""
+    """Finished runs with the current verdicts; `by_champion`: whether they use the champion's prompt."""
 
     criterion: Criterion
     runs: QuerySet[Run]
@@ -25,29 +25,29 @@ class Judged:
 
     @property
     def verdicts(self) -> QuerySet[Verdict]:
-        """The newest verdict on each chat, with people's answer as `human`; some have no answer."""
+        """The latest verdict on each chat, annotated with the consensus as `human`, which may be None."""
         rows = Verdict.objects.filter(run__in=self.runs.values("pk"), criterion=self.criterion)
         newest = rows.filter(chat=OuterRef("chat")).order_by("-run_id").values("run_id")[:1]
-        said = Consensus.objects.filter(chat=OuterRef("chat"), criterion=self.criterion).values("state")[:1]
-        found = rows.annotate(newest=Subquery(newest), human=Subquery(said)).filter(run_id=F("newest"))
-        return found.order_by("-run_id", "-chat_id")
+        human = Consensus.objects.filter(chat=OuterRef("chat"), criterion=self.criterion).values("state")[:1]
+        latest = rows.annotate(newest=Subquery(newest), human=Subquery(human)).filter(run_id=F("newest"))
+        return latest.order_by("-run_id", "-chat_id")
 
     @property
     def parted(self) -> QuerySet[Verdict]:
-        """Those that people's consensus contradicts, newest first."""
-        return self.verdicts.filter(ANSWERED_OTHERWISE, state=Verdict.State.READ)
+        """Latest verdicts that differ from the consensus, newest first."""
+        return self.verdicts.filter(DISAGREES, state=Verdict.State.READ)
 
 
 def judged(*, criterion: Criterion, champion: PromptVersion | None) -> Judged:
-    """The champion's finished runs; where it was never run, those of whatever else has judged."""
+    """The champion's finished runs; if it was never run, the finished runs of any other judge."""
     finished = Run.objects.filter(state__in=FINISHED, purpose__in=COUNTED)
-    # By content: what says the same under another number was asked with it.
+    # By content: the same prompt may have another number.
     content = champion.content_hash if champion else ""
-    asked = JudgePrompt.objects.filter(
+    prompts = JudgePrompt.objects.filter(
         judge=OuterRef("judge"), criterion=criterion, prompt_version__content_hash=content
     )
-    own = finished.filter(Exists(asked))
+    own = finished.filter(Exists(prompts))
     if own.exists():
         return Judged(criterion, own, by_champion=True)
-    brought = Verdict.objects.filter(run=OuterRef("pk"), criterion=criterion)
-    return Judged(criterion, finished.filter(Exists(brought)), by_champion=False)
+    verdicts = Verdict.objects.filter(run=OuterRef("pk"), criterion=criterion)
+    return Judged(criterion, finished.filter(Exists(verdicts)), by_champion=False)

@@ -1,4 +1,4 @@
-"""Near-duplicates among the chats of a run: the same for good once it is finished, and so looked up once."""
+"""Near-duplicates among the chats of a run; cached once the run is finished."""
 
 from alignment.comparison.queries.cached_documents import hash_of, kept
 from alignment.comparison.queries.scope import Scope
@@ -10,7 +10,7 @@ BODY_VERSION = 1
 
 
 def alike_chats(scope: Scope) -> list[list[int]]:
-    """Groups of two chats or more of the scope's whole run, in its order; ids."""
+    """Groups of two or more near-duplicates in the scope's run, as chat ids in the run's order."""
     if scope.run is None:
         return []
     whole = Scope(scope.run.chat_set, scope.run)
@@ -23,12 +23,12 @@ def alike_chats(scope: Scope) -> list[list[int]]:
 
 
 def candidates_of(scope: Scope) -> dict[int, Candidate]:
-    """The scope's chats in order as candidates without a split, by id; one query."""
+    """Candidates (external id and hashes) by chat id, in the scope's order; one query."""
     columns = ("chat_id", "chat__external_id", "chat__content_hash", "chat__near_hash")
     return {chat: Candidate(*about) for chat, *about in scope.members.values_list(*columns)}
 
 
 def _groups(whole: Scope) -> list[list[int]]:
-    found = candidates_of(whole)
-    ids = {one.external_id: chat for chat, one in found.items()}
-    return [[ids[name] for name in group] for group in alike(list(found.values()))]
+    candidates = candidates_of(whole)
+    ids = {one.external_id: chat for chat, one in candidates.items()}
+    return [[ids[name] for name in group] for group in alike(list(candidates.values()))]

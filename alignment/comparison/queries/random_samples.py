@@ -1,4 +1,4 @@
-"""The draws of chats that a rate over all chats of a run may rest on."""
+"""Random samples from which a rate over all chats of a run can be estimated."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from evaluation.models.runs import RunChat
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Consensus, LabelingJob
 
-PART = ("topic", "since", "until")  # what a draw keeps of the part that it is of
+PART = ("topic", "since", "until")  # limits of a sample's part of the run, stored with the sample
 ANSWERED = (Consensus.State.TRUE, Consensus.State.FALSE)
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A drawn set, the run and split that it is of, and the criteria it is labelled on; by id and by key."""
+    """A sampled chat set: ids of the set and its run, the split, and keys of its labelled criteria."""
 
     pk: int
     run: int
@@ -27,20 +27,20 @@ class Draw:
 
 
 def fair_draws(scope: Scope) -> list[Draw]:
-    """Draws in which each chat that could be drawn then had a chance, the first one first; two queries."""
+    """Samples in which every chat of the frame had a positive probability, oldest first; two queries."""
     rubric = scope.chat_set.rubric_id if scope.chat_set else None
     sets = ChatSet.objects.filter(kind=ChatSet.Kind.SAMPLE, rubric=rubric, sampling__run__isnull=False)
     fair = {row.pk: row.sampling for row in sets.order_by("pk") if row.sampling and _is_fair(row.sampling)}
     jobs = LabelingJob.objects.filter(chat_set__in=list(fair))
-    asked = set(jobs.order_by().values_list("chat_set", "criteria__key")) if fair else set()
+    by_jobs = set(jobs.order_by().values_list("chat_set", "criteria__key")) if fair else set()
     return [
         Draw(
             pk,
-            how["run"],
-            how["run_split"],
-            tuple(sorted({*how["criteria"], *(key for of, key in asked if of == pk)})),
+            sampling["run"],
+            sampling["run_split"],
+            tuple(sorted({*sampling["criteria"], *(key for of, key in by_jobs if of == pk)})),
         )
-        for pk, how in fair.items()
+        for pk, sampling in fair.items()
     ]
 
 
@@ -50,9 +50,9 @@ def _is_fair(sampling: Mapping[str, Any]) -> bool:
 
 
 def drawn_at_random(scope: Scope, draws: Sequence[Draw]) -> dict[int, int]:
-    """By criterion id: how many chats drawn at random the answered ones of these draws are worth.
+    """Effective number of randomly sampled, labelled chats, by criterion id; at most four queries.
 
-    Each draw by its effective size; a chat of two draws is the first one's. Four queries at most.
+    The sum of the samples' effective sizes (Kish 1965); a chat of two samples counts in the first one.
     """
     draws = _over_all_of(scope, draws)
     if not draws:
@@ -64,12 +64,12 @@ def drawn_at_random(scope: Scope, draws: Sequence[Draw]) -> dict[int, int]:
     answered = set(rows.values_list("criterion__key", "chat_id").order_by())
     chances: dict[int, dict[int, float]] = {draw.pk: {} for draw in draws}
     for of, chat, chance in members.order_by().values_list("chat_set", "chat", "inclusion_probability"):
-        chances[of][chat] = chance or 1.0  # drawn sets have one for each chat
-    return {row.pk: _worth(row.key, draws, chances, answered) for row in scope.criteria}
+        chances[of][chat] = chance or 1.0  # every chat of a sampled set has one
+    return {row.pk: _effective_size(row.key, draws, chances, answered) for row in scope.criteria}
 
 
 def _over_all_of(scope: Scope, draws: Sequence[Draw]) -> list[Draw]:
-    """Those that were from all chats of the scope, whatever else was there."""
+    """Samples whose run and split hold all chats of the scope."""
     draws = [draw for draw in draws if draw.split in ("", scope.split)]
     runs = {draw.run for draw in draws}
     if not runs:
@@ -80,17 +80,17 @@ def _over_all_of(scope: Scope, draws: Sequence[Draw]) -> list[Draw]:
     return [draw for draw in draws if counts.get(draw.run) == chats]
 
 
-def _worth(
+def _effective_size(
     key: str,
     draws: Iterable[Draw],
     chances: dict[int, dict[int, float]],
     answered: set[tuple[str, int]],
 ) -> int:
     counted: set[int] = set()
-    worth = 0.0
+    size = 0.0
     for draw in draws:
         if key in draw.criteria:
             own = {chat for chat in chances[draw.pk] if (key, chat) in answered} - counted
-            worth += effective_size(chances[draw.pk][chat] for chat in own)
+            size += effective_size(chances[draw.pk][chat] for chat in own)
             counted |= own
-    return int(worth + 1e-9)
+    return int(size + 1e-9)

@@ -1,15 +1,15 @@
-"""Rationales of labels and verdicts, short enough for a list."""
+"""Short rationales of labels and verdicts, for lists."""
 
 from collections.abc import Sequence
 
 from evaluation.models.runs import Verdict
 from evaluation.runs.queries.steps import final_rationales
 
-LONGEST_WORDS = 280  # characters of a rationale in the list
+LONGEST_WORDS = 280  # characters
 
 
 def judge_rationales(verdicts: Sequence[Verdict]) -> dict[int, str]:
-    """The sentence that the formatter kept, else the beginning of the rationale; by verdict id."""
+    """Short rationales by verdict id: the formatter's explanation, else the start of the rationale."""
     final = final_rationales(verdicts)
     return {
         row.pk: short_rationale(row.explanation or row.rationale or final.get(row.pk, "")) for row in verdicts
@@ -17,6 +17,6 @@ def judge_rationales(verdicts: Sequence[Verdict]) -> dict[int, str]:
 
 
 def short_rationale(text: str) -> str:
-    """The beginning of a rationale on one line."""
+    """The start of a rationale, on one line."""
     words = " ".join(text.split())
     return words if len(words) <= LONGEST_WORDS else f"{words[: LONGEST_WORDS - 1].rstrip()}…"

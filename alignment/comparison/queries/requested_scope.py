@@ -1,4 +1,4 @@
-"""The scope that a request asks for, narrowed to what its user may be told."""
+"""The scope of a request, limited to the figures that its user may see."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,10 +23,10 @@ from labeling.people.queries.visibility import held_out, labels_too, reads_holdo
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The chats covered that are still the user's to label: lists leave them out and tell only how many.
+    """Chats of the scope that the user still has to label: hidden in lists, which show only their number.
 
-    `closed`: so few of them have an answer that counts, with a list taken from them, would tell it. Then no
-    list opens.
+    `closed`: so few of them are labelled that the figures minus a list would disclose a consensus. Then the
+    user sees no list.
     """
 
     chats: int = 0
@@ -34,7 +34,7 @@ class Own:
 
 
 def valid_ground_truth(against: str) -> bool:
-    """Whether this names a ground truth that a report can be taken against."""
+    """Whether this names a ground truth: consensus, each rater, or one rater."""
     rater = against.removeprefix("rater:")
     return against in (CONSENSUS, EACH_RATER) or (against != rater and bool(rater))
 
@@ -42,9 +42,9 @@ def valid_ground_truth(against: str) -> bool:
 def requested_scope(
     chat_set: ChatSet | None, run: Run | None, query: Mapping[str, str], user: User | AnonymousUser
 ) -> Scope | None:
-    """The scope that `split`, `against`, `topic`, `since` and `until` of a query string ask for.
+    """Read the scope from `split`, `against`, `topic`, `since` and `until` of a query string.
 
-    None when they make no sense.
+    None if a value is invalid.
     """
     split, against = query.get("split", ""), query.get("against", "") or CONSENSUS
     if (split and split not in Split.values) or not valid_ground_truth(against):
@@ -58,17 +58,17 @@ def requested_scope(
         return None
     if (since is None) != (not days[0]) or (until is None) != (not days[1]):
         return None
-    asked = Scope(chat_set, run, split, against, topic=topic, since=since, until=until)
-    return narrowed(replace(asked, choice=RunChoice.read(query)), user=user)
+    scope = Scope(chat_set, run, split, against, topic=topic, since=since, until=until)
+    return narrowed(replace(scope, choice=RunChoice.read(query)), user=user)
 
 
 def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:
-    """The scope whose figures the user may be told.
+    """Limit the scope to the figures that the user may see.
 
-    Who may not read the holdout is told of it in sum, and nothing of a split's held-out chats where fewer
-    than 10 are compared on a criterion: such figures would come close to telling what is said of one. Decided
-    split by split and for the whole alike, or taking splits from the whole would tell. Topics and days cut
-    the holdout too finely to be told at all, and the chats still to label of whoever labels as well.
+    Users without access to the holdout see only totals of it, and no holdout chats of a split in which fewer
+    than 10 are compared on a criterion: such figures could disclose a single answer. The rule applies to each
+    split and to the whole, so that subtracting splits discloses nothing. A topic or period excludes all
+    holdout chats; it is ignored for users who still have to label chats here.
     """
     if scope.is_part and own_chats(scope, user=user).chats:
         scope = replace(scope, topic="", since=None, until=None, kept_whole=True)
@@ -81,9 +81,10 @@ def narrowed(scope: Scope, *, user: User | AnonymousUser) -> Scope:
 
 
 def own_chats(scope: Scope, *, user: User | AnonymousUser) -> Own:
-    """Those of the whole run, whatever the split or part; none where nobody has answered any of them yet.
+    """The user's own chats in the whole run, for any split or part; none if none of them is labelled yet.
 
-    Decided split by split: lists name the split of each chat. No query for who does not label.
+    `closed` is decided by split, because lists show the split of each chat. No query for users who do not
+    label.
     """
     if not labels_too(user=user):
         return Own()
@@ -94,37 +95,36 @@ def own_chats(scope: Scope, *, user: User | AnonymousUser) -> Own:
 
 
 def _few_held_out(whole: Scope) -> frozenset[str]:
-    """The splits with held-out chats of which on some criterion, or by some rater, too few are answered.
+    """Splits in which too few holdout chats are labelled, on some criterion or by some rater.
 
-    Counted once for the same answers and the same held-out chats: these are read for each page, what was
-    answered on them is not.
+    Cached by labels and holdout chats: every page reads the holdout chats, but not their labels.
     """
-    held = whole.members.filter(chat__in=held_out())
-    marks = list(held.order_by("chat_id").values_list("chat_id", "split"))
-    if not marks:
+    holdout = whole.members.filter(chat__in=held_out())
+    members = list(holdout.order_by("chat_id").values_list("chat_id", "split"))
+    if not members:
         return frozenset()
     if whole.run is not None and whole.run.finished_at is None:
-        return frozenset(_few_of(whole, held))
-    pin = pin_of(whole, Report.Kind.HELD_OUT.value, FEWEST, marks)
-    found = kept(
-        whole, kind=Report.Kind.HELD_OUT, pin=pin, body=lambda: {"few": sorted(_few_of(whole, held))}
+        return frozenset(_few_of(whole, holdout))
+    pin = pin_of(whole, Report.Kind.HELD_OUT.value, FEWEST, members)
+    document = kept(
+        whole, kind=Report.Kind.HELD_OUT, pin=pin, body=lambda: {"few": sorted(_few_of(whole, holdout))}
     )
-    return frozenset(found.body["few"])
+    return frozenset(document.body["few"])
 
 
-def _few_of(whole: Scope, held: QuerySet[Any]) -> set[str]:
-    counts = _answered(whole, held.order_by())
-    splits = set(held.order_by().values_list("split", flat=True).distinct())
+def _few_of(whole: Scope, holdout: QuerySet[Any]) -> set[str]:
+    counts = _answered(whole, holdout.order_by())
+    splits = set(holdout.order_by().values_list("split", flat=True).distinct())
     return _few(counts) | (splits - {row["split"] for row in counts})
 
 
 def _few(counts: list[Any]) -> set[str]:
-    """The splits with fewer than 10 answers, of somebody on some criterion."""
+    """Splits with fewer than 10 labelled chats, on some criterion or by some rater."""
     return {row["split"] for row in counts if (row.get("compared") or row["n"]) < FEWEST}
 
 
 def _answered(whole: Scope, among: QuerySet[Any]) -> list[Any]:
-    """How many of these members have an answer: rows by criterion and split, where asked for by rater too."""
+    """Number of labelled chats among these members, by criterion and split, and by rater if needed."""
     about = {"chat__in": among.values("chat_id"), "criterion__in": whole.criteria}
     split = Subquery(whole.members.filter(chat=OuterRef("chat")).order_by().values("split")[:1])
     answers = Consensus.objects.filter(**about).annotate(split=split).values("criterion", "split")

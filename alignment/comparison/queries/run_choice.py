@@ -1,4 +1,4 @@
-"""Which run a report shows: runs of a chat set, narrowed by engine and by the prompts that the judge asks."""
+"""Choice of a report's run: runs of a chat set, filtered by engine and prompt versions."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,31 +8,31 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 
-from alignment.comparison.queries.filters import select_filter
-from evaluation.models.judges import Engine, JudgePrompt
+from alignment.comparison.queries.filters import FILTERS, chosen_filter
+from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import FINISHED, Run
 from evaluation.runs.queries.runs import OUTSIDE, id_of, runs_open_to
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 
-OFFERED = 100  # newest runs of a set; the address takes any
-PEOPLE_ALONE = "none"  # in place of a run: the report of the set alone
-UNKNOWN = "unknown"  # the version of a judge whose prompts are not known here
+OFFERED = 100  # newest runs in the select; the URL can name any run
+PEOPLE_ALONE = "none"  # instead of a run: the report on human labels only
+UNKNOWN = "unknown"  # version of an imported judge, whose prompts are not stored
 NAMES = ("set", "engine", "version")
-ENGINES = (*Engine.values, OUTSIDE)
+ENGINES = tuple(value for value, _ in FILTERS["engine"].choices)
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The prompt versions of a judge: `key` is the same for the same prompts, under whatever engine."""
+    """Prompt versions of a judge; `key` is the same for the same prompts with any engine."""
 
     key: str = UNKNOWN
-    words: str = "prompts not known"
+    words: str = "unknown prompts"
 
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
-    """What the address asks for: a set by its id, an engine ('outside': imported), a version; '' is any."""
+    """Filters of the query string: set id, engine ('outside': imported), version; '' is any."""
 
     set: str = ""
     engine: str = ""
@@ -40,21 +40,21 @@ class RunChoice:
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> "RunChoice":
-        """From a query string."""
+        """Read the filters from a query string."""
         return cls(**{name: query.get(name, "") for name in NAMES})
 
     @property
     def narrows(self) -> bool:
-        """Whether anything is left out."""
+        """Whether any filter is set."""
         return bool(self.set or self.engine or self.version)
 
     @property
     def set_id(self) -> int | None:
-        """The set's id; None for any set and for nonsense."""
+        """The set's id; None for any set or an invalid id."""
         return id_of(self.set)
 
     def fits(self, run: Run, versions: Mapping[int, Version]) -> bool:
-        """Whether a run is of this set, engine and version."""
+        """Whether a run matches the filters."""
         return (
             (not self.set or run.chat_set_id == self.set_id)
             and (not self.engine or engine_of(run) == self.engine)
@@ -63,26 +63,26 @@ class RunChoice:
 
 
 def engine_of(run: Run) -> str:
-    """Its engine; 'outside' for imported verdicts."""
+    """The engine of a run; 'outside' for imported verdicts."""
     return run.judge.engine or OUTSIDE
 
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """Runs that may be chosen, newest first, and the version of each judge by its id."""
+    """Runs to choose from, newest first, and versions by judge id."""
 
     runs: Sequence[Run]
     versions: Mapping[int, Version]
 
     def version(self, run: Run) -> Version:
-        """Of the run's judge."""
+        """The version of the run's judge."""
         return self.versions[run.judge_id]
 
 
 def runs_offered(chat_set: int | None, *, user: User | AnonymousUser, shown: Run | None = None) -> Offered:
-    """The newest finished evaluations and imports over a set (None: any) that the user may open; two queries.
+    """Newest finished evaluations and imports over a set (None: any) that the user may open; two queries.
 
-    The run `shown` is always among them.
+    Always includes the run `shown`.
     """
     own = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
     rows = runs_open_to(user).filter(state__in=FINISHED, purpose__in=own)
@@ -95,13 +95,13 @@ def runs_offered(chat_set: int | None, *, user: User | AnonymousUser, shown: Run
 
 
 def versions_of(runs: Iterable[Run]) -> dict[int, Version]:
-    """The version of each judge, by its id; one query."""
+    """Versions by judge id; one query."""
     judges = {run.judge_id for run in runs}
-    asked: dict[int, list[tuple[int, int]]] = {}
+    prompts: dict[int, list[tuple[int, int]]] = {}
     rows = JudgePrompt.objects.filter(judge__in=judges).order_by("prompt_version")
     for judge, pk, number in rows.values_list("judge", "prompt_version", "prompt_version__number"):
-        asked.setdefault(judge, []).append((pk, number or 0))
-    return {judge: _version(asked[judge]) if judge in asked else Version() for judge in judges}
+        prompts.setdefault(judge, []).append((pk, number or 0))
+    return {judge: _version(prompts[judge]) if judge in prompts else Version() for judge in judges}
 
 
 def _version(prompts: Sequence[tuple[int, int]]) -> Version:
@@ -112,7 +112,7 @@ def _version(prompts: Sequence[tuple[int, int]]) -> Version:
 
 
 def newest_fitting(choice: RunChoice, *, run_id: str, user: User | AnonymousUser) -> Run | None:
-    """The run of this id where it fits, else the newest finished one that does; None where none fits."""
+    """The run of this id if it matches, else the newest finished run that matches, else None."""
     pk = id_of(run_id)
     named = None if pk is None else runs_open_to(user).filter(pk=pk).first()
     offered = runs_offered(choice.set_id, user=user, shown=named)
@@ -125,48 +125,49 @@ def newest_fitting(choice: RunChoice, *, run_id: str, user: User | AnonymousUser
 def run_filters(
     choice: RunChoice, *, shown: Run | None, chat_set: ChatSet | None, offered: Offered
 ) -> list[dict[str, Any]]:
-    """Selects of set, engine, version and run for the report of a run, or of a set alone; one query."""
+    """Selects of set, engine, version and run, for the report of a run or of a set; one query."""
     sets = ChatSet.objects.order_by("name").values_list("pk", "name")
     by_engine = RunChoice(engine=choice.engine)
-    found = [offered.version(run) for run in offered.runs if by_engine.fits(run, offered.versions)]
+    versions = [offered.version(run) for run in offered.runs if by_engine.fits(run, offered.versions)]
     fitting = [run for run in offered.runs if choice.fits(run, offered.versions) or run == shown]
     engines = {engine_of(run) for run in offered.runs} | ({choice.engine} & set(ENGINES))
-    known = {version.key: version.words for version in found}
+    known = {version.key: version.words for version in versions}
     if choice.version:
         known.setdefault(choice.version, choice.version)
     names = [*([] if chat_set else [("", "none")]), *((str(pk), name) for pk, name in sets)]
-    alone = [(PEOPLE_ALONE, "none: people alone")] if chat_set else []
+    alone = [(PEOPLE_ALONE, "none: human labels only")] if chat_set else []
     runs = [*alone, *((str(run.pk), _named(run)) for run in fitting)]
     shown_engines = [(name, name) for name in ENGINES if name in engines]
     return [
-        select_filter("set", "Chat set", names, str(chat_set.pk) if chat_set else ""),
-        select_filter("engine", "Engine", [("", "any"), *shown_engines], choice.engine),
-        select_filter("version", "Version", [("", "any"), *known.items()], choice.version),
-        select_filter("run", "Run", runs, str(shown.pk) if shown else PEOPLE_ALONE),
+        chosen_filter("set", str(chat_set.pk) if chat_set else "", names, required=True),
+        chosen_filter("engine", choice.engine, shown_engines),
+        chosen_filter("version", choice.version, list(known.items())),
+        chosen_filter("run", str(shown.pk) if shown else PEOPLE_ALONE, runs),
     ]
 
 
 def carried(choice: RunChoice) -> list[dict[str, Any]]:
-    """What the runs were narrowed to, for forms of pages that offer no runs: hidden, so that it is kept."""
+    """Hidden inputs that keep the run filters, for forms without a run select."""
     chosen = {"engine": choice.engine, "version": choice.version}
     return [{"name": name, "hidden": value} for name, value in chosen.items() if value]
 
 
 def other_runs(offered: Offered, *, shown: Run | None, query: str) -> list[dict[str, Any]]:
-    """The newest run of each other engine, rather with the same prompts; and of the same engine the
-    runs just before and after with other prompts. Without a run, the newest of every engine.
+    """Links to related runs: the newest of each other engine, and other versions with the same engine.
+
+    Prefers runs with the same prompts for other engines. Without a run, the newest of every engine.
     """
     engine, version = (engine_of(shown), offered.version(shown).key) if shown else ("", "")
-    found: list[tuple[str, Run]] = []
+    related: list[tuple[str, Run]] = []
     for name in ENGINES:
         same = [run for run in offered.runs if engine_of(run) == name != engine]
         same.sort(key=lambda run: (offered.version(run).key == version, run.pk), reverse=True)
-        found += [(name, run) for run in same[:1]]
+        related += [(name, run) for run in same[:1]]
     if shown is not None:
         rows = [run for run in offered.runs if engine_of(run) == engine]
         prompts = [run for run in rows if offered.version(run).key != version]
-        found += [("the version before", run) for run in [one for one in prompts if one.pk < shown.pk][:1]]
-        found += [("a newer version", run) for run in [one for one in prompts if one.pk > shown.pk][:1]]
+        related += [("previous version", run) for run in [one for one in prompts if one.pk < shown.pk][:1]]
+        related += [("next version", run) for run in [one for one in prompts if one.pk > shown.pk][:1]]
     return [
         {
             "run": run,
@@ -174,7 +175,7 @@ def other_runs(offered: Offered, *, shown: Run | None, query: str) -> list[dict[
             "version": offered.version(run),
             "url": reverse("alignment:report_run", args=[run.pk]) + query,
         }
-        for words, run in found
+        for words, run in related
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a report is about: a run or a chat set, its chats in order and its criteria."""
+"""Scope of a report: a run or a chat set, its chats in order, and its criteria."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
@@ -19,13 +19,17 @@ from labeling.people.queries.visibility import held_out
 
 @dataclass(frozen=True)
 class Scope:
-    """A run (judge against people) or a set alone (people only).
+    """A run (labels × verdicts), or a chat set alone (labels only).
 
-    `split` '' = all; `against` names the ground truth; `only` narrows it to one criterion key;
-    `topic` '' = all, `since` and `until` are days on which chats started, both included; in the splits
-    `without_holdout`, the chats that are holdout in any set are left out. `kept_whole`: a part was asked for
-    that the user is not told apart from the whole. `choice` is what the runs offered beside it are narrowed
-    to: it goes along from page to page, and changes no figure.
+    Parameters
+    ----------
+    split : '' for all.
+    against : the ground truth.
+    only : key of a single criterion, '' for all.
+    topic, since, until : limit the chats by topic and start day, both days included.
+    without_holdout : splits in which chats that are holdout in any set are excluded.
+    kept_whole : the user asked for a part, but may only see the whole.
+    choice : filters of the run select; passed on between pages, without effect on figures.
     """
 
     chat_set: ChatSet | None
@@ -42,42 +46,42 @@ class Scope:
 
     @property
     def is_part(self) -> bool:
-        """Whether chats are left out by topic or day."""
+        """Whether the chats are limited by topic or day."""
         return bool(self.topic or self.since or self.until)
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the chats covered can never change: a finished run's, all of them or those of a split."""
+        """Whether the chats can never change: those of a finished run, or of a split of it."""
         ended = self.run is not None and self.run.finished_at is not None
         return ended and not self.is_part and not self.without_holdout
 
     @property
     def is_whole_run(self) -> bool:
-        """Whether all chats of the run are covered."""
+        """Whether all chats of the run are included."""
         return self.run is not None and not (self.split or self.is_part or self.without_holdout)
 
     @property
     def rater(self) -> str:
-        """The one rater who is the ground truth, by name; '' when it is not one rater."""
+        """Name of the rater who is the ground truth; '' for other ground truths."""
         return self.against.removeprefix("rater:") if self.against.startswith("rater:") else ""
 
     @property
     def each_rater(self) -> bool:
-        """The judge is compared with each rater."""
+        """Whether the judge is compared with each rater."""
         return self.against == EACH_RATER
 
     @property
     def ground_truth(self) -> str:
-        """What the judge is compared with, in words."""
+        """The ground truth, in words."""
         return self.rater or ("Each rater" if self.each_rater else "Consensus")
 
     @property
     def people(self) -> str:
-        """Whose answers stand beside the judge's, as the head of their column."""
-        return self.rater or ("A rater" if self.each_rater else "People")
+        """Head of the column with the human answers."""
+        return self.rater or ("A rater" if self.each_rater else "Consensus")
 
     def as_json(self) -> dict[str, Any]:
-        """What a document says that it is about."""
+        """The scope as JSON, for documents."""
         return {
             "run": self.run.pk if self.run else None,
             "set": self.chat_set.name if self.chat_set else None,
@@ -90,46 +94,46 @@ class Scope:
 
     @property
     def members(self) -> QuerySet[RunChat] | QuerySet[ChatSetMember]:
-        """The rows that say which chats are covered, in the set's order."""
-        asked = self._asked
+        """Member rows of the chats, in the set's order."""
+        limits = self._limits
         if self.without_holdout:
-            asked &= ~Q(split__in=self.without_holdout, chat__in=held_out())
+            limits &= ~Q(split__in=self.without_holdout, chat__in=held_out())
         if self.run is not None:
-            return RunChat.objects.filter(asked, run=self.run).order_by("id")
-        return ChatSetMember.objects.filter(asked, chat_set=self.chat_set).order_by("position")
+            return RunChat.objects.filter(limits, run=self.run).order_by("id")
+        return ChatSetMember.objects.filter(limits, chat_set=self.chat_set).order_by("position")
 
     @property
-    def _asked(self) -> Q:
-        asked = {
+    def _limits(self) -> Q:
+        limits = {
             "split": self.split,
             "chat__topic__key": self.topic,
             "chat__started_at__gte": self.since and _moment(self.since, time.min),
             "chat__started_at__lte": self.until and _moment(self.until, time.max),
         }
-        return Q(**{name: value for name, value in asked.items() if value})
+        return Q(**{name: value for name, value in limits.items() if value})
 
     @property
     def chat_ids(self) -> QuerySet[RunChat, int] | QuerySet[ChatSetMember, int]:
-        """A subquery of the covered chats."""
+        """A subquery of the chats' ids."""
         return self.members.order_by().values_list("chat_id", flat=True)
 
     @cached_property
     def criteria(self) -> list[Criterion]:
-        """What the judge was asked (or brought verdicts on), or the set's rubric, in the rubric's order."""
+        """Criteria of the judge (or of imported verdicts), or of the set's rubric, in the rubric's order."""
         rows = Criterion.objects.select_related("dimension")
         rows = rows.order_by("rubric", "dimension__position", "position")
         if self.only:
             rows = rows.filter(key=self.only)
         if self.run is not None:
-            asked = JudgePrompt.objects.filter(judge=self.run.judge_id, criterion=OuterRef("pk"))
-            brought = Verdict.objects.filter(run=self.run, criterion=OuterRef("pk"))
-            return list(rows.filter(Exists(asked) | Exists(brought)))
+            prompts = JudgePrompt.objects.filter(judge=self.run.judge_id, criterion=OuterRef("pk"))
+            verdicts = Verdict.objects.filter(run=self.run, criterion=OuterRef("pk"))
+            return list(rows.filter(Exists(prompts) | Exists(verdicts)))
         rubric = self.chat_set.rubric_id if self.chat_set else None
         return list(rows.filter(rubric=rubric, state=Criterion.State.ACTIVE))
 
 
 def _moment(day: date, at: time) -> datetime:
-    """A time on that day here. Compared as they are, moments need no conversion of each chat's."""
+    """A time on that day in the current time zone, so that the database compares without conversion."""
     moment = datetime.combine(day, at)
-    first_or_last = day in (date.min, date.max)  # in other zones these days may have no such moment
+    first_or_last = day in (date.min, date.max)  # may not exist in other time zones
     return moment.replace(tzinfo=UTC) if first_or_last else make_aware(moment)

@@ -1,4 +1,4 @@
-"""What pages must know of all chats and labels that a report covers; kept, so that no page reads them all."""
+"""Summary of the chats and labels of a report; cached, so that no page reads all of them."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,9 +19,13 @@ BODY_VERSION = 3
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """`demo`: whether chats written for the demo are covered; `raters`: ids of who gave a label there.
+    """Summary of a scope.
 
-    `drawn`: chats with a label that a draw by verdict had chosen.
+    Parameters
+    ----------
+    demo : whether it includes demo chats.
+    raters : ids of raters with a label on its chats.
+    drawn : number of chats labelled for a sample by verdict.
     """
 
     demo: bool
@@ -30,19 +34,19 @@ class Covered:
 
     @property
     def people(self) -> QuerySet[Rater]:
-        """The raters as they are now, by name."""
+        """The raters, by name."""
         return Rater.objects.filter(pk__in=self.raters).order_by("name")
 
     @property
     def rater_kinds(self) -> set[str]:
-        """The kinds of those who are not simply people; one query."""
+        """Kinds of the raters who are not human; one query."""
         others = self.people.exclude(kind=Rater.Kind.PERSON).order_by()
         return set(others.values_list("kind", flat=True).distinct())
 
 
 def covered(scope: Scope) -> Covered:
-    """Looked up once for the same chats and labels; of a run that goes on, each time."""
-    if scope.against != CONSENSUS:  # whoever the judge is compared with
+    """Summary of a scope, cached by its chats and labels; computed each time for an unfinished run."""
+    if scope.against != CONSENSUS:  # the summary does not depend on it
         scope = replace(scope, against=CONSENSUS)
     if scope.run is not None and scope.run.finished_at is None:
         body = _body(scope)

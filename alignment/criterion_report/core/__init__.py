@@ -1,8 +1,15 @@
-"""One criterion of a run in full: parts of the chats, raters, stated probabilities."""
+"""One criterion of a run in detail: topics and lengths, raters, calibration."""
 
-from alignment.criterion_report.core.diagram import Diagram, diagram
+from alignment.criterion_report.core.calibration import Diagram, diagram, probabilities
 from alignment.criterion_report.core.parts import by_part, length_bins, length_range
-from alignment.criterion_report.core.people import people
-from alignment.criterion_report.core.probabilities import probabilities
+from alignment.criterion_report.core.raters import rater_comparison
 
-__all__ = ["Diagram", "by_part", "diagram", "length_bins", "length_range", "people", "probabilities"]
+__all__ = [
+    "Diagram",
+    "by_part",
+    "diagram",
+    "length_bins",
+    "length_range",
+    "probabilities",
+    "rater_comparison",
+]

@@ -1,4 +1,4 @@
-"""The judge on parts of the chats: by topic, and by how many messages a chat has."""
+"""Results by topic and by number of messages."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,25 +12,25 @@ from alignment.reports.core.judge_side import judge_rates
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.estimates import undefined_reasons
 
-FEW = 30  # compared chats, below which a part's figures are a hint only
+FEW = 30  # compared chats; with fewer the results are a hint only
 # The first number of messages of each bin; the last one is open.
 LENGTHS = (1, 5, 9, 17)
 
 
 @dataclass(frozen=True)
 class Part:
-    """People against the judge on the chats of one part."""
+    """Human answers against verdicts on some of the chats, such as one topic."""
 
     place: int
     table: Confusion
 
     @property
     def few(self) -> bool:
-        """Whether the figures are a hint only."""
+        """Whether the results are a hint only."""
         return self.table.n < FEW
 
     def as_json(self) -> dict[str, Any]:
-        """n, matrix, TPR, TNR and balanced accuracy with intervals, and why a value is missing."""
+        """Return n, matrix, TPR, TNR and balanced accuracy with intervals, and reasons for missing ones."""
         rates = judge_rates(self.table)
         return {
             "n": self.table.n,
@@ -43,13 +43,12 @@ class Part:
 
 
 def by_part(human: Codes, judge: Codes, places: NDArray[np.integer]) -> list[Part]:
-    """
-    The 2×2 table of each part with a compared chat, by place.
+    """Count the 2×2 table of each part that has a compared chat, by its number.
 
     Parameters
     ----------
     human, judge : HumanCode and JudgeCode by chat, shape (chats,).
-    places : which part each chat belongs to, from 0, shape (chats,).
+    places : number of the part that each chat belongs to, from 0, shape (chats,).
 
     Examples
     --------
@@ -69,8 +68,7 @@ def by_part(human: Codes, judge: Codes, places: NDArray[np.integer]) -> list[Par
 
 
 def length_bins(messages: NDArray[np.integer]) -> NDArray[np.integer]:
-    """
-    Which of the bins 1–4, 5–8, 9–16, 17 and more each number of messages falls into.
+    """Return the bin (1–4, 5–8, 9–16, 17 or more) of each number of messages.
 
     >>> length_bins(np.array([1, 4, 5, 16, 17, 200])).tolist()
     [0, 0, 1, 2, 3, 3]
@@ -79,8 +77,7 @@ def length_bins(messages: NDArray[np.integer]) -> NDArray[np.integer]:
 
 
 def length_range(place: int) -> Mapping[str, int | None]:
-    """
-    The bin's first and last number of messages; the last bin has no last one.
+    """Return the first and last number of messages of a bin; the last bin has no last number.
 
     >>> length_range(0), length_range(3)
     ({'first': 1, 'last': 4}, {'first': 17, 'last': None})

@@ -1,4 +1,4 @@
-"""A criterion's report as its page shows it: figures in rows, links, drawings."""
+"""The template context of a criterion report."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,8 +10,9 @@ from alignment.comparison.queries.run_choice import carried
 from alignment.comparison.queries.scope import Scope
 from alignment.criterion_report.core import diagram
 from alignment.criterion_report.core.parts import FEW
-from alignment.criterion_report.core.people import RATERS_SHOWN
+from alignment.criterion_report.core.raters import RATERS_SHOWN
 from alignment.criterion_report.queries.report import CriterionReport
+from alignment.reports.core.registry import Table, columns
 from alignment.reports.queries.next_steps import plan_url
 from alignment.reports.queries.page import (
     criterion_rows,
@@ -25,96 +26,75 @@ from alignment.statistics.alt_test import MINIMUM_CHATS
 from labeling.models.people import User
 
 TOPICS_SHOWN = 40
-VERY_FEW = 10  # compared chats, below which topics are folded into one line
-STATISTICS = (
-    ("balanced_accuracy", "Balanced accuracy"),
-    ("tpr", "TPR: of people’s True"),
-    ("tnr", "TNR: of people’s False"),
-    ("gwet_ac1", "Gwet’s AC1"),
-    ("kappa", "Cohen’s κ"),
-    ("accuracy", "Accuracy"),
-    ("precision", "Precision"),
-    ("f1", "F1"),
-    ("mcc", "MCC"),
-    ("pabak", "PABAK"),
-)
-OF_PEOPLE = (
-    ("human.ceiling", "Human ceiling"),
-    ("human.krippendorff_alpha", "Krippendorff’s α"),
-    ("human.gwet_ac1", "Gwet’s AC1"),
-    ("human.fleiss_kappa", "Fleiss’ κ"),
-    ("human.percent_agreement", "Agreeing pairs"),
-)
+VERY_FEW = 10  # compared chats; topics with fewer are folded into one line
 
 
 def criterion_report_page(
-    found: CriterionReport, scope: Scope, *, user: User | AnonymousUser
+    report: CriterionReport, scope: Scope, *, user: User | AnonymousUser
 ) -> dict[str, Any]:
-    """The template context."""
-    document, people = found.document, found.document["people"]
+    """Return the template context."""
+    document, raters = report.document, report.document["people"]
     (criterion,) = criterion_rows({"criteria": [document["criterion"]]}, scope, user=user)
     query = scope_query(scope)
-    args = [document["run"], found.criterion.key]
+    args = [document["run"], report.criterion.key]
     return {
         "document": document,
         "c": criterion,
         "run": scope.run,
-        "statistics": _rows(criterion, STATISTICS),
-        "people_statistics": _rows(criterion, OF_PEOPLE),
+        "statistics": _rows(criterion, Table.CRITERION_JUDGE),
+        "rater_statistics": _rows(criterion, Table.CRITERION_RATERS),
         "few": FEW,
         **_topics(document["topics"] or []),
         "lengths": document["messages"],
-        "pairs": _symmetric(people),
-        "raters_left_out": max(0, people["total"] - RATERS_SHOWN) if people else 0,
+        "pairs": _symmetric(raters),
+        "raters_hidden": max(0, raters["total"] - RATERS_SHOWN) if raters else 0,
         "quality_url": scope.chat_set and reverse("quality:set_overview", args=[scope.chat_set.pk]),
-        "stand_in_chats": MINIMUM_CHATS,
-        "reliability": _reliability(document["probabilities"]),
-        "drawn": found.versions,
+        "replacement_chats": MINIMUM_CHATS,
+        "calibration": _calibration(document["probabilities"]),
+        "drawn": report.versions,
         "ground_truth": scope.ground_truth,
         "notices": [*notices(scope), *question_notices([criterion])],
         "is_demo": is_demo(scope),
         "filters": [*scope_filters(scope), *carried(scope.choice)],
         "report_url": reverse("alignment:report_run", args=args[:1]) + query,
-        "plan_url": plan_url(scope, found.criterion.key),
+        "plan_url": plan_url(scope, report.criterion.key),
         "json_url": reverse("api_criterion_report", args=args) + query,
     }
 
 
 def _topics(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Those shown, most chats first; those on very few chats apart."""
+    """Return the topics shown, most chats first; those with very few chats separately."""
     shown = parts[:TOPICS_SHOWN]
     return {
         "topics": [part for part in shown if part["n"] >= VERY_FEW],
         "small_topics": [part for part in shown if part["n"] < VERY_FEW],
         "very_few": VERY_FEW,
         "topics_shown": len(shown),
-        "topics_left_out": len(parts) - len(shown),
+        "topics_hidden": len(parts) - len(shown),
     }
 
 
-def _rows(criterion: Mapping[str, Any], named: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:
-    """Each statistic with what has to be said of it in words."""
+def _rows(criterion: Mapping[str, Any], table: Table) -> list[dict[str, Any]]:
+    """Return the statistics of a table, each with the reason if value or interval are undefined."""
+    undefined = criterion["undefined"]
     return [
-        {
-            "path": path,
-            "name": name,
-            "why": criterion["undefined"].get(path) or criterion["undefined"].get(f"{path}.interval", ""),
-        }
-        for path, name in named
+        {"statistic": one, "reason": undefined.get(one.key) or undefined.get(f"{one.key}.interval", "")}
+        for one in columns(table)
     ]
 
 
-def _symmetric(people: Mapping[str, Any] | None) -> list[tuple[str, list[Any]]]:
-    """The pairs as lines of a table, a rater a line; empty for who is not told of single raters."""
-    if people is None or not people["pairs"]:
+def _symmetric(raters: Mapping[str, Any] | None) -> list[tuple[str, list[Any]]]:
+    """Return the pairs as rows, one a rater; empty for users who see no single raters."""
+    if raters is None or not raters["pairs"]:
         return []
-    names = [row["rater"] for row in people["raters"]]
-    found = {frozenset(pair["raters"]): pair for pair in people["pairs"]}
-    return [(name, [found.get(frozenset((name, other))) for other in names]) for name in names]
+    names = [row["rater"] for row in raters["raters"]]
+    pairs = {frozenset(pair["raters"]): pair for pair in raters["pairs"]}
+    return [(name, [pairs.get(frozenset((name, other))) for other in names]) for name in names]
 
 
-def _reliability(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """With its drawing; None where the judge stated no probability."""
-    if found is None or not found["n"]:
+def _calibration(probabilities: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the calibration with its diagram; None if the judge stated no probability."""
+    if probabilities is None or not probabilities["n"]:
         return None
-    return {**found, "diagram": diagram(found["bins"]) if found["bins"] else None}
+    bins = probabilities["bins"]
+    return {**probabilities, "diagram": diagram(bins) if bins else None}

@@ -1,4 +1,4 @@
-"""One criterion of a run in full: its entry of the report, and what is behind it."""
+"""The criterion report: the criterion's entry of the report, and its details."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +13,13 @@ from alignment.comparison.queries.answers import Chats, columns_of, covered_chat
 from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.requested_scope import own_chats
 from alignment.comparison.queries.scope import Scope
-from alignment.criterion_report.core import by_part, length_bins, length_range, people, probabilities
+from alignment.criterion_report.core import (
+    by_part,
+    length_bins,
+    length_range,
+    probabilities,
+    rater_comparison,
+)
 from alignment.criterion_report.core.parts import Part
 from alignment.models.reports import Report
 from alignment.prompts.queries.version_chart import VersionsDrawn, drawable, places_of, versions_drawn
@@ -35,14 +41,14 @@ BODY_VERSION = 4
 HEAD = ("run", "set", "split", "topic", "since", "until", "against", "judge", "chats", "generated_at")
 PARTS = ("topics", "messages", "people", "probabilities")
 STILL_YOURS = "opens once you have labelled your own chats of this set"
-NO_ONE_ANSWER = "a chat has several human answers: choose the consensus or one rater as ground truth"
-FOR_LEADS = "figures of single raters are for leads"
+NO_ONE_ANSWER = "each chat has several human answers: choose the consensus or one rater as ground truth"
+FOR_LEADS = "results of single raters are for leads"
 EVERY_SPLIT = frozenset([*Split.values, ""])
 
 
 @dataclass(frozen=True)
 class CriterionReport:
-    """The document, and what its page draws from the versions beside it."""
+    """The JSON document, and the chart of prompt versions on its page."""
 
     document: dict[str, Any]
     criterion: Criterion
@@ -50,14 +56,13 @@ class CriterionReport:
 
 
 def criterion_report(scope: Scope, key: str, *, user: User | AnonymousUser) -> CriterionReport | None:
-    """
-    The JSON of docs/reports.md ("Criterion page"); None where the run knows no such criterion.
+    """Return the report on one criterion; None if the run has no such criterion.
 
-    `criterion` is its entry of the alignment report. What cuts the chats finer is counted without held-out
-    chats for who may not read them, and not at all for who has chats of the run still to label. Computed once
-    for the same answers and read back; the number of queries does not depend on chats, labels or raters.
+    `criterion` is its entry of the alignment report. The details (topics, lengths, raters, probabilities)
+    exclude holdout chats for users who cannot see them. Users with own chats of the run left to label get no
+    details. Everything is computed once for the same answers, in a constant number of queries.
 
-    Raises UnknownRater when it is asked against somebody without labels here.
+    Raises UnknownRater if the ground truth is a rater without labels on these chats.
     """
     criterion = next((row for row in scope.criteria if row.key == key), None)
     if criterion is None:
@@ -77,15 +82,15 @@ def criterion_report(scope: Scope, key: str, *, user: User | AnonymousUser) -> C
     return CriterionReport(document, criterion, drawn)
 
 
-# ---------- what cuts the chats finer than the report ----------
+# ---------- details ----------
 
 
 def _parts(scope: Scope, user: User | AnonymousUser) -> dict[str, Any]:
-    """By topic and length, raters, probabilities; `undefined` says why one of them is missing."""
-    cut = _cut(scope, user)
-    if cut is None:
+    """Return topics, lengths, raters and probabilities; `undefined` has the reasons for missing ones."""
+    visible = _visible(scope, user)
+    if visible is None:
         return {**dict.fromkeys(PARTS), "parts_on": None, "undefined": dict.fromkeys(PARTS, STILL_YOURS)}
-    body = _stored(cut)
+    body = _stored(visible)
     undefined = dict.fromkeys((part for part in PARTS if body[part] is None), NO_ONE_ANSWER)
     if not user.has_perm("labeling.manage_labeling"):
         body |= {"people": body["people"] | {"raters": None, "pairs": None}}
@@ -93,15 +98,15 @@ def _parts(scope: Scope, user: User | AnonymousUser) -> dict[str, Any]:
     return _named(body) | {"undefined": undefined}
 
 
-def _cut(scope: Scope, user: User | AnonymousUser) -> Scope | None:
-    """The chats that parts may be counted on for this user; None for who has some of them still to label."""
+def _visible(scope: Scope, user: User | AnonymousUser) -> Scope | None:
+    """Return the chats that count in details for this user; None while some are theirs to label."""
     if own_chats(scope, user=user).chats:
         return None
     return scope if reads_holdout(user=user) else replace(scope, without_holdout=EVERY_SPLIT)
 
 
 def _stored(scope: Scope) -> dict[str, Any]:
-    """The parts' JSON with the ids of raters and topics; kept once the run has finished."""
+    """Return the details with the ids of raters and topics; stored once the run has finished."""
     if scope.run is None or scope.run.finished_at is None:
         return _body(scope)
     pin = pin_of(scope, Report.Kind.CRITERION.value, BODY_VERSION, SEED)
@@ -115,13 +120,13 @@ def _body(scope: Scope) -> dict[str, Any]:
     chats, (criterion,) = covered_chats(scope), report_data(scope).criteria
     judge = criterion.judge
     assert judge is not None  # noqa: S101  a run's report
-    found = {"parts_on": len(chats.external_ids), "people": _people(scope, chats, judge)}
+    body = {"parts_on": len(chats.external_ids), "people": _raters(scope, chats, judge)}
     if scope.each_rater:
-        return {**dict.fromkeys(PARTS), **found}
-    about = list(scope.members.values_list("chat__topic_id", "chat__message_count"))
-    topics, messages = np.array(about, dtype=np.int64).reshape(-1, 2).T
+        return {**dict.fromkeys(PARTS), **body}
+    rows = list(scope.members.values_list("chat__topic_id", "chat__message_count"))
+    topics, messages = np.array(rows, dtype=np.int64).reshape(-1, 2).T
     ids, places = np.unique(topics, return_inverse=True)
-    return found | {
+    return body | {
         "topics": _by_topic(by_part(criterion.human, judge, places), ids),
         "messages": [
             {"messages": length_range(part.place), **part.as_json()}
@@ -132,17 +137,18 @@ def _body(scope: Scope) -> dict[str, Any]:
 
 
 def _by_topic(parts: list[Part], ids: NDArray[np.int64]) -> list[dict[str, Any]]:
-    """Most chats first."""
+    """Return the topics with the most chats first."""
     ordered = sorted(parts, key=lambda part: -part.table.n)
     return [{"topic": int(ids[part.place]), **part.as_json()} for part in ordered]
 
 
-def _people(scope: Scope, chats: Chats, judge: Codes) -> dict[str, Any]:
-    """With the raters' ids in place of their numbers."""
+def _raters(scope: Scope, chats: Chats, judge: Codes) -> dict[str, Any]:
+    """Return the comparison of raters, with their ids in place of their numbers."""
     rows = columns_of(labels_of(scope), chat="chat_id", rater="rater_id", code=CODE)
     ids, raters = np.unique(rows["rater"], return_inverse=True)
     answers = Answers(chats.places(rows["chat"]), np.zeros(len(rows), dtype=np.int64), raters, rows["code"])
-    body = people(answers, judge, raters=len(ids), counts=_label_counts(scope), seed=SEED).as_json()
+    counts = _label_counts(scope)
+    body = rater_comparison(answers, judge, raters=len(ids), counts=counts, seed=SEED).as_json()
     for row in body["raters"]:
         row["rater"] = int(ids[row["rater"]])
     for pair in body["pairs"]:
@@ -151,53 +157,55 @@ def _people(scope: Scope, chats: Chats, judge: Codes) -> dict[str, Any]:
 
 
 def _label_counts(scope: Scope) -> LabelCounts:
-    """By the consensus, as the label plan counts, whoever the judge is held against; one query."""
+    """Count labels by the consensus, as the label plan does, for any ground truth; one query."""
     rows = Consensus.objects.filter(chat__in=scope.chat_ids, criterion__in=scope.criteria)
     true, false = Q(state=Consensus.State.TRUE), Q(state=Consensus.State.FALSE)
     three = Q(given__gte=MINIMUM_RATERS)
-    found = rows.annotate(given=F("n_true") + F("n_false")).aggregate(
+    counts = rows.annotate(given=F("n_true") + F("n_false")).aggregate(
         true=Count("pk", filter=true),
         false=Count("pk", filter=false),
         three=Count("pk", filter=three & (true | false)),
         three_false=Count("pk", filter=three & false),
     )
-    return LabelCounts(**found)
+    return LabelCounts(**counts)
 
 
 def _p_true(scope: Scope, chats: Chats) -> NDArray[np.float64]:
-    """By chat, NaN where the judge stated no probability beside a True or False."""
+    """Return the stated probability by chat, NaN without one beside a True or False."""
     stated = np.full(len(chats.external_ids), np.nan)
     rows = Verdict.objects.filter(run=scope.run, chat__in=scope.chat_ids, criterion__in=scope.criteria)
-    told = rows.filter(value__isnull=False, p_true__isnull=False)
-    found = dict(told.values_list("chat_id", "p_true").iterator(chunk_size=5000))
-    stated[chats.places(np.array(list(found), dtype=np.int64))] = list(found.values())
+    rows = rows.filter(value__isnull=False, p_true__isnull=False)
+    by_chat = dict(rows.values_list("chat_id", "p_true").iterator(chunk_size=5000))
+    stated[chats.places(np.array(list(by_chat), dtype=np.int64))] = list(by_chat.values())
     return stated
 
 
 def _named(body: dict[str, Any]) -> dict[str, Any]:
-    """Names in place of the ids; two queries."""
-    crowd = body["people"]
-    raters = [row["rater"] for row in crowd["raters"] or ()]
+    """Replace the ids by names; two queries."""
+    comparison = body["people"]
+    raters = [row["rater"] for row in comparison["raters"] or ()]
     names = dict(Rater.objects.filter(pk__in=raters).values_list("pk", "name"))
     topics = Topic.objects.in_bulk([row["topic"] for row in body["topics"] or ()])
-    if crowd["raters"] is not None:
-        crowd = crowd | {
-            "raters": [row | {"rater": names[row["rater"]]} for row in crowd["raters"]],
-            "pairs": [pair | {"raters": [names[one] for one in pair["raters"]]} for pair in crowd["pairs"]],
+    if comparison["raters"] is not None:
+        comparison = comparison | {
+            "raters": [row | {"rater": names[row["rater"]]} for row in comparison["raters"]],
+            "pairs": [
+                pair | {"raters": [names[one] for one in pair["raters"]]} for pair in comparison["pairs"]
+            ],
         }
     if body["topics"] is None:
-        return body | {"people": crowd}
+        return body | {"people": comparison}
     named = [
         row | {"topic": topics[row["topic"]].key, "name": topics[row["topic"]].name} for row in body["topics"]
     ]
-    return body | {"people": crowd, "topics": named}
+    return body | {"people": comparison, "topics": named}
 
 
 # ---------- prompt versions ----------
 
 
 def _versions(criterion: Criterion, scope: Scope, user: User | AnonymousUser) -> VersionsDrawn:
-    """The criterion's prompt versions on the report's set and, if it has one, split."""
+    """Return the criterion's prompt versions on the report's set and split."""
     rows = version_rows(criteria=[criterion])[criterion.pk]
     rows = with_figures(rows, of=drawable(rows), user=user)
     here = f"{scope.chat_set.pk if scope.chat_set else ''}-{scope.split}"

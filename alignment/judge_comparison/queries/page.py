@@ -8,13 +8,12 @@ from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 
 from alignment.comparison.core.codes import JudgeCode
-from alignment.comparison.queries.filters import select_filter
+from alignment.comparison.queries.filters import chosen_filter
 from alignment.judge_comparison.core import OVERALL
 from alignment.judge_comparison.queries.run_selection import MOST, LeagueChoice
 from alignment.reports.queries.page import is_demo, notices
 from evaluation.models.runs import Run
 from evaluation.runs.queries.runs import OUTSIDE, run_notices
-from labeling.models.chats import Split
 
 NAMES = {OVERALL: "Overall", "simple": "Simple", "context": "Context", "subjective": "Subjective"}
 NO_ANSWER = tuple(code.name.lower() for code in JudgeCode if code > JudgeCode.NA)
@@ -48,9 +47,7 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
         "set": choice.chat_set,
         "set_url": reverse("alignment:report_set", args=[choice.chat_set.pk]),
         "choices": _choices(choice),
-        "splits": select_filter(
-            "split", "Split", [("", "all"), *((value, value) for value in Split.values)], choice.scope.split
-        ),
+        "splits": chosen_filter("split", choice.scope.split),
         "most": MOST,
         "problem": choice.problem,
         "notices": _notices(choice, document),

@@ -1,4 +1,4 @@
-"""Prints how far the judge agrees with people."""
+"""Prints the agreement of a judge with human labels."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -15,7 +15,7 @@ from labeling.models.chats import ChatSet, Split
 
 
 class Command(WorkbenchCommand):
-    """The alignment report of a run, or with --set alone the human side."""
+    """Print the alignment report of a run, or with --set the report on human labels only."""
 
     help = __doc__
 
@@ -28,7 +28,9 @@ class Command(WorkbenchCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not valid_ground_truth(options["against"]):
-            raise InputProblem(f"--against: consensus, each-rater or rater:NAME, not {options['against']!r}")
+            raise InputProblem(
+                f"--against: {options['against']!r} is not consensus, each-rater or rater:NAME"
+            )
         try:
             report = alignment_report(self._scope(options))
         except UnknownRater as error:

@@ -1,4 +1,4 @@
-"""Makes the demo workspace and, with --evaluate, lets LACE judge a small part of it for real."""
+"""Creates the demo workspace; with --evaluate, LACE judges a few of its chats."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -32,12 +32,12 @@ FINISHED = (Run.State.DONE, Run.State.CANCELLED)
 
 
 class Command(WorkbenchCommand):
-    """Everything it makes is marked as written for the demo; what is there already is left alone."""
+    """Mark everything as demo data, and keep what exists."""
 
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--evaluate", action="store_true", help="run LACE on a few of the chats")
+        parser.add_argument("--evaluate", action="store_true", help="judge a few of the chats")
 
     def handle(self, *args: Any, **options: Any) -> None:
         chat_set = demo_ensure()
@@ -46,7 +46,7 @@ class Command(WorkbenchCommand):
         labelling_ensure(chat_set=chat_set, rater=rater_for(user=users[0]), lead=users[-1])
         runs = self._evaluate(chat_set) if options["evaluate"] else []
         names = [user.get_username() for user in users]
-        lines = [*(self._told(run) for run in runs[:1]), sign_in_line(users, password)]
+        lines = [*(self._report(run) for run in runs[:1]), sign_in_line(users, password)]
         document = {
             "set": chat_set.name,
             "users": names,
@@ -57,7 +57,7 @@ class Command(WorkbenchCommand):
 
     def _evaluate(self, chat_set: ChatSet) -> list[Run]:
         endpoint = current_endpoint()
-        current_prices()  # a price file that cannot be read is refused before anything is planned
+        current_prices()  # an unreadable price file stops the command before anything is planned
         runs = [demo_run_ensure(chat_set=chat_set, demo=demo, endpoint=endpoint) for demo in RUNS]
         for demo, run in zip(RUNS, runs, strict=True):
             self._execute(demo, run, endpoint)
@@ -65,25 +65,25 @@ class Command(WorkbenchCommand):
 
     def _execute(self, demo: DemoRun, run: Run, endpoint: Endpoint) -> None:
         if run.state in FINISHED:
-            self.note(f"run {run.pk}, {demo.engine}: done already")
+            self.note(f"run {run.pk}, {demo.engine}: already finished")
             return
         run_reopen(run)
         who = f"embedded model ({EMBEDDED_NOTICE})" if endpoint.embedded else endpoint.id
-        self.note(f"run {run.pk}, {demo.engine}: {run.units_left} of {run.units_total} units to do, {who}")
+        self.note(f"run {run.pk}, {demo.engine}: {run.units_left} of {run.units_total} units left, {who}")
         with tqdm(total=run.units_total, initial=run.units_done, unit="unit") as bar:
             run_execute(run, on_unit=lambda failed: bar.update(0 if failed else 1) and None)
         if run.state == Run.State.PAUSED:
-            raise OutsideFailure(f"{run.error}; run the command again to go on")
+            raise OutsideFailure(f"{run.error}; run the command again to continue")
 
-    def _told(self, run: Run) -> str:
+    def _report(self, run: Run) -> str:
         notice = f"\n({EMBEDDED_NOTICE})" if run.judge.embedded else ""
         return f"{report_table(alignment_report(Scope(run.chat_set, run)))}{notice}"
 
 
 def sign_in_line(users: list[User], password: str) -> str:
-    """Who can sign in with the demo's password; accounts that were there before may keep another."""
+    """Usernames and password for signing in; accounts that existed before keep their own password."""
     open_to = [user.get_username() for user in users if user.check_password(password)]
-    kept = [user.get_username() for user in users if user.get_username() not in open_to]
-    told = [f"Sign in as {', '.join(open_to)}; password {password}"] if open_to else []
-    told += [f"{', '.join(kept)}: the password that the account has already"] if kept else []
-    return "\n".join(told)
+    others = [user.get_username() for user in users if user.get_username() not in open_to]
+    lines = [f"Sign in as {', '.join(open_to)}; password {password}"] if open_to else []
+    lines += [f"{', '.join(others)}: existing password"] if others else []
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Writes chats, verdicts, or what people said of a set's chats, in the formats they can be imported from."""
+"""Writes chats, labels or verdicts of a set, in the formats of the import commands."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -25,19 +25,19 @@ from labeling.transfer.queries.exports import LABELLING, Line
 
 
 class Command(WorkbenchCommand):
-    help = "Write a set's chats, verdicts, or what people said of them, to stdout or to a file."
+    help = "Write chats, labels or verdicts of a chat set to stdout or to a file."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("what", choices=["chats", *LABELLING, "verdicts"])
         parser.add_argument("--set", required=True, metavar="NAME")
         parser.add_argument(
-            "--run", type=int, metavar="ID", help="verdicts of this run; default: each judge's newest"
+            "--run", type=int, metavar="ID", help="for verdicts; default: the newest run of each judge"
         )
         parser.add_argument(
             "--format",
             choices=["jsonl", "csv"],
             default="jsonl",
-            help="csv is for spreadsheets, not for chats",
+            help="csv is for spreadsheets; not for chats",
         )
         parser.add_argument("-o", dest="file", type=Path, metavar="FILE", help="default: stdout")
 
@@ -45,11 +45,11 @@ class Command(WorkbenchCommand):
         what, path = options["what"], options["file"]
         chat_set = chat_set_named(options["set"])
         if chat_set is None:
-            raise InputProblem(f"--set: no set {shown(options['set'])}")
+            raise InputProblem(f"--set: there is no chat set {shown(options['set'])}")
         if options["run"] is not None and what != "verdicts":
-            raise InputProblem("--run is for verdicts")
+            raise InputProblem("--run: only for verdicts")
         if options["format"] == "csv" and what == "chats":
-            raise InputProblem("--format csv is not for chats: a dialogue is no table")
+            raise InputProblem("--format: chats cannot be exported as csv; use jsonl")
         lines, columns = self._lines(what, chat_set, options["run"])
         texts = (
             csv_lines(lines, columns)
@@ -63,7 +63,7 @@ class Command(WorkbenchCommand):
         header = options["format"] == "csv"
         with replaced_file(path) as file:
             count = sum(bool(file.write(text)) for text in texts) - header
-        self.answer({"exported": count, "file": str(path)}, f"{count:,} {what} written to {path}")
+        self.answer({"exported": count, "file": str(path)}, f"Wrote {count:,} {what} to {path}")
 
     def _lines(
         self, what: str, chat_set: ChatSet, run_id: int | None
@@ -80,11 +80,11 @@ class Command(WorkbenchCommand):
         if run_id is not None:
             runs = list(Run.objects.select_related("judge").filter(pk=run_id, chat_set=chat_set))
             if not runs:
-                raise InputProblem(f"--run: no run {run_id} of the set {shown(chat_set.name)}")
+                raise InputProblem(f"--run: the chat set {shown(chat_set.name)} has no run {run_id}")
             return export_runs(runs)
         newest, older = runs_to_export(chat_set)
         for run in older:
             self.note(
-                f"left out run {run.pk}: {run.judge.name} has a newer run of this set (name it with --run)"
+                f"excluded run {run.pk}: {run.judge.name} has a newer run of this set (choose it with --run)"
             )
         return newest

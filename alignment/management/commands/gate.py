@@ -1,4 +1,4 @@
-"""The answer of a regression test, for scripts and CI."""
+"""Prints the result of a regression test, for scripts and CI."""
 
 import time
 from typing import Any
@@ -17,14 +17,14 @@ POLL_SECONDS = 2.0
 
 
 class Command(GateCommand):
-    """Say what the gate answered: exit 0 pass, 1 fail, 3 inconclusive or not decided yet."""
+    """Print the gate's result: exit 0 pass, 1 fail, 3 inconclusive or not decided yet."""
 
     help = __doc__
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("test", type=positive, metavar="ID", help="a regression test")
+        parser.add_argument("test", type=positive, metavar="ID", help="id of a regression test")
         parser.add_argument(
-            "--wait", type=positive, metavar="SECONDS", default=0, help="for a test that runs"
+            "--wait", type=positive, metavar="SECONDS", default=0, help="time to wait for a running test"
         )
         super().add_arguments(parser)
 
@@ -33,7 +33,7 @@ class Command(GateCommand):
         self.end_with(test, options)
 
     def _decided(self, test_id: int, *, until: float) -> RegressionTest:
-        """The test once it is over. Raises CommandExit (3) where that is not in time, or a run is paused."""
+        """The finished test. Raises CommandExit (3) if time runs out or a run is paused."""
         while True:
             if not RegressionTest.objects.filter(pk=test_id).exists():
                 raise InputProblem(f"there is no regression test {test_id}")
@@ -42,6 +42,6 @@ class Command(GateCommand):
                 return test
             paused = [run for run in runs_of(test) if run.state == Run.State.PAUSED]
             if paused or time.monotonic() >= until:
-                why = f"run {paused[0].pk} is paused: {paused[0].error}" if paused else "its runs go on"
+                why = f"run {paused[0].pk} is paused: {paused[0].error}" if paused else "its runs continue"
                 raise CommandExit(ExitCode.INCONCLUSIVE, f"regression test {test_id} is not decided: {why}")
             time.sleep(POLL_SECONDS)

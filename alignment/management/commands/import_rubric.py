@@ -1,4 +1,4 @@
-"""Creates or extends the rubric."""
+"""Creates or extends a rubric."""
 
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,14 @@ from labeling.rubric.services.rubric import rubric_import
 
 
 class Command(WorkbenchCommand):
-    help = "Create or extend a rubric from a JSON file; a changed text is a new version of its criterion."
+    help = (
+        "Create or extend a rubric from a JSON file. A changed text becomes a new version of its criterion."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # The rubric is labeling's, the articles that it names are evaluation's.
+        # labeling stores the rubric, evaluation its articles.
         result = rubric_import(path=options["file"], articles_set=criterion_articles_set)
         self.answer_import(result, "criteria")

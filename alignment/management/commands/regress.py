@@ -1,4 +1,4 @@
-"""Tests a prompt against its criterion's champion on the human labels: the gate."""
+"""Tests a prompt against its criterion's champion on human labels, and prints the gate's result."""
 
 import json
 from decimal import Decimal
@@ -34,22 +34,25 @@ from labeling.models.rubric import Criterion
 
 
 class Command(GateCommand):
-    """Test a criterion's prompt against its champion, paired, on the human labels of a set."""
+    """Test a criterion's prompt against its champion on the human labels of a chat set."""
 
     help = __doc__
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
         add("--criterion", required=True, metavar="KEY")
-        add("--prompt", required=True, type=Path, metavar="FILE.md", help="the candidate's text")
+        add("--prompt", required=True, type=Path, metavar="FILE.md", help="the candidate prompt")
         add("--set", required=True, metavar="NAME", help="a labelled chat set")
         add("--split", choices=[Split.DEV.value, Split.HOLDOUT.value], default=Split.DEV.value)
-        add("--profile", metavar="NAME", help="the judge's recipe; default: the workspace's default profile")
+        add("--profile", metavar="NAME", help="judge profile; default: the workspace's default profile")
         add(
-            "--policy", type=Path, metavar="FILE", help="JSON with the gate's limits; default: those in force"
+            "--policy",
+            type=Path,
+            metavar="FILE",
+            help="JSON with limits; default: the current policy",
         )
-        add("--noise", action="store_true", help="ask the champion again too, to know how much it flips")
-        add("--budget", type=dollars, metavar="USD", help="of each run")
+        add("--noise", action="store_true", help="repeat the champion to measure its noise")
+        add("--budget", type=dollars, metavar="USD", help="budget of each run")
         super().add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -65,11 +68,11 @@ class Command(GateCommand):
                 on_worker=False,
             ),
         )
-        test = self._carry_out(test, options["budget"])
+        test = self._execute_runs(test, options["budget"])
         self.end_with(test, options)
 
     def _reopened(self, run: Run, budget: Decimal | None) -> Run:
-        """A run of a test that is taken up, with what it may spend now."""
+        """Reopen a paused run, with a new budget if it was given."""
         if budget is not None and budget != run.budget_usd:
             budget_change(run, budget)
         return run_reopen(run)
@@ -83,8 +86,8 @@ class Command(GateCommand):
             self.note(f"{options['prompt']}: {finding.line}")
         return prompt_version_add(criterion=criterion, text=text, reason="Regression test")
 
-    def _carry_out(self, test: RegressionTest, budget: Decimal | None) -> RegressionTest:
-        """Work off the test's runs, the confirming one too where the gate asks for it."""
+    def _execute_runs(self, test: RegressionTest, budget: Decimal | None) -> RegressionTest:
+        """Execute the test's runs, including a confirming run if the gate needs one."""
         while test.is_open:
             for run in runs_of(test):
                 self._execute(run, budget)
@@ -102,7 +105,7 @@ class Command(GateCommand):
         if run.state == Run.State.PAUSED:
             spent = run.error.startswith(BUDGET_REACHED)
             code = ExitCode.INCONCLUSIVE if spent else ExitCode.OUTSIDE_FAILURE
-            raise CommandExit(code, f"run {run.pk}: {run.error}; the same command goes on with it")
+            raise CommandExit(code, f"run {run.pk}: {run.error}; run the same command again to continue")
 
 
 def _set(name: str) -> ChatSet:
@@ -113,7 +116,7 @@ def _set(name: str) -> ChatSet:
 
 
 def _judge(name: str | None) -> JudgeChoice:
-    """The recipe of the named profile, else of the default one."""
+    """The judge of the named profile, else of the default profile."""
     profile = JudgeProfile.objects.filter(name=name).first() if name else default_profile()
     if profile is None and name:
         raise InputProblem(f"--profile: there is no judge profile {shown(name)}")
@@ -124,7 +127,7 @@ def _judge(name: str | None) -> JudgeChoice:
 
 
 def _policy(path: Path | None) -> Policy:
-    """The limits of the file, stored under their name and version; without a file those in force."""
+    """The policy of the file, stored by name and version; without a file the current one."""
     if path is None:
         return policy_in_force()
     try:

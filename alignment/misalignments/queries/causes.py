@@ -1,4 +1,4 @@
-"""Why people and the judge differ, by criterion: what to refine."""
+"""Causes of disagreements by criterion, and the next step that they suggest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,26 +8,26 @@ from alignment.models.misalignments import Misalignment
 from labeling.models.rubric import Criterion
 
 _Cause = Misalignment.Cause
-# So many of one cause, at least, say what to do.
+# Items of one cause that are enough to suggest a next step.
 ENOUGH = 3
-NEXT = {
+NEXT_STEPS = {
     _Cause.JUDGE: "refine the prompt",
-    _Cause.LABEL: "decide on the labels, then look at the guideline",
+    _Cause.LABEL: "adjudicate the labels, then review the guideline",
     _Cause.CRITERION: "refine the guideline, or split the criterion",
-    _Cause.KNOWLEDGE: "add or mend an article",
-    _Cause.INJECTION: "look at the flagged chats",
+    _Cause.KNOWLEDGE: "add or correct an article",
+    _Cause.INJECTION: "review the flagged chats",
     _Cause.OTHER: "read the notes",
 }
 NO_CAUSE = "none"
-# Nobody gave a cause, and a label that people changed has closed it.
+# Without a cause, and closed by a changed label.
 CHANGED = "changed"
-GIVEN_BY_NOBODY = (CHANGED, NO_CAUSE)
-WIDTH = 64  # of the longest bar, in pixels
+WITHOUT_CAUSE = (CHANGED, NO_CAUSE)
+WIDTH = 64  # pixels of the longest bar
 
 
 @dataclass(frozen=True, slots=True)
 class CauseBar:
-    """How many items of one criterion have one cause, and the width of their bar on the scale of all."""
+    """Number of items of one criterion with one cause; `width` in pixels, on one scale for all bars."""
 
     cause: str
     n: int
@@ -36,9 +36,9 @@ class CauseBar:
 
 @dataclass(frozen=True, slots=True)
 class CauseRow:
-    """One criterion: how many items of each cause, in the causes' order, then those without one.
+    """One criterion: items by cause, then those without one, split by whether a changed label closed them.
 
-    Of these the ones that a changed label has closed stand apart.
+    `leading` is the most frequent cause if it has enough items, else ''.
     """
 
     criterion: Criterion
@@ -47,40 +47,40 @@ class CauseRow:
 
     @property
     def advice(self) -> str:
-        """What to refine; '' while no cause has enough items."""
-        return NEXT[_Cause(self.leading)] if self.leading else ""
+        """The next step; '' while no cause has enough items."""
+        return NEXT_STEPS[_Cause(self.leading)] if self.leading else ""
 
     @property
     def most(self) -> int:
-        """How many items have the cause that most of them have."""
-        return max(bar.n for bar in self.bars if bar.cause not in GIVEN_BY_NOBODY)
+        """Number of items with the most frequent cause."""
+        return max(bar.n for bar in self.bars if bar.cause not in WITHOUT_CAUSE)
 
     @property
     def triaged(self) -> int:
-        """How many have a cause."""
-        return sum(bar.n for bar in self.bars if bar.cause not in GIVEN_BY_NOBODY)
+        """Number of items with a cause."""
+        return sum(bar.n for bar in self.bars if bar.cause not in WITHOUT_CAUSE)
 
     @property
     def total(self) -> int:
-        """All items of the criterion."""
+        """Number of items."""
         return sum(bar.n for bar in self.bars)
 
 
-def cause_rows(found: Found) -> list[CauseRow]:
-    """Criteria with items, most items first; no query beyond those of `found`."""
+def cause_rows(selection: Found) -> list[CauseRow]:
+    """Rows of criteria with items, most items first; no query beyond those of `selection`."""
     counts: dict[int, dict[str, int]] = {}
-    for one in found.tally:
-        of_it = counts.setdefault(one.criterion, {})
-        of_it[_kind(one)] = of_it.get(_kind(one), 0) + one.n
-    most = max((n for of_it in counts.values() for n in of_it.values()), default=1)
-    made = [_row(one, counts[one.pk], most) for one in found.criteria]
-    return sorted(made, key=lambda row: (-row.total, row.criterion.name))
+    for one in selection.tally:
+        by_kind = counts.setdefault(one.criterion, {})
+        by_kind[_kind(one)] = by_kind.get(_kind(one), 0) + one.n
+    most = max((n for by_kind in counts.values() for n in by_kind.values()), default=1)
+    rows = [_row(one, counts[one.pk], most) for one in selection.criteria]
+    return sorted(rows, key=lambda row: (-row.total, row.criterion.name))
 
 
 def to_refine(rows: Sequence[CauseRow]) -> list[tuple[str, list[CauseRow]]]:
-    """What to do next, each with the criteria that say so, in the causes' order."""
-    steps = [(NEXT[cause], [row for row in rows if row.leading == cause]) for cause in _Cause]
-    return [(words, some) for words, some in steps if some]
+    """Next steps in the causes' order, each with the rows that suggest it."""
+    steps = [(NEXT_STEPS[cause], [row for row in rows if row.leading == cause]) for cause in _Cause]
+    return [(words, step_rows) for words, step_rows in steps if step_rows]
 
 
 def _kind(one: Tally) -> str:
@@ -90,7 +90,7 @@ def _kind(one: Tally) -> str:
 
 
 def _row(criterion: Criterion, counts: dict[str, int], most: int) -> CauseRow:
-    kinds = [(cause, counts.get(cause, 0)) for cause in (*_Cause.values, *GIVEN_BY_NOBODY)]
+    kinds = [(cause, counts.get(cause, 0)) for cause in (*_Cause.values, *WITHOUT_CAUSE)]
     bars = tuple(CauseBar(cause, n, round(WIDTH * n / most, 2)) for cause, n in kinds)
     top = max(_Cause, key=lambda cause: counts.get(cause, 0))
     return CauseRow(criterion, bars, top.value if counts.get(top, 0) >= ENOUGH else "")

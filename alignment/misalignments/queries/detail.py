@@ -1,4 +1,4 @@
-"""One misalignment beside its chat: labels, rationale, verdict, and the runs in which it was seen."""
+"""One disagreement with its chat: labels, rationale, verdict, and the runs in which it was seen."""
 
 from typing import Any
 
@@ -13,23 +13,23 @@ from evaluation.prompts.queries.versions import newest_versions
 from evaluation.runs.queries.chats import core_chat
 from labeling.models.labels import Consensus
 
-# Of a judge's flags those that say that the chat may be meant for it.
+# Flags of a verdict that suggest a prompt injection in the chat.
 HOSTILE = frozenset((*CHAT_FLAGS, "addresses_evaluation", "canary_leaked"))
 CHANGES_SHOWN = 20
 
 
 def hostile_flags(item: Misalignment, verdict: Verdict | None) -> tuple[FlagWords, ...]:
-    """What says that the chat may be hostile: the judge's flags, and the look of its messages."""
-    given = [flag for flag in (verdict.flags if verdict else ()) if flag in HOSTILE]
-    return flags_in_words([*given, *chat_flags(core_chat(item.chat))])
+    """Signs of a prompt injection: flags of the verdict, and flags of the chat's own messages."""
+    flags = [flag for flag in (verdict.flags if verdict else ()) if flag in HOSTILE]
+    return flags_in_words([*flags, *chat_flags(core_chat(item.chat))])
 
 
 def misalignment_page(item: Misalignment) -> dict[str, Any]:
-    """The template context; the number of queries does not depend on the chat."""
+    """Build the template context; the number of queries does not depend on the chat."""
     chat, criterion, run = item.chat, item.criterion, item.newest_run
     verdict = Verdict.objects.filter(run=run, chat=chat, criterion=criterion).first()
     version = newest_versions(criteria=[criterion])[criterion.pk]
-    people = Consensus.objects.filter(chat=chat, criterion=criterion).first()
+    consensus = Consensus.objects.filter(chat=chat, criterion=criterion).first()
     focus = {
         "criterion": {"key": criterion.key, "name": criterion.name, "passes_when": version.passes_when},
         **voices(chat=chat, criterion_id=criterion.pk),
@@ -41,7 +41,7 @@ def misalignment_page(item: Misalignment) -> dict[str, Any]:
         "messages": chat.messages,
         "criterion": criterion,
         "version": version,
-        "human": people.state if people else "none",
+        "human": consensus.state if consensus else "none",
         "verdict": verdict,
         "run": run,
         "focus": focus,

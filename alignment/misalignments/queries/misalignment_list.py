@@ -1,4 +1,4 @@
-"""The list of misalignments: who may read which, the filters of the address, rows grouped by rationale."""
+"""The list of disagreements: visibility, filters of the query string, rows grouped by similar rationale."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ from labeling.people.queries.visibility import (
     to_label,
 )
 
-STATES = {"": "Not closed", "open": "Open", "triaged": "Triaged", "closed": "Closed", "all": "All"}
+STATES = {"": "Open or triaged", "open": "Open", "triaged": "Triaged", "closed": "Closed", "all": "All"}
 UNTRIAGED = "none"
 NOBODY, ME = "nobody", "me"
 
 
 @dataclass(frozen=True, slots=True)
 class MisalignmentFilter:
-    """What the address asks for; '' and 0 are no filter, `state` '' all that are not closed."""
+    """Filters of the list; '' and 0 are no filter, `state` '' means all that are not closed."""
 
     criterion: str = ""
     cause: str = ""
@@ -45,34 +45,34 @@ class MisalignmentFilter:
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> "MisalignmentFilter":
-        """From a query string; a word that means nothing is no filter."""
-        given = {name: query.get(name, "") for name in ("criterion", "cause", "state", "owner")}
+        """Read the filters from a query string; unknown values are ignored."""
+        texts = {name: query.get(name, "") for name in ("criterion", "cause", "state", "owner")}
         run, chat_set = (_number(query.get(name, "")) for name in ("run", "set"))
-        if given["cause"] not in (*Misalignment.Cause.values, UNTRIAGED):
-            given["cause"] = ""
-        if given["state"] not in STATES:
-            given["state"] = ""
-        return cls(**given, run=run, chat_set=chat_set)
+        if texts["cause"] not in (*Misalignment.Cause.values, UNTRIAGED):
+            texts["cause"] = ""
+        if texts["state"] not in STATES:
+            texts["state"] = ""
+        return cls(**texts, run=run, chat_set=chat_set)
 
     @property
     def narrows(self) -> bool:
-        """Whether it leaves anything out but what is closed."""
+        """Whether any filter is set."""
         return self != MisalignmentFilter()
 
     def where(self, rows: QuerySet[Misalignment]) -> QuerySet[Misalignment]:
-        """Narrowed by criterion, run and set: what the causes are counted over; a query for each but run."""
+        """Filter the rows by criterion, run and set; causes are counted over these. At most two queries."""
         if self.criterion:
             rows = rows.filter(criterion__in=list(Criterion.objects.filter(key=self.criterion)))
         if self.run:
             rows = rows.filter(Exists(_seen_in([self.run])))
         if self.chat_set:
-            # NB: by number: the database then looks each item up, instead of all sightings of the set.
+            # NB: run ids, not a subquery: the database then looks up items instead of the set's sightings.
             runs = list(Run.objects.filter(chat_set=self.chat_set).values_list("pk", flat=True))
             rows = rows.filter(Exists(_seen_in(runs)))
         return rows
 
     def owned(self, *, user: User) -> Q:
-        """Whom the items asked for belong to."""
+        """The condition on the owner."""
         if self.owner == NOBODY:
             return Q(owner=None)
         name = user.username if self.owner == ME else self.owner
@@ -80,14 +80,14 @@ class MisalignmentFilter:
 
     @property
     def states(self) -> list[str]:
-        """The states asked for."""
+        """The selected states."""
         every: list[str] = list(Misalignment.State.values)
-        left = [state for state in every if state != Misalignment.State.CLOSED]
-        return {"": left, "all": every}.get(self.state, [self.state])
+        not_closed = [state for state in every if state != Misalignment.State.CLOSED]
+        return {"": not_closed, "all": every}.get(self.state, [self.state])
 
     @property
     def causes(self) -> list[str]:
-        """The causes asked for, '' is none yet."""
+        """The selected causes; '' is no cause yet."""
         if not self.cause:
             return ["", *Misalignment.Cause.values]
         return ["" if self.cause == UNTRIAGED else self.cause]
@@ -95,7 +95,7 @@ class MisalignmentFilter:
 
 @dataclass(frozen=True, slots=True)
 class MisalignmentRow:
-    """An item as the list shows it: people's and the judge's answer in the run that said the last word."""
+    """An item as the list shows it: consensus, and verdict and rationale of its newest run."""
 
     item: Misalignment
     human: str
@@ -105,37 +105,38 @@ class MisalignmentRow:
 
 @dataclass(frozen=True, slots=True)
 class MisalignmentGroup:
-    """Rows of one criterion and answer whose rationales share many words."""
+    """Rows of one criterion and verdict with similar rationales."""
 
     criterion: Criterion
     rows: tuple[MisalignmentRow, ...]
 
 
 def misalignments_shown(*, user: User | AnonymousUser) -> QuerySet[Misalignment]:
-    """Those that the user may read one by one: on chats that are shown to them."""
+    """Items that the user may open: those on chats they can see."""
     rows = Misalignment.objects.all()
     if sees_every_chat(user=user):
         return rows
-    # NB: looked up item by item; IN would list all chats first.
+    # NB: EXISTS looks up each item; IN would list all chats first.
     return rows.filter(Exists(chats_shown(user=user).filter(pk=OuterRef("chat"))))
 
 
 def closed_runs(*, user: User | AnonymousUser) -> list[int]:
-    """The runs of which who labels, too, gets no list.
+    """Ids of runs whose items are hidden from a user who also labels.
 
-    So few of their chats are still to label that the report's figures less the list would tell of them.
+    The user still has so few chats to label there that the report's figures minus the list would disclose
+    their consensus.
     """
     if not labels_too(user=user):
         return []
-    covering = counted_runs().filter(run_chats__chat__in=to_label(user=user)).distinct()
-    runs = covering.select_related("chat_set")
+    with_own_chats = counted_runs().filter(run_chats__chat__in=to_label(user=user)).distinct()
+    runs = with_own_chats.select_related("chat_set")
     return [run.pk for run in runs if own_chats(Scope(run.chat_set, run), user=user).closed]
 
 
 def misalignments_listed(*, user: User | AnonymousUser, without: Sequence[int]) -> QuerySet[Misalignment]:
-    """Those that the user may read in lists and counts: none that the runs `without` have seen or settled."""
+    """Items that the user may see in lists and counts, `without` those seen or closed by these runs."""
     rows = Misalignment.objects.all()
-    # NB: what is hidden is left out: over IN the database would look up the items of each chat shown.
+    # NB: exclude the hidden chats: with IN the database would look up the items of each visible chat.
     for hidden in chats_hidden(user=user):
         rows = rows.exclude(chat__in=hidden)
     if without:
@@ -145,13 +146,13 @@ def misalignments_listed(*, user: User | AnonymousUser, without: Sequence[int]) 
 
 
 def not_closed(criterion: Criterion, *, user: User | AnonymousUser) -> int:
-    """On how many chats people and the judge differ on this criterion, of those that the user may list."""
+    """Number of open or triaged disagreements on this criterion that the user may see."""
     shown = misalignments_listed(user=user, without=closed_runs(user=user))
     return shown.filter(criterion=criterion).exclude(state=Misalignment.State.CLOSED).count()
 
 
 class Tally(NamedTuple):
-    """How many items of a criterion have one cause and were closed by one thing, '' for none of either."""
+    """Number of items of a criterion with one cause and one `closed_by`; '' is none."""
 
     criterion: int
     cause: str
@@ -160,53 +161,52 @@ class Tally(NamedTuple):
 
 
 class Found:
-    """The items that a filter asks for, counted once and read a page at a time, however many there are.
+    """The items that a filter selects: counted once, read one page at a time. A sequence for a paginator.
 
-    By criterion in the rubric's order, then the newest run first. Six queries for a page at most.
+    Ordered by criterion as in the rubric, then newest run first. At most six queries for a page.
     """
 
     def __init__(self, rows: QuerySet[Misalignment], only: MisalignmentFilter, *, user: User) -> None:
         owned = only.owned(user=user)
-        covered = only.where(rows)
-        kinds = (
-            covered.order_by().values_list("criterion", "state", "cause", "closed_by").annotate(n=Count("pk"))
-        )
+        rows = only.where(rows)
+        columns = ("criterion", "state", "cause", "closed_by")
+        kinds = rows.order_by().values_list(*columns).annotate(n=Count("pk"))
         if owned:
             kinds = kinds.annotate(own=Count("pk", filter=owned))
-        self.tally: list[Tally] = []  # whatever their state and owner
-        asked: dict[int, int] = {}
+        self.tally: list[Tally] = []  # of any state and owner
+        selected: dict[int, int] = {}
         for criterion, state, cause, closed_by, n, *own in kinds:
             self.tally.append(Tally(criterion, cause, closed_by, n))
             if state in only.states and cause in only.causes:
-                asked[criterion] = asked.get(criterion, 0) + (own[0] if own else n)
-        places = ("rubric", "dimension__position", "position", "pk")
-        of_all = {one.criterion for one in self.tally}
-        self.criteria = Criterion.objects.filter(pk__in=of_all).order_by(*places)
-        self._asked = {one.pk: asked[one.pk] for one in self.criteria if asked.get(one.pk)}
-        self._rows = covered.filter(owned, state__in=only.states, cause__in=only.causes)
+                selected[criterion] = selected.get(criterion, 0) + (own[0] if own else n)
+        order = ("rubric", "dimension__position", "position", "pk")
+        with_items = {one.criterion for one in self.tally}
+        self.criteria = Criterion.objects.filter(pk__in=with_items).order_by(*order)
+        self._counts = {one.pk: selected[one.pk] for one in self.criteria if selected.get(one.pk)}
+        self._rows = rows.filter(owned, state__in=only.states, cause__in=only.causes)
 
     def count(self) -> int:
-        """How many there are."""
-        return sum(self._asked.values())
+        """Number of items."""
+        return sum(self._counts.values())
 
     __len__ = count
 
     def __getitem__(self, page: slice) -> list[Misalignment]:
-        """Some of them, as `listed` reads them."""
-        begins: dict[int, int] = {}  # where each criterion with items on the page begins in the whole
+        """Items of one page, loaded by `listed`."""
+        offsets: dict[int, int] = {}  # of each criterion on the page: its first item's index in the whole
         before = 0
-        for criterion, n in self._asked.items():
+        for criterion, n in self._counts.items():
             if before < page.stop and before + n > page.start:
-                begins[criterion] = before
+                offsets[criterion] = before
             before += n
-        if not begins:
+        if not offsets:
             return []
-        place = Case(*(When(criterion=criterion, then=Value(at)) for criterion, at in begins.items()))
-        rows = self._rows.filter(criterion__in=begins).order_by(place, "-newest_run_id", "pk")
-        first = min(begins.values())
-        wanted = list(rows.values_list("pk", flat=True)[page.start - first : page.stop - first])
-        items = listed(Misalignment.objects.all()).in_bulk(wanted)
-        return [items[pk] for pk in wanted]
+        place = Case(*(When(criterion=criterion, then=Value(at)) for criterion, at in offsets.items()))
+        rows = self._rows.filter(criterion__in=offsets).order_by(place, "-newest_run_id", "pk")
+        first = min(offsets.values())
+        ids = list(rows.values_list("pk", flat=True)[page.start - first : page.stop - first])
+        items = listed(Misalignment.objects.all()).in_bulk(ids)
+        return [items[pk] for pk in ids]
 
 
 def _seen_in(runs: Sequence[int]) -> QuerySet[Sighting]:
@@ -214,54 +214,56 @@ def _seen_in(runs: Sequence[int]) -> QuerySet[Sighting]:
 
 
 def listed(rows: QuerySet[Misalignment]) -> QuerySet[Misalignment]:
-    """With what a row shows; one query. NB: of a page's rows alone, it looks up each of them."""
-    said = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
-    judged = Verdict.objects.filter(
+    """Annotate and join what a row shows; one query. NB: only for the rows of one page: it looks up each."""
+    consensus = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
+    verdict = Verdict.objects.filter(
         run=OuterRef("newest_run"), chat=OuterRef("chat"), criterion=OuterRef("criterion")
     )
-    rows = rows.annotate(human=Subquery(said.values("state")[:1]), verdict=Subquery(judged.values("pk")[:1]))
-    shown = rows.select_related("chat__topic", "criterion", "owner", "changed_by", "closed_by_version")
-    return shown.defer("chat__messages", "closed_by_version__text")
+    rows = rows.annotate(
+        human=Subquery(consensus.values("state")[:1]), verdict=Subquery(verdict.values("pk")[:1])
+    )
+    joined = rows.select_related("chat__topic", "criterion", "owner", "changed_by", "closed_by_version")
+    return joined.defer("chat__messages", "closed_by_version__text")
 
 
 def misalignment_rows(items: Sequence[Misalignment]) -> list[MisalignmentRow]:
-    """What the list shows of these items of `listed`; two queries."""
+    """Rows of these items, which `listed` has loaded; two queries."""
     verdicts = Verdict.objects.in_bulk([item.verdict for item in items if item.verdict])  # type: ignore[attr-defined]
-    said = judge_rationales(list(verdicts.values()))
+    rationales = judge_rationales(list(verdicts.values()))
     return [
         MisalignmentRow(
             item,
             item.human or "none",  # type: ignore[attr-defined]
             verdicts.get(item.verdict),  # type: ignore[attr-defined]
-            said.get(item.verdict, ""),  # type: ignore[attr-defined]
+            rationales.get(item.verdict, ""),  # type: ignore[attr-defined]
         )
         for item in items
     ]
 
 
 def grouped(rows: Iterable[MisalignmentRow]) -> list[MisalignmentGroup]:
-    """A page by criterion and the judge's answer, then by similar rationale, the largest group first."""
+    """Group a page by criterion and verdict, then by similar rationale, the largest group first."""
     groups = []
-    for _, some in groupby(rows, key=lambda row: row.item.criterion_id):
-        for _, alike in groupby(sorted(some, key=_judged), key=_judged):
-            groups += _similar(list(alike))
+    for _, of_criterion in groupby(rows, key=lambda row: row.item.criterion_id):
+        for _, of_verdict in groupby(sorted(of_criterion, key=_verdict_value), key=_verdict_value):
+            groups += _similar(list(of_verdict))
     return groups
 
 
-def _judged(row: MisalignmentRow) -> str:
+def _verdict_value(row: MisalignmentRow) -> str:
     return str(row.verdict and row.verdict.value)
 
 
 def _similar(rows: Sequence[MisalignmentRow]) -> list[MisalignmentGroup]:
-    found: dict[int, list[MisalignmentRow]] = {}
+    groups: dict[int, list[MisalignmentRow]] = {}
     for row, place in zip(rows, groups_of([row.said for row in rows]), strict=True):
-        found.setdefault(place, []).append(row)
-    largest = sorted(found.values(), key=len, reverse=True)
-    return [MisalignmentGroup(some[0].item.criterion, tuple(some)) for some in largest]
+        groups.setdefault(place, []).append(row)
+    largest_first = sorted(groups.values(), key=len, reverse=True)
+    return [MisalignmentGroup(group[0].item.criterion, tuple(group)) for group in largest_first]
 
 
 def filter_choices(shown: QuerySet[Misalignment]) -> dict[str, Any]:
-    """What the filters offer: criteria, owners and sets with items; three queries."""
+    """Options of the filters: criteria, owners and chat sets with items; three queries."""
     item = shown.filter(pk=OuterRef("misalignment"))
     seen = Sighting.objects.filter(Exists(item), run=OuterRef("pk"))
     runs = counted_runs().filter(Exists(seen)).values("chat_set")

@@ -1,4 +1,4 @@
-"""Which runs count for misalignments, and which of them are to be looked through."""
+"""Runs whose disagreements are listed, and runs that still have to be scanned for them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,55 +11,55 @@ from evaluation.models.runs import EVALUATIONS, FINISHED, Run, RunChat, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
 
-ANSWERED_ALIKE = Q(value=True, human=Consensus.State.TRUE) | Q(value=False, human=Consensus.State.FALSE)
+AGREES = Q(value=True, human=Consensus.State.TRUE) | Q(value=False, human=Consensus.State.FALSE)
 ANSWERED = Q(state=Verdict.State.READ, value__isnull=False)
-# Labels come in one by one: a run is not looked through again for each of them.
-LOOK_AGAIN = timedelta(seconds=60)
-# So many verdicts are looked through while somebody waits for a page.
+# Labels arrive one by one: a run is scanned again for them at most once in this time.
+RESCAN_AFTER = timedelta(seconds=60)
+# Runs with at most this many verdicts are scanned on request, without waiting for a worker.
 SMALL = 5_000
 
 
 def counted_runs() -> QuerySet[Run]:
-    """Finished evaluations and imports; what authors try and what tests repeat is not counted."""
+    """Finished evaluations and imports; tries and the runs of regression tests are excluded."""
     return Run.objects.filter(state__in=FINISHED, purpose__in=EVALUATIONS)
 
 
 def labels_seq() -> int:
-    """How often labels have changed, over all criteria."""
+    """Number of label changes, over all criteria."""
     return int(Criterion.objects.aggregate(all=Sum("labels_seq"))["all"] or 0)
 
 
-def people_answers(run: Run | OuterRef) -> QuerySet[Verdict]:
-    """A run's readable verdicts with people's consensus as `human`."""
-    said = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
-    return Verdict.objects.filter(ANSWERED, run=run).annotate(human=Subquery(said.values("state")[:1]))
+def verdicts_with_consensus(run: Run | OuterRef) -> QuerySet[Verdict]:
+    """Verdicts of a run that answer True or False, annotated with the consensus as `human`."""
+    consensus = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
+    return Verdict.objects.filter(ANSWERED, run=run).annotate(human=Subquery(consensus.values("state")[:1]))
 
 
 def runs_after(run: Run) -> list[int]:
-    """Newer runs that share chats with this one, whatever their set; by id."""
+    """Ids of newer runs that share chats with this one, over any chat set."""
     shared = RunChat.objects.filter(run=OuterRef("pk"), chat__in=run.run_chats.values("chat"))
     return list(counted_runs().filter(Exists(shared), pk__gt=run.pk).values_list("pk", flat=True))
 
 
-def last_word(later: Sequence[int]) -> Q:
-    """Verdicts on whose chat and criterion none of the `later` runs has answered."""
-    # NB: by number: the database then looks each verdict up, instead of all verdicts of these runs.
+def not_overtaken(later: Sequence[int]) -> Q:
+    """Filter of verdicts on whose chat and criterion none of the `later` runs has an answer."""
+    # NB: run ids, not a subquery: the database then looks up single verdicts instead of whole runs.
     answered = Verdict.objects.filter(ANSWERED, run__in=later)
     own = {"chat": OuterRef("chat"), "criterion": OuterRef("criterion")}
     return Q(~Exists(answered.filter(**own))) if later else Q()
 
 
 def runs_waiting() -> QuerySet[Run]:
-    """Runs to look through, oldest first: those not yet, and where labels have changed since.
+    """Runs to scan, oldest first: not scanned yet, or labels have changed since.
 
-    Of these not the runs that newer ones have overtaken on all their chats.
+    A run whose every answer a newer run repeats is not scanned again.
     """
-    looked = MisalignmentCount.objects.filter(run=OuterRef("pk"))
-    before = looked.filter(overtaken=False, at__lt=timezone.now() - LOOK_AGAIN)
-    stale = before.exclude(seq=labels_seq())
-    return counted_runs().filter(~Exists(looked) | Exists(stale)).order_by("pk")
+    scanned = MisalignmentCount.objects.filter(run=OuterRef("pk"))
+    earlier = scanned.filter(overtaken=False, at__lt=timezone.now() - RESCAN_AFTER)
+    stale = earlier.exclude(seq=labels_seq())
+    return counted_runs().filter(~Exists(scanned) | Exists(stale)).order_by("pk")
 
 
 def is_small(run: Run) -> bool:
-    """Whether a page may look it through."""
+    """Whether a run is small enough to be scanned on request."""
     return Verdict.objects.filter(run=run)[: SMALL + 1].count() <= SMALL

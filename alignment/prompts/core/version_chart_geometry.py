@@ -1,4 +1,4 @@
-"""Geometry of a statistic over prompt versions: one dot a version on a 0–1 axis."""
+"""Geometry of a chart of one statistic by prompt version: one dot for each version on a 0–1 axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class VersionPoint:
-    """A version's statistic; `recipe` is equal for judges that differ in their prompts alone."""
+    """A version's statistic; `recipe` is equal for judges that differ only in their prompts."""
 
     number: int
     estimate: Estimate
@@ -24,7 +24,7 @@ class VersionPoint:
 
 @dataclass(frozen=True)
 class Dot:
-    """A version as drawn: x in percent as text; y and its interval in px from the top."""
+    """A version in the chart: x in percent as text; y and its interval in px from the top."""
 
     number: int
     x: str
@@ -36,7 +36,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Link:
-    """A line between two neighbours that can be compared."""
+    """A line between two comparable neighbours."""
 
     x1: str
     y1: float
@@ -46,7 +46,7 @@ class Link:
 
 @dataclass(frozen=True)
 class VersionLine:
-    """The drawing; `breaks` are the places where the judge changed, `grid` pairs of y and value."""
+    """The chart; `breaks` are the x positions where the judge changed, `grid` pairs of y and value."""
 
     height: int
     dots: tuple[Dot, ...]
@@ -59,18 +59,18 @@ class VersionLine:
 
 def version_line(points: Sequence[VersionPoint], *, ceiling: float | None = None) -> VersionLine:
     """
-    Lay out versions from left to right; those without a value are left out.
+    Lay out versions from left to right, without those that have no value.
 
     Parameters
     ----------
     points : oldest first.
-    ceiling : what people reach among themselves, a line across.
+    ceiling : the human ceiling, a horizontal line.
 
     Examples
     --------
     >>> first = VersionPoint(1, Estimate(0.5), "a")
-    >>> drawn = version_line([first, VersionPoint(2, Estimate(0.75), "a", is_champion=True)])
-    >>> [(dot.number, dot.x, dot.y) for dot in drawn.dots], len(drawn.links), drawn.label
+    >>> chart = version_line([first, VersionPoint(2, Estimate(0.75), "a", is_champion=True)])
+    >>> [(dot.number, dot.x, dot.y) for dot in chart.dots], len(chart.links), chart.label
     ([(1, '31.00%', 102.0), (2, '75.00%', 57.0)], 1, 'version 1 0.50, version 2 0.75')
     """
     shown = [point for point in points if point.estimate.value is not None]

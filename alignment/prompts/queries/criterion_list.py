@@ -1,4 +1,4 @@
-"""The list of criteria: each with its champion, what that was measured to be, and what waits."""
+"""The list of criteria: each with its champion's alignment and the version that waits."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 @dataclass(frozen=True, slots=True)
 class CriterionRow:
-    """A criterion, its text in force, and how its prompts stand; the champion alone has figures."""
+    """A criterion, its current text and its prompt versions; only the champion has figures."""
 
     criterion: Criterion
     version: CriterionVersion
@@ -21,7 +21,7 @@ class CriterionRow:
 
     @property
     def champion(self) -> VersionRow | None:
-        """The version that the judge is asked with."""
+        """The version in use."""
         return champion_of(self.versions)
 
     @property
@@ -31,27 +31,27 @@ class CriterionRow:
 
     @property
     def newest(self) -> Measured | None:
-        """What the champion was measured to be in its newest run that labels compare with."""
+        """The champion's metrics in its newest run on labelled chats."""
         champion = self.champion
-        return champion.measured[0] if champion and champion.measured else None
+        return champion.metrics[0] if champion and champion.metrics else None
 
 
 def criterion_list(*, user: User | AnonymousUser) -> list[CriterionRow]:
-    """Active criteria by rubric and dimension; constant queries."""
+    """Return the active criteria by rubric and dimension; constant number of queries."""
     active = Criterion.objects.filter(state=Criterion.State.ACTIVE).select_related("dimension", "rubric")
     return _rows(list(active.order_by("rubric", "dimension__position", "position")), user)
 
 
 def criterion_row(criterion: Criterion, *, user: User | AnonymousUser) -> CriterionRow:
-    """One of them."""
+    """Return the row of one criterion."""
     return _rows([criterion], user)[0]
 
 
 def _rows(criteria: list[Criterion], user: User | AnonymousUser) -> list[CriterionRow]:
     texts, prompts = newest_versions(criteria=criteria), version_rows(criteria=criteria)
     champions = [one for rows in prompts.values() if (one := champion_of(rows)) is not None]
-    told = {row.prompt.pk: row for row in with_figures(champions, of=champions, user=user)}
+    measured = {row.prompt.pk: row for row in with_figures(champions, of=champions, user=user)}
     return [
-        CriterionRow(row, texts[row.pk], [told.get(one.prompt.pk, one) for one in prompts[row.pk]])
+        CriterionRow(row, texts[row.pk], [measured.get(one.prompt.pk, one) for one in prompts[row.pk]])
         for row in criteria
     ]

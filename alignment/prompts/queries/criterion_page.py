@@ -1,4 +1,4 @@
-"""A criterion's page: its champion, where judge and people part, its versions, and what to do next."""
+"""A criterion's page: champion, disagreements, versions and next step."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F
 
 from alignment.misalignments.queries.misalignment_list import not_closed
-from alignment.prompts.queries.disagreements import notices_of, partings_of
+from alignment.prompts.queries.disagreements import disagreements_of, notices_of
 from alignment.prompts.queries.sections import examples_for, sections_of
 from alignment.prompts.queries.version_chart import drawable, places_of, versions_drawn
 from alignment.prompts.queries.versions import (
@@ -35,10 +35,10 @@ VERSIONS_A_PAGE = 25
 def criterion_page(
     *, criterion: Criterion, user: User | AnonymousUser, place: str = "", page: str | None = None
 ) -> dict[str, Any]:
-    """The template context; `place` chooses the set and split of the line over versions."""
+    """Return the template context; `place` selects the set and split of the chart."""
     rows = _rows(criterion, user, page)
     champion = champion_of(rows)
-    partings = partings_of(champion, user=user)
+    disagreements = disagreements_of(champion, user=user)
     return {
         "criterion": criterion,
         "version": criterion.versions.latest("number"),
@@ -47,9 +47,9 @@ def criterion_page(
         "page_obj": _page(rows, page),
         "waiting": waiting_of(rows),
         "draft": _draft(criterion, user),
-        "partings": partings,
-        "worst": max(partings, key=lambda one: one.differ, default=None),
-        "notices": notices_of(partings),
+        "disagreements": disagreements,
+        "worst": max(disagreements, key=lambda one: one.count, default=None),
+        "notices": notices_of(disagreements),
         "misaligned": not_closed(criterion, user=user),
         "releases": releases_of(rows),
         "openings": holdout_openings(criteria=[criterion]),
@@ -61,7 +61,7 @@ def criterion_page(
 
 
 def _rows(criterion: Criterion, user: User | AnonymousUser, page: str | None) -> list[VersionRow]:
-    """All versions; the champion, those of the page and those that may be drawn have figures."""
+    """Return all versions; the champion, this page's and the chart's rows have figures."""
     rows = version_rows(criteria=[criterion])[criterion.pk]
     return with_figures(rows, of=[*_page(rows, page), *drawable(rows)], user=user)
 
@@ -71,15 +71,15 @@ def _page(rows: Sequence[VersionRow], page: str | None) -> Page[VersionRow]:
 
 
 def _draft(criterion: Criterion, user: User | AnonymousUser) -> PromptDraft | None:
-    """What this author has written and not yet saved as a version."""
+    """Return this author's draft."""
     return PromptDraft.objects.filter(criterion=criterion, author=user.pk).select_related("base").first()
 
 
-def _line(rows: Sequence[VersionRow], wanted: str) -> dict[str, Any]:
-    """The places to choose from, the one chosen, and its drawing."""
+def _line(rows: Sequence[VersionRow], place: str) -> dict[str, Any]:
+    """Return the places to choose from, the chosen one, and its chart."""
     places = places_of(rows)
-    drawn = versions_drawn(rows, places, wanted=wanted)
-    return {"places": places, "place": drawn.place, "line": drawn.line, "line_ceiling": drawn.ceiling}
+    chart = versions_drawn(rows, places, wanted=place)
+    return {"places": places, "place": chart.place, "line": chart.line, "line_ceiling": chart.ceiling}
 
 
 # ---------- prompt and notes ----------
@@ -92,11 +92,11 @@ def _prompt(champion: VersionRow | None, user: User | AnonymousUser) -> dict[str
 
 
 def _unclear(criterion: Criterion, user: User | AnonymousUser) -> dict[str, Any]:
-    """The newest notes that call the criterion unclear, open ones first; on chats that this user may read."""
+    """Return the newest notes about unclear points, open ones first, on chats that this user can see."""
     if not user.has_perm("labeling.edit_prompts"):
         return {}
-    wanted = NoteFilter(kind=RaterNote.Kind.UNCLEAR, criterion=criterion.key, state="")
-    notes = wanted.of(notes_for(user=user))
+    note_filter = NoteFilter(kind=RaterNote.Kind.UNCLEAR, criterion=criterion.key, state="")
+    notes = note_filter.of(notes_for(user=user))
     shown = notes.select_related("chat", "rater", "criterion", "version", "settled_by")
     ordered = shown.order_by(F("settled_at").desc(nulls_first=True), "-pk")
     return {

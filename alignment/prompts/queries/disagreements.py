@@ -1,4 +1,4 @@
-"""Where judge and people part on one criterion: the champion's newest run on the splits that authors read."""
+"""Disagreements on one criterion: the champion's newest runs on the dev and train splits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,68 +30,70 @@ Words = Mapping[str, str]  # by a chat's external id
 
 
 @dataclass(frozen=True, slots=True)
-class PartedChat:
-    """A chat of the list with what people and the judge gave as their reasons; '' where they gave none."""
+class DisagreementChat:
+    """A chat on which judge and consensus differ, with the reasons of both; '' where none was given."""
 
     row: PairRow
-    people: str
-    judge: str
+    human_reason: str
+    judge_reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
-    """People against the champion on one split: the counts, links behind them, the first disagreements.
+class CriterionDisagreements:
+    """Consensus and champion on one split: counts, links to their chats, the first disagreements.
 
-    `hidden` disagreements are on chats that this user may not read; who is still to label some of the run's
-    chats is told the number of these alone.
+    `hidden` counts disagreements on chats that this user cannot see. It is 0 for a user who must still label
+    chats of the run; `own` counts those chats.
     """
 
-    measured: Measured
+    metrics: Measured
     cells: dict[str, str]
-    chats: tuple[PartedChat, ...]
+    chats: tuple[DisagreementChat, ...]
     hidden: int
     own: Own
 
     @property
     def name(self) -> str:
-        """What the matrix is of."""
-        return f"{self.measured.criterion.name}, {self.measured.split}"
+        """Criterion and split: the caption of the matrix."""
+        return f"{self.metrics.criterion.name}, {self.metrics.split}"
 
     @property
     def confusion(self) -> Confusion:
-        """The counts, as the matrix takes them."""
-        return self.measured.table
+        """The confusion counts."""
+        return self.metrics.table
 
     @property
-    def differ(self) -> int:
-        """On how many chats they part."""
-        return self.measured.table.fn + self.measured.table.fp
+    def count(self) -> int:
+        """The number of disagreements."""
+        return self.metrics.table.fn + self.metrics.table.fp
 
 
-def partings_of(champion: VersionRow | None, *, user: User | AnonymousUser) -> list[Parting]:
-    """One a split that the champion was measured on; the number of queries does not depend on chats."""
-    newest = {one.split: one for one in reversed(champion.measured)} if champion else {}
-    return [_parting(newest[split], user) for split in READ_BY_AUTHORS if split in newest]
+def disagreements_of(
+    champion: VersionRow | None, *, user: User | AnonymousUser
+) -> list[CriterionDisagreements]:
+    """Return one entry for each split with verdicts of the champion; the number of queries is constant."""
+    newest = {one.split: one for one in reversed(champion.metrics)} if champion else {}
+    return [_disagreements(newest[split], user) for split in READ_BY_AUTHORS if split in newest]
 
 
-def notices_of(partings: Iterable[Parting]) -> list[str]:
-    """What has to be said of the verdicts and labels shown, once each."""
-    return list(dict.fromkeys(said for one in partings for said in notices(_scope(one.measured))))
+def notices_of(disagreements: Iterable[CriterionDisagreements]) -> list[str]:
+    """Return the warnings about the verdicts and labels shown, each once."""
+    return list(dict.fromkeys(text for one in disagreements for text in notices(_scope(one.metrics))))
 
 
 def _scope(one: Measured) -> Scope:
     return Scope(one.run.chat_set, one.run, one.split, only=one.criterion.key)
 
 
-def _parting(one: Measured, user: User | AnonymousUser) -> Parting:
+def _disagreements(one: Measured, user: User | AnonymousUser) -> CriterionDisagreements:
     key, query = one.criterion.key, {"split": one.split}
-    shown, own = _differing(one), own_chats(_scope(one), user=user)
+    shown, own = _differing_verdicts(one), own_chats(_scope(one), user=user)
     if own.closed:
         shown = shown.none()
     elif not sees_every_chat(user=user):
         shown = shown.filter(chat__in=chats_shown(user=user).values("pk"))
-    parting = Parting(
-        measured=one,
+    disagreements = CriterionDisagreements(
+        metrics=one,
         cells={
             cell: reverse("alignment:cell", args=[one.run.pk, key, cell], query=query) for cell in CELL_CODES
         },
@@ -99,35 +101,35 @@ def _parting(one: Measured, user: User | AnonymousUser) -> Parting:
         hidden=0,
         own=own,
     )
-    return parting if own.chats else replace(parting, hidden=parting.differ - shown.count())
+    return disagreements if own.chats else replace(disagreements, hidden=disagreements.count - shown.count())
 
 
-def _differing(one: Measured) -> QuerySet[Verdict]:
-    """The verdicts on the split that say otherwise than people, in the set's order.
+def _differing_verdicts(one: Measured) -> QuerySet[Verdict]:
+    """Return the split's verdicts that differ from the consensus, in the order of the set.
 
-    The database looks for them: of a large set a page needs a handful.
+    Filtered in the database: a page needs a handful of a large set.
     """
-    people = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
+    consensus = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     place = RunChat.objects.filter(run=one.run, split=one.split, chat=OuterRef("chat"))
     rows = Verdict.objects.filter(run=one.run, criterion=one.criterion, state=Verdict.State.READ)
-    said = rows.annotate(
-        people=Subquery(people.values("state")[:1]), place=Subquery(place.values("pk")[:1])
+    compared = rows.annotate(
+        consensus=Subquery(consensus.values("state")[:1]), place=Subquery(place.values("pk")[:1])
     ).filter(place__isnull=False)
-    otherwise = Q(value=True, people=Consensus.State.FALSE) | Q(value=False, people=Consensus.State.TRUE)
-    return said.filter(otherwise).order_by("place")
+    differs = Q(value=True, consensus=Consensus.State.FALSE) | Q(value=False, consensus=Consensus.State.TRUE)
+    return compared.filter(differs).order_by("place")
 
 
-def _chats(one: Measured, verdicts: Sequence[Verdict]) -> Iterable[PartedChat]:
+def _chats(one: Measured, verdicts: Sequence[Verdict]) -> Iterable[DisagreementChat]:
     key = one.criterion.key
     pairs = [Pair(row.chat.external_id, key, not row.value, bool(row.value)) for row in verdicts]
-    people, judge = _people_said(one.criterion, pairs), judge_rationales(verdicts)
+    human, judge = _human_reasons(one.criterion, pairs), judge_rationales(verdicts)
     for verdict, row in zip(verdicts, pair_rows(_scope(one), pairs, f"&split={one.split}"), strict=True):
-        yield PartedChat(row, people.get(row.chat_id, ""), judge[verdict.pk])
+        yield DisagreementChat(row, human.get(row.chat_id, ""), judge[verdict.pk])
 
 
-def _people_said(criterion: Criterion, pairs: Sequence[Pair]) -> Words:
-    """The first reason given for the answer that people amount to."""
+def _human_reasons(criterion: Criterion, pairs: Sequence[Pair]) -> Words:
+    """Return by chat the first rationale of a rater whose label equals the consensus."""
     answers = {pair.chat_id: pair.human for pair in pairs}
     labels = Label.objects.counted().filter(criterion=criterion, chat__external_id__in=answers)
     rows = labels.exclude(rationale="").order_by("-pk").values_list("chat__external_id", "value", "rationale")
-    return {chat: short_rationale(said) for chat, value, said in rows if answers[chat] == value}
+    return {chat: short_rationale(text) for chat, value, text in rows if answers[chat] == value}

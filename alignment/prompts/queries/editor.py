@@ -1,9 +1,9 @@
-"""The prompt editor's page: what is edited, from what it started, and what was saved meanwhile."""
+"""The prompt editor's page: the draft, its base, and versions saved meanwhile."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from alignment.prompts.queries.example_picker import Chosen, chosen_examples
+from alignment.prompts.queries.example_picker import DraftExample, chosen_examples
 from evaluation.models.prompts import ArticleVersion, PromptVersion
 from evaluation.prompts.core.costar import panes_of
 from evaluation.prompts.queries.criteria import articles_of
@@ -14,20 +14,23 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 ABOUT: Mapping[str, str] = {
     "context": (
-        "What the judge has to know first: whose bot it is, which records a chat holds. The line "
-        "{{knowledge}} stands for the criterion’s articles."
+        "The facts that the judge needs first: whose bot it is, which records a chat holds. The line "
+        "{{knowledge}} lists the criterion’s articles."
     ),
-    "objective": "The question word for word as raters see it; then what is True, what False, and the line.",
-    "style": "How to go through the chat: what to look for, what decides, what belongs to another criterion.",
+    "objective": (
+        "The question word for word as raters see it; then what is True, what is False, and the boundary "
+        "cases."
+    ),
+    "style": "How to read the chat: what to look for, what decides, what belongs to another criterion.",
     "tone": "The attitude towards bot and customer: impartial, neither lenient nor harsh.",
-    "audience": "Who reads the rationale, and what they check it against.",
-    "response": "What the rationale says first and how long it is. For the verdict the engine asks itself.",
+    "audience": "The readers of the rationale, and what they check it against.",
+    "response": "How the rationale starts, and its length. The engine itself asks for the verdict.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """One section with its text."""
+    """One section of the prompt."""
 
     name: str
     label: str
@@ -37,48 +40,48 @@ class Pane:
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """What the page shows; without `panes` the text is edited whole.
+    """The content of the page; without `panes` the text is edited as a whole.
 
-    `asked` is another version than the draft's base, which the address asked to start from. `newer` were
-    saved after the base, oldest first.
+    `requested`: the version that the address names, if the draft has another base. `newer`: versions saved
+    after the base, oldest first.
     """
 
     criterion: Criterion
     version: CriterionVersion
     champion: PromptVersion | None
     prompt: WorkingPrompt
-    asked: PromptVersion | None
+    requested: PromptVersion | None
     panes: tuple[Pane, ...]
     splits: bool
-    examples: Sequence[Chosen]
+    examples: Sequence[DraftExample]
     articles: Sequence[ArticleVersion]
     newer: Sequence[PromptVersion]
     next_number: int
 
     @property
     def overtaken(self) -> bool:
-        """Whether another version than the one that this started from is the champion."""
+        """Whether the champion is not the version that the draft started from."""
         return self.champion is not None and self.champion.pk != self.prompt.base.pk
 
     @property
     def unstored(self) -> bool:
-        """Whether what is shown is not what panels that know no draft take: the champion."""
+        """Whether there is no draft and the page does not show the champion, which other panels would use."""
         return self.prompt.revision == 0 and self.overtaken
 
 
 def start_of(criterion: Criterion) -> PromptVersion | None:
-    """What a new draft starts from: the champion, before any release the newest version."""
+    """Return the version that a new draft starts from: the champion, otherwise the newest version."""
     champion = champions(criteria=[criterion]).get(criterion.pk)
     return champion or PromptVersion.objects.filter(criterion=criterion).order_by("-number").first()
 
 
 def editor_of(
-    *, criterion: Criterion, author: User, base: PromptVersion, asked: bool = False, whole: bool = False
+    *, criterion: Criterion, author: User, base: PromptVersion, requested: bool = False, whole: bool = False
 ) -> Editor:
-    """The author's draft, or `base` where there is none.
+    """Return the author's draft, or `base` if there is none.
 
-    `asked` says that the author wants to start from `base`; a draft on another one is shown all the same.
-    `whole` shows the text in one pane even where it could be split.
+    `requested`: the author wants to start from `base`; a draft with another base is shown nevertheless.
+    `whole`: show the text in one pane even if it could be split.
     """
     prompt = working_prompt(criterion=criterion, author=author, base=base)
     panes = panes_of(prompt.text)
@@ -87,7 +90,7 @@ def editor_of(
         version=criterion.versions.latest("number"),
         champion=champions(criteria=[criterion]).get(criterion.pk),
         prompt=prompt,
-        asked=base if asked and prompt.base.pk != base.pk else None,
+        requested=base if requested and prompt.base.pk != base.pk else None,
         panes=() if whole or panes is None else _panes(panes),
         splits=panes is not None,
         examples=chosen_examples(user=author, lines=prompt.examples),

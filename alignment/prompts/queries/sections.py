@@ -1,4 +1,4 @@
-"""What a prompt version consists of, as a user may see it, and what changed between two."""
+"""Sections and examples of a prompt version, as a user may see them, and differences between two."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from labeling.people.queries.visibility import chats_shown
 
 @dataclass(frozen=True, slots=True)
 class ShownExample:
-    """A worked example: the excerpt, what people decided on it, and why."""
+    """A worked example: the excerpt, its answer and the reason."""
 
     position: int
     chat_id: str
@@ -30,13 +30,13 @@ class ShownExample:
 
     @property
     def turns(self) -> str:
-        """`turn 3`, `turns 3 to 5`."""
+        """The turns in words: `turn 3`, `turns 3 to 5`."""
         if self.first_turn == self.last_turn:
             return f"turn {self.first_turn}"
         return f"turns {self.first_turn} to {self.last_turn}"
 
     def as_line(self) -> dict[str, Any]:
-        """As drafts and the API write it."""
+        """Return the example in the form of drafts and the API."""
         return {
             "chat": self.chat_id,
             "turns": [self.first_turn, self.last_turn],
@@ -47,7 +47,7 @@ class ShownExample:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Those whose chats the user may read, and how many there are beside them."""
+    """The examples whose chats the user can see, and the number of the others."""
 
     shown: tuple[ShownExample, ...]
     hidden: int
@@ -55,9 +55,9 @@ class Examples:
 
 @dataclass(frozen=True, slots=True)
 class ExampleChange:
-    """An example that was added, removed or changed; `old` is what it was before a change.
+    """An example that was added, removed or changed; `old` is the example before a change.
 
-    `rationale` is its word diff.
+    `rationale` is a word diff.
     """
 
     kind: Literal["added", "removed", "changed"]
@@ -68,7 +68,7 @@ class ExampleChange:
 
 @dataclass(frozen=True, slots=True)
 class VersionDiff:
-    """What changed; `hidden` examples are among those of either side."""
+    """The differences; `hidden` counts examples that the user cannot see."""
 
     sections: tuple[SectionChange, ...]
     examples: tuple[ExampleChange, ...]
@@ -76,17 +76,17 @@ class VersionDiff:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the two say the same."""
+        """Whether there is no visible difference."""
         return not (self.sections or self.examples)
 
 
 def sections_of(version: PromptVersion) -> tuple[Section, ...]:
-    """The text by CO-STAR section."""
+    """Return the text by CO-STAR section."""
     return prompt_sections(version.text)
 
 
 def examples_for(version: PromptVersion, *, user: User | AnonymousUser) -> Examples:
-    """The worked examples in order; two queries."""
+    """Return the worked examples in order; two queries."""
     rows = FewShotExample.objects.filter(prompt_version=version).select_related("chat__topic")
     ordered = list(rows.order_by("position"))
     allowed = set(
@@ -97,7 +97,7 @@ def examples_for(version: PromptVersion, *, user: User | AnonymousUser) -> Examp
 
 
 def hides_examples(judge: Judge, *, user: User | AnonymousUser) -> bool:
-    """Whether a prompt of the judge has an example on a chat that is not shown to the user; one query.
+    """Return whether a prompt of the judge has an example on a chat that the user cannot see; one query.
 
     A chat may become holdout in another set long after it became an example.
     """
@@ -107,7 +107,7 @@ def hides_examples(judge: Judge, *, user: User | AnonymousUser) -> bool:
 
 
 def version_diff(old: PromptVersion, new: PromptVersion, *, user: User | AnonymousUser) -> VersionDiff:
-    """From one version to the other, whichever came first."""
+    """Compare two versions; either may be the older one."""
     before, after = examples_for(old, user=user), examples_for(new, user=user)
     return VersionDiff(
         section_changes(old.text, new.text),
@@ -117,7 +117,7 @@ def version_diff(old: PromptVersion, new: PromptVersion, *, user: User | Anonymo
 
 
 def _changes(before: Sequence[ShownExample], after: Sequence[ShownExample]) -> Iterable[ExampleChange]:
-    """By chat, those of the newer side first; the order of examples is no difference."""
+    """Compare by chat, examples of `after` first; their order does not matter."""
     known = {example.chat_pk: example for example in before}
     for new in after:
         old = known.pop(new.chat_pk, None)

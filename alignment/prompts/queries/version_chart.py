@@ -8,12 +8,12 @@ from alignment.prompts.queries.version_metrics import Measured
 from alignment.prompts.queries.versions import VersionRow, VersionState, champion_of
 
 VERSIONS_DRAWN = 12
-NEWEST = 25  # versions that may be drawn, beside the champion
+NEWEST = 25  # versions that the chart may show, besides the champion
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A set and split that versions were measured on."""
+    """A set and split with metrics of versions."""
 
     value: str
     words: str
@@ -22,7 +22,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class VersionsDrawn:
-    """The versions measured at `place`, newest first, and their drawing; both empty without a place."""
+    """The versions with metrics on `place`, newest first, and their chart; both empty without a place."""
 
     place: Place | None = None
     rows: Sequence[tuple[VersionRow, Measured]] = ()
@@ -30,47 +30,47 @@ class VersionsDrawn:
 
     @property
     def ceiling(self) -> float | None:
-        """What people reach among themselves on the newest version's chats."""
+        """The human ceiling on the newest version's chats."""
         return self.rows[0][1].ceiling if self.rows else None
 
 
 def drawable(rows: Sequence[VersionRow]) -> list[VersionRow]:
-    """The newest versions and the champion, whatever page is shown."""
+    """Return the newest versions and the champion."""
     return [row for n, row in enumerate(rows) if n < NEWEST or row.state is VersionState.CHAMPION]
 
 
 def places_of(rows: Iterable[VersionRow]) -> list[Place]:
-    """By name of the set, splits in order."""
+    """Return the places by name of the set and split."""
     words: dict[str, str] = {}
     counts: dict[str, int] = {}
     for row in rows:
-        for one in row.measured:
+        for one in row.metrics:
             words[one.place] = one.where
             counts[one.place] = counts.get(one.place, 0) + 1
     return [Place(value, words[value], counts[value]) for value in sorted(words, key=lambda one: words[one])]
 
 
 def versions_drawn(rows: Sequence[VersionRow], places: Sequence[Place], *, wanted: str = "") -> VersionsDrawn:
-    """The wanted place among these, else the usual one, and what was measured there."""
+    """Return the chart of the place `wanted`, or of the default place."""
     chosen = next((one for one in places if one.value == wanted), None) or _usual(rows, places)
     if chosen is None:
         return VersionsDrawn()
-    found = [(row, one) for row in rows if (one := row.at(chosen.value)) is not None][:VERSIONS_DRAWN]
-    return VersionsDrawn(chosen, found, _drawn(found))
+    points = [(row, one) for row in rows if (one := row.at(chosen.value)) is not None][:VERSIONS_DRAWN]
+    return VersionsDrawn(chosen, points, _chart(points))
 
 
-def _drawn(found: Sequence[tuple[VersionRow, Measured]]) -> VersionLine:
+def _chart(rows: Sequence[tuple[VersionRow, Measured]]) -> VersionLine:
     points = [
         VersionPoint(
             row.number, one.rates["balanced_accuracy"], one.recipe, row.state is VersionState.CHAMPION
         )
-        for row, one in reversed(found)
+        for row, one in reversed(rows)
     ]
-    return version_line(points, ceiling=found[0][1].ceiling)
+    return version_line(points, ceiling=rows[0][1].ceiling)
 
 
 def _usual(rows: Sequence[VersionRow], places: Sequence[Place]) -> Place | None:
-    """Where most versions were measured; of equals the one where the champion was."""
+    """Return the place with most versions; among equals one with the champion."""
     champion = champion_of(rows)
-    known = {one.place for one in champion.measured} if champion else set()
+    known = {one.place for one in champion.metrics} if champion else set()
     return max(places, key=lambda one: (one.versions, one.value in known), default=None)

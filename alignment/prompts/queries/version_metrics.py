@@ -1,4 +1,4 @@
-"""What prompt versions were measured to be: people against the judge, by version, set and split."""
+"""Metrics of prompt versions: consensus and judge compared, by version, set and split."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -32,9 +32,9 @@ from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import held_out, reads_holdout
 
 BODY_VERSION = 3
-# Tries are of texts that nobody has saved; repeats ask the same judge again.
+# Tries test unsaved texts; repeated runs measure the same judge again.
 MEASURING = (Run.Purpose.EVALUATION, Run.Purpose.REGRESSION)
-# What makes two judges comparable but for their prompts.
+# Judges that agree in these settings differ only in their prompts.
 RECIPE = (
     "endpoint",
     "model",
@@ -53,12 +53,12 @@ Counts = dict[str, Any]
 
 @dataclass(frozen=True)
 class Measured:
-    """A version on one split of a set ('' where the run knew none): its newest finished run there.
+    """A version on one split of a set ('' if the run has none), from its newest finished run there.
 
-    `ceiling` is the human balanced accuracy on the same chats; `silent` counts chats that people answered
-    True or False and the judge neither, `refrained` those of people's True and False whose calls did not
-    fail; `recipe` is equal for runs whose judges differ in prompts alone. Of `drawn` chats the labels were
-    drawn by verdict: then the rates are weighted, as in the report, and do not follow from the table.
+    `ceiling`: human balanced accuracy on the same chats. `undecided`: chats with a True or False consensus on
+    which the judge gave neither; `abstained`: the same by True and False, without failed calls. `recipe` is
+    equal for runs whose judges differ only in prompts. `sampled`: chats whose labels were sampled by verdict;
+    if there are any, the rates are weighted as in the report and do not follow from the table.
     """
 
     run: Run
@@ -66,16 +66,16 @@ class Measured:
     split: str
     table: Confusion
     ceiling: float | None
-    silent: int
-    refrained: tuple[int, int]
+    undecided: int
+    abstained: tuple[int, int]
     recipe: str
-    drawn: int
+    sampled: int
     rates: dict[str, Estimate]  # balanced accuracy, TPR and TNR
-    decided: Decision | None = None  # by the report, where labels were drawn by verdict
+    weighted_decision: Decision | None = None  # the report's, if labels were sampled by verdict
 
     @property
     def place(self) -> str:
-        """Set and split as a word of an address."""
+        """Set and split as part of an address."""
         return f"{self.run.chat_set_id}-{self.split or 'all'}"
 
     @property
@@ -86,22 +86,22 @@ class Measured:
 
     @cached_property
     def figures(self) -> dict[str, Any]:
-        """The same as a report has them, for lanes and plots."""
+        """The rates in the form of a report, for lanes and plots."""
         shown = {name: estimate.as_json() for name, estimate in self.rates.items()}
         return {**shown, "human": {"ceiling": self.ceiling}}
 
     @cached_property
     def decision(self) -> Decision:
-        """Whether the judge may be called aligned here, and why."""
-        if self.decided is not None:
-            return self.decided
+        """Whether the judge counts as aligned here, and why."""
+        if self.weighted_decision is not None:
+            return self.weighted_decision
         return decide_status(
             table=self.table,
             tpr=self.rates["tpr"],
             tnr=self.rates["tnr"],
             balanced_accuracy=self.rates["balanced_accuracy"],
-            open_true=LeftOpen(self.refrained[0], self.refrained[0]),
-            open_false=LeftOpen(self.refrained[1], self.refrained[1]),
+            open_true=LeftOpen(self.abstained[0], self.abstained[0]),
+            open_false=LeftOpen(self.abstained[1], self.abstained[1]),
             policy=POLICY,
             tier=self.criterion.tier,
         )
@@ -109,33 +109,33 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one version was measured to be: newest run first, of a run dev first.
+    """The metrics of one version: newest run first, within a run dev first.
 
-    `few`: held-out chats are left out, for the user may not be told of so few.
+    `few`: holdout chats are excluded, because the user may not see figures on so few.
     """
 
     rows: tuple[Measured, ...] = ()
     few: bool = False
 
 
-def measured(
+def version_metrics(
     criteria: Collection[Criterion],
     *,
     user: User | AnonymousUser,
     contents: Collection[str] | None = None,
 ) -> dict[tuple[int, str], Figures]:
-    """By criterion id and content hash of its prompt; `contents` narrows it to these hashes.
+    """Return metrics by criterion id and content hash of the prompt, optionally only for `contents`.
 
-    Versions with the same text and examples were measured together. Counts are kept with the run until a
-    human answer changes. Of a split with 1 to 9 held-out chats that are compared, who may not read them gets
-    the counts without these, and no rates where labels were drawn by verdict. Four queries, at most six for
-    who may not; some more to count anew.
+    Versions with the same text and examples share their metrics. Counts are cached with the run until a human
+    answer changes. If a split compares 1 to 9 holdout chats, a user without access to the holdout gets counts
+    without them, and no rates if labels were sampled by verdict. Four queries, six for such a user, and a few
+    more to update the cache.
     """
     prompts = JudgePrompt.objects.filter(criterion__in=criteria)
     if contents is not None:
         prompts = prompts.filter(prompt_version__content_hash__in=contents)
-    asked = list(prompts.values_list("judge_id", "criterion_id", "prompt_version__content_hash", "group"))
-    runs = _newest_runs(asked)
+    judged = list(prompts.values_list("judge_id", "criterion_id", "prompt_version__content_hash", "group"))
+    runs = _newest_runs(judged)
     by_id = {row.pk: row for row in criteria}
     pairs = {(run.pk, criterion): run for (criterion, *_), run in runs.items()}
     counted = [(run, by_id[criterion]) for (_, criterion), run in pairs.items()]
@@ -143,21 +143,21 @@ def measured(
     few: set[tuple[int, int]] = set()
     if not reads_holdout(user=user):
         counts, few = _without_few(counted, counts)
-    groups = {(judge, criterion): group for judge, criterion, _, group in asked}
-    found: dict[tuple[int, str], list[Measured]] = {}
-    taken = set()
+    groups = {(judge, criterion): group for judge, criterion, _, group in judged}
+    metrics: dict[tuple[int, str], list[Measured]] = {}
+    seen = set()
     for (criterion, content, chat_set, _), run in runs.items():
-        rows = found.setdefault((criterion, content), [])
+        rows = metrics.setdefault((criterion, content), [])
         for split, body in counts[run.pk, criterion].items():
-            if (criterion, content, chat_set, split) not in taken:
-                taken.add((criterion, content, chat_set, split))
+            if (criterion, content, chat_set, split) not in seen:
+                seen.add((criterion, content, chat_set, split))
                 recipe = _recipe(run, groups[run.judge_id, criterion])
-                rows.append(_measured(run, by_id[criterion], split, body, recipe))
-    less = {key[:2] for key, run in runs.items() if (run.pk, key[0]) in few}
-    return {key: Figures(tuple(rows), few=key in less) for key, rows in found.items()}
+                rows.append(_metrics(run, by_id[criterion], split, body, recipe))
+    limited = {key[:2] for key, run in runs.items() if (run.pk, key[0]) in few}
+    return {key: Figures(tuple(rows), few=key in limited) for key, rows in metrics.items()}
 
 
-def _measured(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> Measured:
+def _metrics(run: Run, criterion: Criterion, split: str, body: Counts, recipe: str) -> Measured:
     true, false = body["refrained"]
     table, drawn = Confusion(*body["table"]), body["drawn"]
     return Measured(
@@ -166,19 +166,19 @@ def _measured(run: Run, criterion: Criterion, split: str, body: Counts, recipe: 
         split=split,
         table=table,
         ceiling=body["ceiling"],
-        silent=body["silent"],
-        refrained=(true, false),
+        undecided=body["silent"],
+        abstained=(true, false),
         recipe=recipe,
-        drawn=drawn["chats"] if drawn else 0,
+        sampled=drawn["chats"] if drawn else 0,
         rates=estimates_of(drawn) if drawn else judge_rates(table),
-        decided=decision_of(drawn) if drawn else None,
+        weighted_decision=decision_of(drawn) if drawn else None,
     )
 
 
-def _newest_runs(asked: Iterable[tuple[int, int, str, int]]) -> dict[tuple[int, str, int, str], Run]:
-    """By criterion, content, set and the split asked for; newest first. Runs over a few chats come last."""
+def _newest_runs(judged: Iterable[tuple[int, int, str, int]]) -> dict[tuple[int, str, int, str], Run]:
+    """Return runs by criterion, content, set and split, newest first; runs over part of a set come last."""
     contents: dict[int, list[tuple[int, str]]] = {}
-    for judge, criterion, content, _ in asked:
+    for judge, criterion, content, _ in judged:
         contents.setdefault(judge, []).append((criterion, content))
     rows = Run.objects.filter(
         judge__in=list(contents), chat_set__isnull=False, state__in=FINISHED, purpose__in=MEASURING
@@ -199,23 +199,21 @@ def _recipe(run: Run, group: int) -> str:
     return json.dumps([engine, *(config.get(name) for name in RECIPE)], sort_keys=True)
 
 
-# ---------- counts, kept with the run ----------
+# ---------- counts, cached with the run ----------
 
 
 def _counts(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int], dict[str, Counts]]:
-    """By run and criterion id: the counts of each split, in order."""
+    """Return by run and criterion id the counts of each split, in order."""
     pins = {(run.pk, criterion.pk): _pin(run, criterion) for run, criterion in pairs}
-    kept = dict(Report.objects.filter(pin__in=pins.values()).values_list("pin", "body"))
-    missing = [(run, criterion) for run, criterion in pairs if pins[run.pk, criterion.pk] not in kept]
+    cached = dict(Report.objects.filter(pin__in=pins.values()).values_list("pin", "body"))
+    missing = [(run, criterion) for run, criterion in pairs if pins[run.pk, criterion.pk] not in cached]
     if missing:
-        kept |= {row.pin: row.body for row in _count_anew(missing, pins)}
-    return {pair: _in_order(kept[pin]) for pair, pin in pins.items()}
+        cached |= {row.pin: row.body for row in _recount(missing, pins)}
+    return {pair: _in_order(cached[pin]) for pair, pin in pins.items()}
 
 
-def _count_anew(
-    pairs: Collection[tuple[Run, Criterion]], pins: Mapping[tuple[int, int], str]
-) -> list[Report]:
-    """Store the counts in the place of those from before an answer changed."""
+def _recount(pairs: Collection[tuple[Run, Criterion]], pins: Mapping[tuple[int, int], str]) -> list[Report]:
+    """Count and store, replacing the counts from before an answer changed."""
     rows = {(run.pk, criterion.pk): _row(run, criterion, pins) for run, criterion in pairs}
     older = older_than(list(rows.values()))
     drawn = drawn_rates(pairs)
@@ -228,7 +226,7 @@ def _count_anew(
 
 
 def _row(run: Run, criterion: Criterion, pins: Mapping[tuple[int, int], str]) -> Report:
-    """Without its body."""
+    """Return an unsaved row without its body."""
     return Report(
         kind=Report.Kind.MEASURED,
         run=run,
@@ -241,7 +239,7 @@ def _row(run: Run, criterion: Criterion, pins: Mapping[tuple[int, int], str]) ->
 
 
 def _pin(run: Run, criterion: Criterion) -> str:
-    """It moves with every change of the human answers, and with the reports that rates are taken from."""
+    """Return the cache key: it changes with every human answer and with the reports that rates come from."""
     forms = BODY_VERSION, REPORT_VERSION
     return hash_of([*_what(run, criterion), *forms, run.finished_at, criterion.labels_seq])
 
@@ -258,7 +256,7 @@ def _in_order(splits: Mapping[str, Counts]) -> dict[str, Counts]:
 def _without_few(
     pairs: Collection[tuple[Run, Criterion]], counts: Mapping[tuple[int, int], dict[str, Counts]]
 ) -> tuple[dict[tuple[int, int], dict[str, Counts]], set[tuple[int, int]]]:
-    """The same, but splits with too few held-out chats are counted without them, and where; not kept."""
+    """Count splits with too few holdout chats without them; return the counts and which pairs changed."""
     held = held_counts({run.pk for run, _ in pairs}, criteria={criterion.pk for _, criterion in pairs})
     few = {
         (run.pk, criterion.pk): {split for split, n in held[run.pk, criterion.key].items() if n < FEWEST}
@@ -268,71 +266,72 @@ def _without_few(
     again = [(run, criterion) for run, criterion in pairs if few.get((run.pk, criterion.pk))]
     if not again:
         return dict(counts), set()
-    fresh, found = _counted(again, less=Q(chat__in=held_out())), dict(counts)
+    fresh, result = _counted(again, excluded=Q(chat__in=held_out())), dict(counts)
     for run, criterion in again:
         pair = run.pk, criterion.pk
-        found[pair] = {split: body for split, body in counts[pair].items() if split not in few[pair]}
+        result[pair] = {split: body for split, body in counts[pair].items() if split not in few[pair]}
         for split in few[pair] & fresh[pair].keys():
             drawn = KEPT_BACK if counts[pair][split]["drawn"] else None
-            found[pair][split] = fresh[pair][split] | {"drawn": drawn}
-        found[pair] = _in_order(found[pair])
-    return found, {(run.pk, criterion.pk) for run, criterion in again}
+            result[pair][split] = fresh[pair][split] | {"drawn": drawn}
+        result[pair] = _in_order(result[pair])
+    return result, {(run.pk, criterion.pk) for run, criterion in again}
 
 
 def _counted(
-    pairs: Iterable[tuple[Run, Criterion]], *, less: Q | None = None
+    pairs: Iterable[tuple[Run, Criterion]], *, excluded: Q | None = None
 ) -> dict[tuple[int, int], dict[str, Counts]]:
-    """One query, whatever the number of pairs; `less` says which verdicts to leave out.
+    """Count in one query for any number of pairs; verdicts that match `excluded` do not count.
 
-    Labels that were drawn by verdict count as they are.
+    Labels that were sampled by verdict count unweighted.
     """
-    wanted: dict[int, list[int]] = {}
+    runs_by_criterion: dict[int, list[int]] = {}
     for run, criterion in pairs:
-        wanted.setdefault(criterion.pk, []).append(run.pk)
+        runs_by_criterion.setdefault(criterion.pk, []).append(run.pk)
     cells: dict[tuple[int, int], dict[str, list[tuple[Any, ...]]]] = {
-        (run, criterion): {} for criterion, runs in wanted.items() for run in runs
+        (run, criterion): {} for criterion, runs in runs_by_criterion.items() for run in runs
     }
-    for run, criterion, split, people, value, state, n in _patterns(wanted, less):
-        if people is not None:
-            cells[run, criterion].setdefault(split, []).append((people, value, state, n))
+    for run, criterion, split, consensus, value, state, n in _patterns(runs_by_criterion, excluded):
+        if consensus is not None:
+            cells[run, criterion].setdefault(split, []).append((consensus, value, state, n))
     return {pair: {split: _body(rows) for split, rows in splits.items()} for pair, splits in cells.items()}
 
 
-def _patterns(wanted: Mapping[int, list[int]], less: Q | None) -> Any:
-    """How many chats there are of each kind: run, criterion, split, consensus or None, verdict, its
-    state, n.
+def _patterns(runs_by_criterion: Mapping[int, list[int]], excluded: Q | None) -> Any:
+    """Return rows of run, criterion, split, consensus or None, verdict, its state, and the number of chats.
 
-    NB: a finished run has a verdict on most chats, and a page shows many runs: what people said is looked up
-    once for each of them, whatever the number of columns.
+    NB: pages show many runs with a verdict on most chats, so the consensus is looked up once for each verdict
+    as one JSON value, not once for each of its columns.
     """
     chosen = Q()
-    for criterion, runs in wanted.items():
+    for criterion, runs in runs_by_criterion.items():
         chosen |= Q(criterion=criterion, run__in=runs)
-    if less is not None:
-        chosen &= ~less
-    people = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
-    said = people.values(said=JSONObject(state="state", true="n_true", false="n_false", na="n_na"))
-    rows = Verdict.objects.filter(chosen, run__run_chats__chat=F("chat")).annotate(people=Subquery(said))
-    kinds = ("run_id", "criterion_id", "run__run_chats__split", "people", "value", "state")
+    if excluded is not None:
+        chosen &= ~excluded
+    consensus = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
+    answers = consensus.values(answers=JSONObject(state="state", true="n_true", false="n_false", na="n_na"))
+    rows = Verdict.objects.filter(chosen, run__run_chats__chat=F("chat")).annotate(
+        consensus=Subquery(answers)
+    )
+    kinds = ("run_id", "criterion_id", "run__run_chats__split", "consensus", "value", "state")
     return rows.values_list(*kinds).annotate(n=Count("pk")).order_by()
 
 
 def _body(rows: Iterable[tuple[Any, ...]]) -> Counts:
-    """What is kept of one run, criterion and split; rows of consensus, verdict, state, chats."""
-    table = {(people, judge): 0 for people in (True, False) for judge in (True, False, None)}
-    given, refrained = [], {True: 0, False: 0}
-    for people, value, state, n in rows:
-        given.append((people["true"], people["false"], people["na"], n))
-        if people["state"] in (Consensus.State.TRUE, Consensus.State.FALSE):
-            said = people["state"] == Consensus.State.TRUE
-            table[said, value] += n
+    """Return the counts of one run, criterion and split from rows of consensus, verdict, state, chats."""
+    table = {(human, judge): 0 for human in (True, False) for judge in (True, False, None)}
+    answers, abstained = [], {True: 0, False: 0}
+    for consensus, value, state, n in rows:
+        answers.append((consensus["true"], consensus["false"], consensus["na"], n))
+        if consensus["state"] in (Consensus.State.TRUE, Consensus.State.FALSE):
+            human = consensus["state"] == Consensus.State.TRUE
+            table[human, value] += n
             if value is None and state != Verdict.State.FAILED:
-                refrained[said] += n
-    counts = np.array(given, dtype=np.int64)
+                abstained[human] += n
+    counts = np.array(answers, dtype=np.int64)
     pairs = ((True, True), (True, False), (False, True), (False, False))
     return {
         "table": [table[pair] for pair in pairs],
         "silent": table[True, None] + table[False, None],
-        "refrained": [refrained[True], refrained[False]],
+        "refrained": [abstained[True], abstained[False]],
         "ceiling": leave_one_rater_out(counts[:, :3], weights=counts[:, 3]).balanced_accuracy,
     }

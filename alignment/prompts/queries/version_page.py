@@ -1,4 +1,4 @@
-"""The page of one prompt version: what it says, what it was measured to be, what changed against another."""
+"""The page of one prompt version: text, alignment, and changes since another version."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,30 +18,30 @@ from labeling.models.rubric import Criterion
 def version_page(
     *, criterion: Criterion, number: int, user: User | AnonymousUser, against: str = ""
 ) -> dict[str, Any] | None:
-    """The template context; None where there is no such version. An unknown `against` is none."""
+    """Return the template context, or None if there is no such version. An unknown `against` is ignored."""
     rows = version_rows(criteria=[criterion])[criterion.pk]
-    found = row_of(rows, number)
-    if found is None:
+    plain = row_of(rows, number)
+    if plain is None:
         return None
-    (row,) = with_figures([found], of=[found], user=user)
+    (row,) = with_figures([plain], of=[plain], user=user)
     other = row_of(rows, int(against)) if against.isdecimal() and len(against) < 10 else None
     return {
         "criterion": criterion,
         "version": criterion.versions.latest("number"),
-        "row": replace(row, tests=_told(row, user)),
+        "row": replace(row, tests=_visible_tests(row, user)),
         "rows": rows,
         "sections": sections_of(row.prompt),
         "examples": examples_for(row.prompt, user=user),
         "other": other,
-        "usual": _usual(row, rows),
+        "compared_number": other.number if other else _usual(row, rows),
         "diff": version_diff(other.prompt, row.prompt, user=user) if other else None,
         "restorable": is_restorable(criterion, row, rows),
-        "notices": list(dict.fromkeys(said for one in row.measured for said in run_notices(one.run))),
+        "notices": list(dict.fromkeys(text for one in row.metrics for text in run_notices(one.run))),
     }
 
 
-def _told(row: VersionRow, user: User | AnonymousUser) -> tuple[RegressionTest, ...]:
-    """Its tests with what the user may be told of each; read whole, in one query."""
+def _visible_tests(row: VersionRow, user: User | AnonymousUser) -> tuple[RegressionTest, ...]:
+    """Return its tests with what the user may see of each; one query."""
     ids = [test.pk for test in row.tests]
     tests = list(RegressionTest.objects.filter(pk__in=ids).select_related("chat_set").order_by("-id"))
     tell(tests, user=user)
@@ -49,19 +49,19 @@ def _told(row: VersionRow, user: User | AnonymousUser) -> tuple[RegressionTest, 
 
 
 def row_of(rows: Sequence[VersionRow], number: int) -> VersionRow | None:
-    """The version of this number."""
+    """Return the version with this number."""
     return next((row for row in rows if row.number == number), None)
 
 
 def is_restorable(criterion: Criterion, row: VersionRow, rows: Sequence[VersionRow]) -> bool:
-    """Whether a new version with its content would say anything new."""
-    in_force = [rows[0], *([champion] if (champion := champion_of(rows)) else [])]
-    said = {one.prompt.content_hash for one in in_force}
-    return criterion.state == Criterion.State.ACTIVE and row.prompt.content_hash not in said
+    """Return whether its content differs from the champion and the newest version of an active criterion."""
+    current = [rows[0], *([champion] if (champion := champion_of(rows)) else [])]
+    hashes = {one.prompt.content_hash for one in current}
+    return criterion.state == Criterion.State.ACTIVE and row.prompt.content_hash not in hashes
 
 
 def _usual(row: VersionRow, rows: Sequence[VersionRow]) -> int | None:
-    """What it is most likely compared with: what it was made from, else the one before or the champion."""
+    """Return the number to compare with: its base, otherwise the version before or the champion."""
     if row.prompt.base is not None and row.prompt.base.number:
         return row.prompt.base.number
     before = next((one.number for one in rows if one.number < row.number), None)

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from alignment.comparison.queries.disclosure import CONCEALED
 from alignment.models.regressions import RegressionTest
-from alignment.prompts.queries.version_metrics import Figures, Measured, measured
+from alignment.prompts.queries.version_metrics import Figures, Measured, version_metrics
 from alignment.regression.queries.changed_prompts import changed_by_judges
 from evaluation.models.prompts import Promotion, PromptVersion
 from labeling.models.people import User
@@ -18,21 +18,21 @@ from labeling.models.rubric import Criterion
 
 
 class VersionState(StrEnum):
-    """How far a version has come; a word of the status chips."""
+    """State of a prompt version, as the status chips name it."""
 
     DRAFT = "draft"  # saved, never tested
-    CANDIDATE = "candidate"  # its newest test goes on or did not fail, and it is not released
+    CANDIDATE = "candidate"  # its newest test is open or did not fail; not released
     CHAMPION = "champion"
-    RETIRED = "retired"  # was champion, or its newest test ended FAIL
+    RETIRED = "retired"  # was champion, or its newest test failed
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version; `tests`, `releases` and `measured` newest first.
+    """A version; `tests`, `releases` and `metrics` newest first.
 
-    `same_as` is the first version of the same text and examples, where that is another one. A test that was
-    cancelled is listed and says nothing about the state. `champion_since` is when the criterion's champion of
-    today was released. `figures` are empty where they were not asked for.
+    `same_as` is the first version with the same text and examples, if that is another one. Cancelled tests
+    are listed but do not affect the state. `champion_since`: when today's champion was released. `figures`
+    are empty unless requested.
     """
 
     prompt: PromptVersion
@@ -45,27 +45,27 @@ class VersionRow:
 
     @property
     def number(self) -> int:
-        """Saved versions have one."""
+        """The version's number; 0 for an unsaved text."""
         return self.prompt.number or 0
 
     @property
     def waits(self) -> bool:
-        """Whether the next step with it is a test or a release."""
+        """Whether the version needs a test or a release."""
         return self.state in (VersionState.DRAFT, VersionState.CANDIDATE)
 
     @property
     def open_test(self) -> RegressionTest | None:
-        """The newest test of it that goes on."""
+        """Its newest test that is still open."""
         return next((test for test in self.tests if test.is_open), None)
 
     @property
     def passed(self) -> RegressionTest | None:
-        """The test that it waits for a release with: against the champion of today."""
+        """The passed test against today's champion: the version can be released."""
         return None if self.outdated else self._passed
 
     @property
     def outdated(self) -> bool:
-        """Whether it passed against a champion that has been replaced since."""
+        """Whether it passed against an earlier champion."""
         test, since = self._passed, self.champion_since
         return test is not None and since is not None and test.created_at < since
 
@@ -76,23 +76,23 @@ class VersionRow:
         return newest if is_passed and self.state is VersionState.CANDIDATE else None
 
     @property
-    def measured(self) -> tuple[Measured, ...]:
-        """What it was measured to be."""
+    def metrics(self) -> tuple[Measured, ...]:
+        """Its metrics, one entry for each set and split."""
         return self.figures.rows
 
     @property
-    def kept_back(self) -> str:
-        """Why the user is not told some figures; '' where nothing is kept back."""
+    def withheld(self) -> str:
+        """Why some figures are withheld from the user; '' if none are."""
         return CONCEALED if self.figures.few else ""
 
     def at(self, place: str) -> Measured | None:
-        """What it was measured to be on this set and split."""
-        return next((one for one in self.measured if one.place == place), None)
+        """Return its metrics on one set and split."""
+        return next((one for one in self.metrics if one.place == place), None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """Everything about some criteria's versions, newest first."""
+class _History:
+    """Versions, releases and tests of some criteria, newest first."""
 
     prompts: Sequence[PromptVersion]
     releases: Sequence[Promotion]
@@ -100,11 +100,11 @@ class _Known:
 
 
 def version_rows(*, criteria: Collection[Criterion]) -> dict[int, list[VersionRow]]:
-    """By criterion id, newest first, without figures; the number of queries does not depend on versions.
+    """Return rows by criterion id, newest first, without figures; constant number of queries.
 
-    A version's text is fetched where it is read.
+    The text of a version is fetched on first use.
     """
-    known = _Known(
+    history = _History(
         list(
             PromptVersion.objects.filter(criterion__in=criteria)
             .select_related("author", "base", "criterion")
@@ -119,46 +119,46 @@ def version_rows(*, criteria: Collection[Criterion]) -> dict[int, list[VersionRo
         ),
         _tests(criteria),
     )
-    found: dict[int, list[VersionRow]] = {criterion.pk: [] for criterion in criteria}
+    rows: dict[int, list[VersionRow]] = {criterion.pk: [] for criterion in criteria}
     for criterion in criteria:
-        own = [prompt for prompt in known.prompts if prompt.criterion_id == criterion.pk]
-        found[criterion.pk] = [_row(prompt, own, known) for prompt in own]
-    return found
+        own = [prompt for prompt in history.prompts if prompt.criterion_id == criterion.pk]
+        rows[criterion.pk] = [_row(prompt, own, history) for prompt in own]
+    return rows
 
 
 def with_figures(
     rows: Sequence[VersionRow], *, of: Collection[VersionRow], user: User | AnonymousUser
 ) -> list[VersionRow]:
-    """The same rows; those of `of`, and what says the same, with what the user may be told of their figures.
+    """Add figures to the rows of `of` and to rows with the same content, as far as the user may see them.
 
-    NB: after each label every version of `of` is counted anew, chat by chat: ask for what is shown.
+    NB: each new label makes every version of `of` be counted again, chat by chat. Request only what is shown.
     """
     criteria = {row.prompt.criterion_id: row.prompt.criterion for row in of}
     contents = {row.prompt.content_hash for row in of}
-    found = measured(list(criteria.values()), user=user, contents=contents)
+    figures = version_metrics(list(criteria.values()), user=user, contents=contents)
     keys = [(row.prompt.criterion_id, row.prompt.content_hash) for row in rows]
-    return [replace(row, figures=found.get(key, row.figures)) for row, key in zip(rows, keys, strict=True)]
+    return [replace(row, figures=figures.get(key, row.figures)) for row, key in zip(rows, keys, strict=True)]
 
 
 def releases_of(rows: Iterable[VersionRow]) -> list[Promotion]:
-    """Every release of a criterion's versions, newest first."""
+    """Return every release of these versions, newest first."""
     return sorted((one for row in rows for one in row.releases), key=lambda one: -one.pk)
 
 
 def champion_of(rows: Iterable[VersionRow]) -> VersionRow | None:
-    """The version that the judge is asked with."""
+    """Return the version in use."""
     return next((row for row in rows if row.state is VersionState.CHAMPION), None)
 
 
 def waiting_of(rows: Iterable[VersionRow]) -> VersionRow | None:
-    """The newest version that waits for a test or a release."""
+    """Return the newest version that waits for a test or a release."""
     return next((row for row in rows if row.waits), None)
 
 
-def _row(prompt: PromptVersion, own: Sequence[PromptVersion], known: _Known) -> VersionRow:
-    tests = tuple(test for version, test in known.tests if version == prompt.pk)
-    releases = tuple(one for one in known.releases if one.version_id == prompt.pk)
-    newest = next((one for one in known.releases if one.criterion_id == prompt.criterion_id), None)
+def _row(prompt: PromptVersion, own: Sequence[PromptVersion], history: _History) -> VersionRow:
+    tests = tuple(test for version, test in history.tests if version == prompt.pk)
+    releases = tuple(one for one in history.releases if one.version_id == prompt.pk)
+    newest = next((one for one in history.releases if one.criterion_id == prompt.criterion_id), None)
     first = min(one.number or 0 for one in own if one.content_hash == prompt.content_hash)
     return VersionRow(
         prompt=prompt,
@@ -173,7 +173,7 @@ def _row(prompt: PromptVersion, own: Sequence[PromptVersion], known: _Known) -> 
 def _state(
     tests: Sequence[RegressionTest], releases: Sequence[Promotion], *, is_champion: bool
 ) -> VersionState:
-    """The newest thing that was decided about it: a release, or a test after that."""
+    """Return the state after the newest decision: a release, or a test after it."""
     if is_champion:
         return VersionState.CHAMPION
     since = [test for test in tests if not releases or test.created_at > releases[0].created_at]
@@ -189,7 +189,7 @@ def _counts(test: RegressionTest) -> bool:
 
 
 def _tests(criteria: Collection[Criterion]) -> list[tuple[int, RegressionTest]]:
-    """Tests with the version each is about: its candidate, or what a whole judge changes; three queries."""
+    """Return tests with the version each is about: the candidate, or the prompts a judge changes."""
     tests = list(
         RegressionTest.objects.filter(
             Q(candidate__criterion__in=criteria) | Q(kind=RegressionTest.Kind.JUDGE)
@@ -199,6 +199,6 @@ def _tests(criteria: Collection[Criterion]) -> list[tuple[int, RegressionTest]]:
         .order_by("-id")
     )
     changed = changed_by_judges([test for test in tests if test.candidate_id is None])
-    found = [(test.candidate_id, test) for test in tests if test.candidate_id is not None]
-    found += [(row.pk, test) for test in tests for row in changed.get(test.pk, ())]
-    return sorted(found, key=lambda one: -one[1].pk)
+    pairs = [(test.candidate_id, test) for test in tests if test.candidate_id is not None]
+    pairs += [(row.pk, test) for test in tests for row in changed.get(test.pk, ())]
+    return sorted(pairs, key=lambda one: -one[1].pk)

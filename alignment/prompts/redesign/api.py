@@ -208,7 +208,7 @@ _EMPTY: dict[str, Any] = {
 
 
 def _preview_body(redesign: Redesign, preview: Preview) -> dict[str, Any]:
-    people = preview.people
+    people = preview.consequences
     return {
         "olds": [row.key for row in preview.olds],
         "new": [successor.spec.key for successor in redesign.into],

@@ -1,4 +1,4 @@
-"""Forms of redesigns: the new questions, and the word with which they are carried out."""
+"""Forms of redesigns: the new questions, and the confirmation."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,15 +29,15 @@ def _text(label: str, rows: int, limit: int, help_text: str = "") -> forms.CharF
 
 
 class QuestionForm(forms.Form):
-    """A criterion to make."""
+    """A new criterion."""
 
-    question = _text("Question", 2, LONGEST_QUESTION, "One that is answered True or False of a chat.")
+    question = _text("Question", 2, LONGEST_QUESTION, "A question about a chat, answered True or False.")
     definition = _text("Definition", 4, LONGEST_DEFINITION, "When the answer is True.")
     key = forms.RegexField(
         rf"^{CRITERION_KEY.pattern}\Z",
         label="Key",
         max_length=CRITERION_KEY_LIMIT,
-        help_text="Lower-case letters, digits and _, letter first. It stays for good.",
+        help_text="Lower-case letters, digits and _, letter first. It cannot be changed later.",
         error_messages={"invalid": "Lower-case letters, digits and _ only, letter first."},
         widget=forms.TextInput(attrs={"autocapitalize": "none", "spellcheck": "false"}),
     )
@@ -54,7 +54,7 @@ class QuestionForm(forms.Form):
         self, *args: Any, olds: Sequence[Criterion], dimensions: Mapping[str, str], **more: Any
     ) -> None:
         super().__init__(*args, **more)
-        self.empty_permitted = False  # each one shown is asked for
+        self.empty_permitted = False  # every question shown is required
         self._choose("dimension", list(dimensions.items()))
         self._choose("carries", [(row.key, row.name) for row in olds])
 
@@ -62,31 +62,31 @@ class QuestionForm(forms.Form):
         cast(forms.ChoiceField, self.fields[name]).choices = choices
 
     def clean(self) -> dict[str, Any]:
-        """Browsers send line ends as CR LF; stored texts have LF."""
-        given = dict(super().clean() or {})
+        """Replace the browser's CR LF by LF, as stored texts have it."""
+        data = dict(super().clean() or {})
         for name in ("question", "definition"):
-            if not (text := given.get(name, "x").replace("\r\n", "\n")).strip():
+            if not (text := data.get(name, "x").replace("\r\n", "\n")).strip():
                 self.add_error(name, "This field is required.")
-            given[name] = text
-        return given
+            data[name] = text
+        return data
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """As a rubric file would say it."""
+    def spec(self) -> dict[str, Any]:
+        """The criterion in the form of a rubric file."""
         return {**self.cleaned_data, "passes_when": self.cleaned_data["passes_when"] == "True"}
 
 
-class WordForm(forms.Form):
-    """Why it is done; where labels carry over, that the lead has compared the questions."""
+class ConfirmForm(forms.Form):
+    """The reason; if labels carry over, also that the lead has compared the questions."""
 
     same_answers = forms.BooleanField(
-        label="I have compared the questions: True and False mean the same in both",
-        error_messages={"required": "Labels carry over only where that is so. Else carry none."},
+        label="I compared the questions: True and False mean the same in both",
+        error_messages={"required": "Confirm this, or carry no labels over."},
     )
     reason = forms.CharField(
         max_length=REASON_LIMIT,
         label="Reason",
-        help_text="Kept with the criteria for good.",
+        help_text="Stored with the criteria.",
         widget=forms.Textarea(attrs={"rows": 2}),
     )
 
@@ -96,12 +96,12 @@ class WordForm(forms.Form):
             del self.fields["same_answers"]
 
     def refuse(self, problem: FieldProblem) -> None:
-        """Show a service's refusal at its field."""
+        """Show a problem from the service at its field."""
         self.add_error(problem.field if problem.field in self.fields else None, problem.message)
 
 
 class Questions:
-    """The new questions of one redesign: as the old ones suggest them, or as they were sent."""
+    """The new questions of one redesign, prefilled from the old ones or as posted."""
 
     def __init__(
         self, kind: Kind, olds: Sequence[Criterion], newest: CriterionVersion, data: QueryDict | None = None
@@ -115,47 +115,47 @@ class Questions:
 
     @property
     def least(self) -> int:
-        """How many there must be."""
+        """The minimum number of questions."""
         return self.sizes[0]
 
     @property
     def varies(self) -> bool:
-        """Whether there may be more or fewer of them."""
+        """Whether the number of questions can change."""
         return len(self.sizes) > 1
 
     def resized(self, by: int) -> None:
-        """One more or one less, with what was typed so far and nothing refused yet."""
+        """Add or remove questions and keep what was typed, without errors."""
         typed = [_typed(form) for form in self.formset.forms]
         number = min(max(len(typed) + by, self.least), self.sizes[-1])
         more = [self._start] * max(0, number - len(typed))
         self.formset = self._formset(initial=[*typed[:number], *more])
 
     def is_valid(self) -> bool:
-        """Whether all can be read."""
+        """Return whether all questions are valid."""
         return bool(self.formset.is_valid())
 
     def redesign(self, *, same_answers: bool) -> Redesign:
-        """What they amount to. Raises FieldProblem."""
+        """Return the redesign. Raises FieldProblem."""
         into = tuple(
-            successor_of(form.asked, n, self._dimensions) for n, form in enumerate(self.formset.forms)
+            successor_of(form.spec, n, self._dimensions) for n, form in enumerate(self.formset.forms)
         )
         return Redesign(self.kind, tuple(row.key for row in self.olds), into, same_answers=same_answers)
 
     def refuse(self, problem: FieldProblem) -> bool:
-        """Show a refusal at its field; False where it is about none of the questions."""
-        found = re.fullmatch(rf"{PREFIX}\[(\d+)\]\.(\w+)", problem.field)
-        if found is None:
+        """Show a problem at its field; return False if it is about none of the questions."""
+        match = re.fullmatch(rf"{PREFIX}\[(\d+)\]\.(\w+)", problem.field)
+        if match is None:
             return False
-        form = self.formset.forms[int(found[1])]
-        form.add_error(found[2] if found[2] in form.fields else None, problem.message)
+        form = self.formset.forms[int(match[1])]
+        form.add_error(match[2] if match[2] in form.fields else None, problem.message)
         return True
 
     @property
     def refused(self) -> int:
-        """How many fields need a change."""
+        """The number of fields with errors."""
         return sum(map(len, self.formset.errors)) if self.formset.is_bound else 0
 
-    def _formset(self, **given: Any) -> Any:
+    def _formset(self, **options: Any) -> Any:
         kind = forms.formset_factory(
             QuestionForm,
             extra=0,
@@ -166,7 +166,7 @@ class Questions:
             validate_max=True,
         )
         more = {"olds": self.olds, "dimensions": self._dimensions}
-        return kind(prefix=PREFIX, form_kwargs=more, **given)
+        return kind(prefix=PREFIX, form_kwargs=more, **options)
 
 
 def _start(kind: Kind, old: Criterion, newest: CriterionVersion) -> dict[str, Any]:
@@ -177,8 +177,8 @@ def _start(kind: Kind, old: Criterion, newest: CriterionVersion) -> dict[str, An
         "allow_na": newest.allow_na,
         "passes_when": str(newest.passes_when),
     }
-    asked = {"question": newest.question, "definition": newest.definition}
-    return start | (asked if kind == "replace" else {})
+    texts = {"question": newest.question, "definition": newest.definition}
+    return start | (texts if kind == "replace" else {})
 
 
 def _typed(form: forms.Form) -> dict[str, Any]:

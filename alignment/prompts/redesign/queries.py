@@ -1,4 +1,4 @@
-"""What a redesign of criteria touches beside the labels: runs under way, and tests that are open."""
+"""Effects of a redesign besides labels: runs in progress and open tests."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -14,37 +14,37 @@ from labeling.rubric.core.redesign import Redesign
 from labeling.rubric.queries.redesign import Consequences, consequences, redesigned
 
 OPEN = (RegressionTest.State.RUNNING, RegressionTest.State.CONFIRMING)
-TOLD = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
+LISTED = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would happen: the criteria that end, people's answers and jobs, runs under way, open tests."""
+    """The effects: criteria that end, consequences for labels and jobs, runs in progress, open tests."""
 
     olds: tuple[Criterion, ...]
-    people: Consequences
+    consequences: Consequences
     runs: tuple[int, ...]
     tests: tuple[RegressionTest, ...]
 
 
 def redesign_preview(*, redesign: Redesign) -> Preview:
-    """What the redesign would do today; writes nothing. Raises FieldProblem as the redesign itself does."""
+    """Return the effects without writing. Raises FieldProblem as the redesign itself does."""
     olds = redesigned(redesign=redesign)
     return Preview(
         olds=tuple(olds),
-        people=consequences(redesign=redesign, olds=olds),
+        consequences=consequences(redesign=redesign, olds=olds),
         runs=_runs_under_way(olds),
         tests=open_tests(criteria=olds),
     )
 
 
 def open_tests(*, criteria: Iterable[Criterion]) -> tuple[RegressionTest, ...]:
-    """The regression tests that ask one of these criteria and are not over, oldest first."""
-    asked = JudgePrompt.objects.filter(judge=OuterRef("candidate_run__judge"), criterion__in=criteria)
-    return tuple(regression_rows().filter(Exists(asked), state__in=OPEN).order_by("pk"))
+    """Return the open regression tests that include one of these criteria, oldest first."""
+    included = JudgePrompt.objects.filter(judge=OuterRef("candidate_run__judge"), criterion__in=criteria)
+    return tuple(regression_rows().filter(Exists(included), state__in=OPEN).order_by("pk"))
 
 
 def _runs_under_way(criteria: Collection[Criterion]) -> tuple[int, ...]:
-    asked = JudgePrompt.objects.filter(judge=OuterRef("judge"), criterion__in=criteria)
-    runs = Run.objects.filter(Exists(asked), purpose__in=TOLD, finished_at=None).order_by("pk")
+    included = JudgePrompt.objects.filter(judge=OuterRef("judge"), criterion__in=criteria)
+    runs = Run.objects.filter(Exists(included), purpose__in=LISTED, finished_at=None).order_by("pk")
     return tuple(runs.values_list("pk", flat=True))

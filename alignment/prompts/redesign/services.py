@@ -1,4 +1,4 @@
-"""Carries redesigns of criteria out where nothing is being tested on them; knowledge goes with them."""
+"""Carry out redesigns of criteria without open tests; the new ones keep the knowledge articles."""
 
 from django.db import transaction
 
@@ -16,22 +16,22 @@ from labeling.rubric.services.redesign import Redesigned, criteria_redesign
 @transaction.atomic
 def redesign_carry_out(*, redesign: Redesign, reason: str, by: User | None) -> Redesigned:
     """
-    Redesign criteria; the new ones read the articles that the old ones list.
+    Redesign criteria; the new ones get the articles that the old ones list.
 
-    Raises FieldProblem as `criteria_redesign` does, and while a regression test asks one of the old ones: its
-    result would be about a question that nobody asks any more.
+    Raises FieldProblem as `criteria_redesign` does, and while an open regression test includes one of the old
+    criteria: its result would be about a question that is no longer in use.
     """
-    # As the redesign itself does, and before looking: a test that starts holds its criteria, too.
+    # Locked before the check, as a starting test locks its criteria, too.
     criteria_lock(criterion_ids=list(Criterion.objects.values_list("pk", flat=True)))
     if tests := open_tests(criteria=Criterion.objects.filter(key__in=redesign.olds)):
-        raise FieldProblem("kind", f"regression test {tests[0].pk} is open: let it end, or cancel it first")
+        raise FieldProblem("kind", f"regression test {tests[0].pk} is open: wait for it or cancel it first")
     done = criteria_redesign(redesign=redesign, reason=reason, by=by)
-    _articles_inherit(done)
+    _copy_articles(done)
     return done
 
 
-def _articles_inherit(done: Redesigned) -> None:
-    """What is listed stays listed; a criterion that reads every article needs no list."""
+def _copy_articles(done: Redesigned) -> None:
+    """Copy listed articles; a criterion that reads all articles needs no list."""
     if any(row.articles == Criterion.Articles.ALL for row in done.olds):
         return
     links = CriterionArticle.objects.filter(criterion__in=done.olds)

@@ -11,7 +11,7 @@ from django.template.defaultfilters import pluralize
 from django.utils.text import get_text_list
 from django.views.decorators.http import require_http_methods
 
-from alignment.prompts.redesign.forms import Questions, WordForm
+from alignment.prompts.redesign.forms import ConfirmForm, Questions
 from alignment.prompts.redesign.queries import open_tests, redesign_preview
 from alignment.prompts.redesign.services import redesign_carry_out
 from common.access import permission_or_404
@@ -34,7 +34,7 @@ DONE = {
 @permission_or_404("labeling.manage_labeling")
 @require_http_methods(["GET", "POST"])
 def redesign(request: HttpRequest, key: str) -> HttpResponse:
-    """Choose what to do; fill in the new questions; see what it does; carry it out with a reason."""
+    """Choose the kind, fill in the new questions, preview, confirm with a reason."""
     criterion = get_object_or_404(Criterion.objects.select_related("rubric", "dimension"), key=key)
     if criterion.state == Criterion.State.RETIRED:
         return _bring_back(request, criterion)
@@ -54,13 +54,13 @@ def redesign(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _others(criterion: Criterion) -> list[Criterion]:
-    """What it could be merged with."""
+    """Return the criteria to merge with."""
     active = criterion.rubric.criteria.filter(state=Criterion.State.ACTIVE).exclude(pk=criterion.pk)
     return list(active.select_related("dimension").order_by("dimension__position", "position", "pk"))
 
 
 def _chosen(criterion: Criterion, others: Sequence[Criterion], request: HttpRequest) -> list[Criterion]:
-    """What ends, in the rubric's order."""
+    """Return the criteria that end, in the rubric's order."""
     named = request.GET.getlist("others") if request.GET.get("kind") == "merge" else []
     chosen = [row for row in others if row.key in named]
     return sorted([criterion, *chosen], key=lambda row: (row.position, row.pk))
@@ -82,26 +82,26 @@ def _steps(request: HttpRequest, kind: Kind, olds: list[Criterion], context: dic
 
 
 def _previewed(request: HttpRequest, questions: Questions, context: dict[str, Any]) -> HttpResponse:
-    """What it does, and, once the reason is given, doing it."""
+    """Preview the redesign; carry it out once the reason is confirmed."""
     try:
-        wanted = questions.redesign(same_answers=request.POST.get("same_answers") == "on")
-        # The lead says so on this very page; before that nothing can be missing.
-        preview = redesign_preview(redesign=replace(wanted, same_answers=True))
+        requested = questions.redesign(same_answers=request.POST.get("same_answers") == "on")
+        # The lead confirms it on this page, so the preview assumes it.
+        preview = redesign_preview(redesign=replace(requested, same_answers=True))
     except FieldProblem as problem:
         return _refused(request, questions, context, problem)
     confirmed = request.POST if request.POST.get("step") == "confirm" else None
-    form = WordForm(confirmed, carries=wanted.carries)
-    context |= {"preview": preview, "pairs": _pairs(wanted, preview.olds), "form": form}
+    form = ConfirmForm(confirmed, carries=requested.carries)
+    context |= {"preview": preview, "pairs": _pairs(requested, preview.olds), "form": form}
     if form.is_valid():
         try:
             done = redesign_carry_out(
-                redesign=wanted, reason=form.cleaned_data["reason"], by=cast(User, request.user)
+                redesign=requested, reason=form.cleaned_data["reason"], by=cast(User, request.user)
             )
         except FieldProblem as problem:
             form.refuse(problem)
         else:
-            messages.success(request, _said(wanted, done))
-            return redirect("alignment:criterion_detail", _following(wanted, done))
+            messages.success(request, _message(requested, done))
+            return redirect("alignment:criterion_detail", _next_key(requested, done))
     return render(request, PAGE, context)
 
 
@@ -113,35 +113,35 @@ def _refused(
     return render(request, PAGE, context)
 
 
-def _pairs(wanted: Redesign, olds: Sequence[Criterion]) -> list[dict[str, Any]]:
-    """Each new question beside the old ones whose labels it takes over."""
-    asked = {row.key: row.versions.latest("number") for row in olds}
+def _pairs(requested: Redesign, olds: Sequence[Criterion]) -> list[dict[str, Any]]:
+    """Return each new question with the old ones whose labels carry over."""
+    texts = {row.key: row.versions.latest("number") for row in olds}
     return [
         {
             "spec": successor.spec,
-            "olds": [(row, asked[row.key]) for row in olds if row.key in successor.carries],
+            "olds": [(row, texts[row.key]) for row in olds if row.key in successor.carries],
         }
-        for successor in wanted.into
+        for successor in requested.into
     ]
 
 
-def _said(wanted: Redesign, done: Redesigned) -> str:
+def _message(requested: Redesign, done: Redesigned) -> str:
     olds, new = (get_text_list([row.name for row in rows], "and") for rows in (done.olds, done.new))
-    carried = sum(found.labels.carried for found in done.carried)
-    told = f" {carried:,} label{pluralize(carried)} carried over." if done.carried else ""
-    return f"{olds} {DONE[wanted.kind]} {new}".strip() + f".{told} Labels and history stay."
+    carried = sum(row.labels.carried for row in done.carried)
+    labels = f" {carried:,} label{pluralize(carried)} carried over." if done.carried else ""
+    return f"{olds} {DONE[requested.kind]} {new}".strip() + f".{labels} Labels and history stay."
 
 
-def _following(wanted: Redesign, done: Redesigned) -> str:
-    """The page to go on with: the one new criterion, else the old one, which names the new ones."""
-    return done.new[0].key if len(done.new) == 1 else wanted.olds[0]
+def _next_key(requested: Redesign, done: Redesigned) -> str:
+    """Return the key of the page to show next: the only new criterion, otherwise the old one."""
+    return done.new[0].key if len(done.new) == 1 else requested.olds[0]
 
 
 # ---------- bringing back ----------
 
 
 def _bring_back(request: HttpRequest, criterion: Criterion) -> HttpResponse:
-    form = WordForm(request.POST if request.method == "POST" else None)
+    form = ConfirmForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
             reason, by = form.cleaned_data["reason"], cast(User, request.user)
@@ -149,7 +149,7 @@ def _bring_back(request: HttpRequest, criterion: Criterion) -> HttpResponse:
         except FieldProblem as problem:
             form.refuse(problem)
         else:
-            messages.success(request, f"{criterion.name} is asked again.")
+            messages.success(request, f"{criterion.name} is active again.")
             return redirect("alignment:criterion_detail", criterion.key)
     context = {
         "criterion": criterion,

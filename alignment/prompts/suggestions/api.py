@@ -51,7 +51,7 @@ class SuggestionChatOutput(serializers.Serializer[Any]):
 
     number = serializers.IntegerField()
     title = serializers.CharField()
-    people = serializers.BooleanField()
+    people = serializers.BooleanField(source="consensus")
     judge = serializers.BooleanField()
     url = serializers.CharField()
 

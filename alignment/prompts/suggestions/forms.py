@@ -1,4 +1,4 @@
-"""The form that asks for a revision of a prompt."""
+"""The form that starts a suggestion."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,14 @@ else:
 
 
 class SuggestForm(forms.Form):
-    """How many chats, whose model; `choice` is what it amounts to once it is valid."""
+    """Number of chats and the profile whose model to use; `choice` once it is valid."""
 
-    chats = forms.IntegerField(min_value=FEWEST, max_value=MOST, label="Chats at most")
+    chats = forms.IntegerField(min_value=FEWEST, max_value=MOST, label="Maximum chats")
     profile = ModelChoice(
-        queryset=JudgeProfile.objects.none(), required=False, label="Model of", empty_label="default profile"
+        queryset=JudgeProfile.objects.none(),
+        required=False,
+        label="Model of profile",
+        empty_label="default profile",
     )
     anew = forms.BooleanField(required=False)
 
@@ -28,17 +31,17 @@ class SuggestForm(forms.Form):
 
     @property
     def choice(self) -> SuggestionChoice:
-        """Of a valid form."""
-        given = self.cleaned_data
-        return SuggestionChoice(given["chats"], given["profile"], given["anew"])
+        """The choice in a valid form."""
+        data = self.cleaned_data
+        return SuggestionChoice(data["chats"], data["profile"], data["anew"])
 
     @property
     def offered(self) -> SuggestionChoice:
-        """What to estimate: the choice, or where there is none (yet) the usual one."""
+        """The choice to estimate: this one if the form is valid, otherwise the default."""
         return self.choice if self.is_bound and self.is_valid() else SuggestionChoice()
 
     @property
     def first_error(self) -> str:
-        """The first thing that is wrong, with its field's name."""
+        """The first error, with its field's name."""
         name, errors = next(iter(self.errors.items()))
         return f"{self.fields[name].label or name}: {errors[0]}"

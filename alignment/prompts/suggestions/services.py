@@ -1,4 +1,4 @@
-"""A model drafts a revision of a prompt: asked, cancelled, taken over as a draft, dismissed."""
+"""Suggested revisions: start, cancel, use as a draft, restore the earlier draft, dismiss."""
 
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -11,18 +11,18 @@ from alignment.models.suggestions import Suggestion, SuggestionUse
 from alignment.prompts.suggestions.core import Material, room_for, suggestion_messages
 from alignment.prompts.suggestions.queries.suggestions import newest_use, takes_back
 from alignment.prompts.suggestions.queries.training_examples import (
-    Parted,
-    chosen,
+    TrainDisagreement,
     disagreements_in_full,
     open_notes,
+    select_disagreements,
     train_disagreements,
 )
-from alignment.prompts.suggestions.worker import suggestion_enqueue
+from alignment.prompts.suggestions.worker import SUGGESTIONS
 from common.problems import InputProblem
-from evaluation.core.grouping import default_sampling
 from evaluation.core.types import Request
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
+from evaluation.judges.core.sampling_defaults import default_sampling
 from evaluation.judges.queries.profiles import default_profile, profile_choice
 from evaluation.judges.services.judges import model_kind, model_of
 from evaluation.judges.services.profiles import profiles_ensure
@@ -37,17 +37,17 @@ from labeling.models.people import User, Workspace
 from labeling.models.rubric import Criterion
 
 CHATS, FEWEST, MOST = 8, 2, 16
-TEMPERATURE = 0.7  # a draft is no verdict: asked anew it should differ
-REPLACES = "the newest suggestion is still being asked: wait for it or cancel it"
+TEMPERATURE = 0.7  # unlike verdicts, a repeated draft should differ
+STILL_OPEN = "the newest suggestion has no answer yet: wait for it or cancel it"
 
 
 class SuggestionRefused(InputProblem):
-    """What cannot be asked, or done with a suggestion; the message says why."""
+    """The suggestion cannot be started or changed; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestionChoice:
-    """How many chats at most the model is shown, whose recipe names it (None: the default), asked anew."""
+    """At most how many chats to send, the profile that names the model (None: the default), repeat."""
 
     chats: int = CHATS
     profile: JudgeProfile | None = None
@@ -55,36 +55,36 @@ class SuggestionChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A question as it would be asked now. `found` are all disagreements, `shown` those in it."""
+class PreparedSuggestion:
+    """A request as it would be sent now, from all `disagreements`; `shown` are those in the request."""
 
     request: Request
     question: str
     base: PromptVersion
     base_text: str
-    found: tuple[Parted, ...]
-    shown: tuple[Parted, ...]
+    disagreements: tuple[TrainDisagreement, ...]
+    shown: tuple[TrainDisagreement, ...]
     notes: int
     note_chats: tuple[int, ...]
 
 
-def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: User) -> Prepared:
-    """The question that would be asked; nothing is kept. Raises SuggestionRefused and what settings raise."""
+def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: User) -> PreparedSuggestion:
+    """Return the request without storing it. Raises SuggestionRefused, InputProblem for wrong settings."""
     champion = champions(criteria=[criterion]).get(criterion.pk)
     if champion is None:
         raise SuggestionRefused("there is no prompt yet: the first run makes version 1")
-    found = train_disagreements(criterion=criterion, champion=champion, user=by)
-    if len(found) < FEWEST:
-        count = f"{len(found)} train chat{'' if len(found) == 1 else 's'}"
-        raise SuggestionRefused(f"people and judge differ on {count}; a suggestion needs {FEWEST}")
+    disagreements = train_disagreements(criterion=criterion, champion=champion, user=by)
+    if len(disagreements) < FEWEST:
+        count = f"{len(disagreements)} train chat{'' if len(disagreements) == 1 else 's'}"
+        raise SuggestionRefused(f"judge and consensus differ on {count}; a suggestion needs {FEWEST}")
     endpoint = current_endpoint()
     if endpoint.embedded:
         raise SuggestionRefused(
-            "the embedded demonstration model is too small to draft a prompt: name another endpoint"
+            "the embedded demonstration model is too small to draft a prompt: set another endpoint"
         )
     working = working_prompt(criterion=criterion, author=by, base=champion)
     version = newest_versions(criteria=[criterion])[criterion.pk]
-    shown = chosen(found, most=choice.chats)
+    shown = select_disagreements(disagreements, most=choice.chats)
     notes = open_notes(criterion=criterion, user=by)
     material = Material(
         question=version.question,
@@ -93,40 +93,41 @@ def suggestion_prepare(*, criterion: Criterion, choice: SuggestionChoice, by: Us
         disagreements=disagreements_in_full(shown, criterion=criterion),
         notes=tuple(note.text for note in notes),
     )
-    return Prepared(
+    return PreparedSuggestion(
         request=_request(material, endpoint, choice.profile or default_profile()),
         question=version.question,
         base=working.base,
         base_text=working.text,
-        found=tuple(found),
+        disagreements=tuple(disagreements),
         shown=tuple(shown),
         notes=len(notes),
         note_chats=tuple(sorted({note.chat_id for note in notes})),
     )
 
 
-def suggestion_estimate(prepared: Prepared) -> QuestionEstimate:
-    """What asking it would take at most."""
+def suggestion_estimate(prepared: PreparedSuggestion) -> QuestionEstimate:
+    """Return the maximum tokens and cost of the request."""
     return question_estimate(prepared.request)
 
 
 @transaction.atomic
 def suggestion_start(*, criterion: Criterion, choice: SuggestionChoice, by: User) -> Suggestion:
-    """Put the question down and ring for a worker. The same material finds its stored answer.
+    """Store a suggestion and enqueue it. The same material finds its stored answer.
 
-    With `anew` it is asked again under the next sample. Raises SuggestionRefused and what settings raise.
+    With `anew` the same request is sent again as the next sample. Raises SuggestionRefused, and InputProblem
+    for wrong settings.
     """
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     champions_ensure(criteria=[criterion])
     profiles_ensure()
     if not FEWEST <= choice.chats <= MOST:
         raise SuggestionRefused(f"a suggestion reads {FEWEST} to {MOST} chats, not {choice.chats}")
-    asked = Suggestion.objects.filter(criterion=criterion)
-    if asked.filter(state__in=(Suggestion.State.OPEN, Suggestion.State.ASKING)).exists():
-        raise SuggestionRefused(REPLACES)
+    earlier = Suggestion.objects.filter(criterion=criterion)
+    if earlier.filter(state__in=(Suggestion.State.OPEN, Suggestion.State.ASKING)).exists():
+        raise SuggestionRefused(STILL_OPEN)
     prepared = suggestion_prepare(criterion=criterion, choice=choice, by=by)
     question = question_key(prepared.request)
-    same = asked.filter(question=question).order_by("-sample").first()
+    same = earlier.filter(question=question).order_by("-sample").first()
     sample = 0 if same is None else same.sample + int(choice.anew)
     row = Suggestion.objects.create(
         criterion=criterion,
@@ -135,20 +136,20 @@ def suggestion_start(*, criterion: Criterion, choice: SuggestionChoice, by: User
         by=by,
         model=prepared.request.model,
         material=_material(prepared),
-        request=_frozen(replace(prepared.request, sample=sample)),
+        request=_request_json(replace(prepared.request, sample=sample)),
         question=question,
         sample=sample,
     )
-    transaction.on_commit(partial(suggestion_enqueue, row.pk))
+    transaction.on_commit(partial(SUGGESTIONS.enqueue, row.pk))
     return row
 
 
 @transaction.atomic
 def suggestion_cancel(*, suggestion: Suggestion) -> Suggestion:
-    """Want it no longer; an answer on its way is stored for the next time. Raises SuggestionRefused."""
+    """Cancel an open suggestion; an answer in flight is still stored. Raises SuggestionRefused."""
     row = Suggestion.objects.select_for_update(of=("self",)).get(pk=suggestion.pk)
     if not row.is_open:
-        raise SuggestionRefused("it is over: it cannot be cancelled")
+        raise SuggestionRefused("the suggestion is finished and cannot be cancelled")
     row.state, row.finished_at = Suggestion.State.CANCELLED, timezone.now()
     row.save(update_fields=["state", "finished_at"])
     return row
@@ -156,10 +157,10 @@ def suggestion_cancel(*, suggestion: Suggestion) -> Suggestion:
 
 @transaction.atomic
 def suggestion_dismiss(*, suggestion: Suggestion, by: User) -> Suggestion:
-    """Put a finished suggestion aside; it stays in the list. Raises SuggestionRefused."""
+    """Close a finished suggestion; it stays in the list. Raises SuggestionRefused."""
     row = Suggestion.objects.select_for_update(of=("self",)).get(pk=suggestion.pk)
     if row.is_open:
-        raise SuggestionRefused("it is still being asked: cancel it instead")
+        raise SuggestionRefused("the suggestion has no answer yet: cancel it instead")
     row.dismissed_by, row.dismissed_at = by, row.dismissed_at or timezone.now()
     row.save(update_fields=["dismissed_by", "dismissed_at"])
     return row
@@ -167,15 +168,15 @@ def suggestion_dismiss(*, suggestion: Suggestion, by: User) -> Suggestion:
 
 @transaction.atomic
 def suggestion_use(*, suggestion: Suggestion, by: User) -> SuggestionUse:
-    """Make its text the author's draft, over whatever that says now; the examples stay as they are.
+    """Replace the text of the author's draft with the suggestion; the examples stay.
 
-    What it takes the place of is kept with the use. Where the draft is just this already, nothing changes.
-    Raises SuggestionRefused, StaleDraft.
+    The replaced draft is stored with the use. Does nothing if this use is already the draft. Raises
+    SuggestionRefused, StaleDraft.
     """
     criterion = Criterion.objects.select_for_update(no_key=True).get(pk=suggestion.criterion_id)
     row = Suggestion.objects.select_related("base").get(pk=suggestion.pk)
     if row.state != Suggestion.State.DONE:
-        raise SuggestionRefused("there is no revised prompt to use")
+        raise SuggestionRefused("the suggestion has no revised prompt")
     draft = draft_of(criterion=criterion, author=by)
     earlier = newest_use(suggestion=row, by=by)
     if earlier is not None and takes_back(earlier, draft):
@@ -202,11 +203,11 @@ def suggestion_use(*, suggestion: Suggestion, by: User) -> SuggestionUse:
 
 @transaction.atomic
 def suggestion_take_back(*, suggestion: Suggestion, by: User) -> None:
-    """Give the author the draft back that a suggestion took the place of. Raises SuggestionRefused."""
+    """Restore the author's draft from before the suggestion. Raises SuggestionRefused."""
     criterion = Criterion.objects.select_for_update(no_key=True).get(pk=suggestion.criterion_id)
     use, draft = newest_use(suggestion=suggestion, by=by), draft_of(criterion=criterion, author=by)
     if use is None or not takes_back(use, draft):
-        raise SuggestionRefused("the draft was changed since: it cannot be taken back")
+        raise SuggestionRefused("the draft has changed since: the earlier one cannot be restored")
     before = use.replaced
     if before is None:
         draft_discard(criterion=criterion, author=by)
@@ -225,9 +226,9 @@ def suggestion_take_back(*, suggestion: Suggestion, by: User) -> None:
 
 
 def _request(material: Material, endpoint: Endpoint, profile: JudgeProfile | None) -> Request:
-    """A question to the model of the profile's judge, with room for prose and the whole prompt."""
+    """Return a request to the model of the profile's judge, with tokens for prose and the whole prompt."""
     if profile is None:
-        raise SuggestionRefused("there is no judge profile that names a model")
+        raise SuggestionRefused("there is no default judge profile to take the model from: add one")
     choice = profile_choice(profile)
     model = model_of("judge", choice=choice, endpoint=endpoint)
     kind = model_kind(model=model, endpoint=endpoint)
@@ -253,12 +254,12 @@ def _request(material: Material, endpoint: Endpoint, profile: JudgeProfile | Non
     )
 
 
-def _material(prepared: Prepared) -> dict[str, Any]:
+def _material(prepared: PreparedSuggestion) -> dict[str, Any]:
     chats = [
         {
             "id": one.verdict.chat_id,
             "run": one.verdict.run_id,
-            "people": one.people,
+            "people": one.consensus,
             "judge": one.judge,
         }
         for one in prepared.shown
@@ -271,6 +272,6 @@ def _material(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def _frozen(request: Request) -> dict[str, Any]:
-    """The request as JSON; the runner reads it back."""
+def _request_json(request: Request) -> dict[str, Any]:
+    """Return the request as JSON; the worker reads it back."""
     return asdict(request)

@@ -1,4 +1,4 @@
-"""Suggested revisions: the editor's panel asks for them, shows them and takes them over."""
+"""Suggested revisions in the editor's panel: start, show, use."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -30,17 +30,17 @@ from common.problems import InputProblem
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
-TAKEN = "The suggestion is your draft now. Read it before you save it; nothing is released by it."
-BACK = "Your draft is as it was before the suggestion."
+USED = "The suggestion is your draft now. Read it before you save it."
+RESTORED = "Your earlier draft is restored."
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_http_methods(["GET", "POST"])
 def prompt_suggest(request: HttpRequest, key: str) -> HttpResponse:
     """
-    The panel's contents; a post asks for a suggestion.
+    The panel's contents; a post starts a suggestion.
 
-    The panel asks again with what it has `seen` of the open one: there is no answer while that stands.
+    The panel polls with the state it has `seen`; the response is empty while that state lasts.
     """
     criterion = get_object_or_404(Criterion, key=key)
     if request.method != "POST":
@@ -66,17 +66,17 @@ def suggestion_detail(request: HttpRequest, key: str, suggestion_id: int) -> Htt
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def suggestion_act(request: HttpRequest, key: str, suggestion_id: int, act: str) -> HttpResponse:
-    """Use it as a draft, take that back, dismiss it, cancel it."""
+    """Use a suggestion, restore the earlier draft, dismiss or cancel."""
     row = _suggestion(request, key, suggestion_id)
     if act not in ACTS:
         raise Http404
     try:
-        said = ACTS[act](row, cast(User, request.user))
+        message = ACTS[act](row, cast(User, request.user))
     except InputProblem as refused:
         return _panel(request, row.criterion, opened=row, problem=str(refused))
-    if not said:
+    if not message:
         return _panel(request, row.criterion)
-    messages.success(request, said)
+    messages.success(request, message)
     editor = reverse("alignment:prompt_edit", args=[key])
     if request.headers.get("HX-Request") == "true":
         return HttpResponse(status=204, headers={"HX-Redirect": editor})
@@ -85,12 +85,12 @@ def suggestion_act(request: HttpRequest, key: str, suggestion_id: int, act: str)
 
 def _use(row: Suggestion, by: User) -> str:
     suggestion_use(suggestion=row, by=by)
-    return TAKEN
+    return USED
 
 
 def _take_back(row: Suggestion, by: User) -> str:
     suggestion_take_back(suggestion=row, by=by)
-    return BACK
+    return RESTORED
 
 
 def _dismiss(row: Suggestion, by: User) -> str:
@@ -103,7 +103,7 @@ def _cancel(row: Suggestion, by: User) -> str:
     return ""
 
 
-# Each returns what to say on the editor's page, '' where the panel is enough.
+# Each returns a message for the editor's page, '' if the panel shows the result.
 ACTS: Mapping[str, Callable[[Suggestion, User], str]] = {
     "use": _use,
     "take-back": _take_back,
@@ -122,7 +122,7 @@ def _suggestion(request: HttpRequest, key: str, suggestion_id: int) -> Suggestio
 def _panel(
     request: HttpRequest, criterion: Criterion, *, opened: Suggestion | None = None, problem: str = ""
 ) -> HttpResponse:
-    """All suggestions on the criterion, the opened or else the newest one in full."""
+    """Render all suggestions on the criterion, with the opened or the newest one in full."""
     user = cast(User, request.user)
     rows = suggestions_shown(user=user, criterion=criterion)
     waiting = next((row for row in rows if row.is_open), None)
@@ -146,7 +146,7 @@ def _panel(
 
 
 def _offer(criterion: Criterion, form: SuggestForm, user: User) -> dict[str, Any]:
-    """What would be asked now and what it takes, or why nothing can be."""
+    """Return the request that would be sent now with its estimate, or why there is none."""
     try:
         prepared = suggestion_prepare(criterion=criterion, choice=form.offered, by=user)
         return {"offer": prepared, "estimate": suggestion_estimate(prepared)}

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.prompts.tries.forms import TryForm
-from alignment.prompts.tries.queries import TRIED, TriedChat, members_to_try, tried
+from alignment.prompts.tries.queries import TRY_OPTIONS, TryChat, members_to_try, try_result
 from alignment.prompts.tries.services import (
     CHAT,
     DISAGREEMENTS,
@@ -126,9 +126,9 @@ class PromptTry(APIView):
     def get(self, request: Request, run_id: int) -> Response:
         """The try's progress and finished chats, without chats you cannot see."""
         run = get_object_or_404(runs_open_to(request.user).filter(purpose=Run.Purpose.TRY), pk=run_id)
-        criterion = get_object_or_404(Criterion, key=run.options[TRIED]["criterion"])
+        criterion = get_object_or_404(Criterion, key=run.options[TRY_OPTIONS]["criterion"])
         tell_errors([run], user=request.user)
-        result = tried(run=run, criterion=criterion, user=cast(User, request.user))
+        result = try_result(run=run, criterion=criterion, user=cast(User, request.user))
         return Response(
             {
                 "id": run.pk,
@@ -206,11 +206,11 @@ def _preview_json(preview: Preview) -> dict[str, Any]:
     }
 
 
-def _chat_json(one: TriedChat) -> dict[str, Any]:
+def _chat_json(one: TryChat) -> dict[str, Any]:
     return {
         "chat": one.chat.external_id,
         "split": one.split,
-        "people": one.people or None,
+        "people": one.consensus or None,
         "before": _verdict_json(one.before),
         "after": _verdict_json(one.after),
         "change": one.change if one.after else None,

@@ -1,4 +1,4 @@
-"""The form beside a prompt: by which judge and on which chats it is previewed and tried."""
+"""The form of preview and tries: judge profile, chats and budget."""
 
 from decimal import Decimal
 from typing import Any, cast
@@ -6,7 +6,7 @@ from typing import Any, cast
 from django import forms
 
 from alignment.comparison.queries.latest_verdicts import judged
-from alignment.prompts.tries.queries import Offered, chats_offered
+from alignment.prompts.tries.queries import OfferedChats, chats_offered
 from alignment.prompts.tries.services import CHAT, DISAGREEMENTS, MOST_CHATS, USUAL_CHATS, TryChoice
 from evaluation.judges.queries.profiles import default_profile
 from evaluation.models.judges import JudgeProfile
@@ -21,7 +21,7 @@ LONGEST_LABEL = 70
 
 
 class TryForm(forms.Form):
-    """`choice` is what it amounts to once it is valid; what is not given is as the form first shows it."""
+    """`choice` once it is valid; omitted fields have the values that the form shows at first."""
 
     profile = ProfileChoice(
         queryset=JudgeProfile.objects.none(), required=False, label="Judge profile", empty_label=None
@@ -37,7 +37,7 @@ class TryForm(forms.Form):
         max_digits=12,
         decimal_places=4,
         label="Budget, US dollars",
-        help_text="Empty: no cap.",
+        help_text="Empty: no limit.",
     )
     base = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
@@ -48,49 +48,49 @@ class TryForm(forms.Form):
         profiles.queryset = JudgeProfile.objects.order_by("-is_default", "name")
         profiles.initial = default_profile()
 
-    def offer(self) -> Offered:
-        """Fill the list of chats, for a form that is shown."""
-        standing = judged(
+    def offer(self) -> OfferedChats:
+        """Fill the list of chats of a form to be shown, and return them."""
+        latest = judged(
             criterion=self._criterion, champion=champions(criteria=[self._criterion]).get(self._criterion.pk)
         )
-        offered = chats_offered(criterion=self._criterion, user=self._user, standing=standing)
-        groups = [("Judge and people part", offered.parted), ("Other chats of dev and train", offered.others)]
+        offered = chats_offered(criterion=self._criterion, user=self._user, latest=latest)
+        groups = [("Disagreements", offered.disagreements), ("Other dev and train chats", offered.others)]
         field = self.fields["chat"]
         field.widget = forms.Select(choices=[(name, _options(rows)) for name, rows in groups if rows])
         field.initial = offered.usual.pk if offered.usual else None
         return offered
 
     def clean_profile(self) -> JudgeProfile:
-        """The default one where none is named."""
-        found = self.cleaned_data["profile"] or default_profile()
-        if found is None:
-            raise forms.ValidationError("There is no judge profile.")
-        return cast(JudgeProfile, found)
+        """Return the profile, or the default one."""
+        profile = self.cleaned_data["profile"] or default_profile()
+        if profile is None:
+            raise forms.ValidationError("There is no judge profile. Add one first.")
+        return cast(JudgeProfile, profile)
 
     def clean_base(self) -> PromptVersion | None:
-        """The version of this number."""
+        """Return the version with this number."""
         number = self.cleaned_data["base"]
         if number is None:
             return None
-        found = PromptVersion.objects.filter(criterion=self._criterion, number=number).first()
-        if found is None:
+        version = PromptVersion.objects.filter(criterion=self._criterion, number=number).first()
+        if version is None:
             raise forms.ValidationError(f"There is no version {number}.")
-        return found
+        return version
 
     def choice(self, *, chat_alone: bool = False) -> TryChoice:
-        """What to try; `chat_alone`: the chat, whatever else is chosen."""
-        given = self.cleaned_data
-        one = chat_alone or given["what"] != DISAGREEMENTS
+        """Return what to try; `chat_alone`: the chat, even if disagreements are chosen."""
+        data = self.cleaned_data
+        one = chat_alone or data["what"] != DISAGREEMENTS
         return TryChoice(
-            profile=given["profile"],
-            chat_id=(given["chat"] or self._usual()) if one else None,
-            n=given["n"] or USUAL_CHATS,
-            base=given["base"],
-            budget_usd=cast(Decimal | None, given["budget_usd"]),
+            profile=data["profile"],
+            chat_id=(data["chat"] or self._usual()) if one else None,
+            n=data["n"] or USUAL_CHATS,
+            base=data["base"],
+            budget_usd=cast(Decimal | None, data["budget_usd"]),
         )
 
     def _usual(self) -> int:
-        """The chat that is taken where none is named; 0: there is none."""
+        """Return the default chat; 0 if there is none."""
         usual = self.offer().usual
         return usual.pk if usual else 0
 

@@ -1,4 +1,4 @@
-"""What an author's prompt can be tried on, and what their tries came to."""
+"""Chats that a prompt can be tried on, and the results of tries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from alignment.comparison.queries.latest_verdicts import Judged
-from alignment.prompts.tries.core.outcome import Change, Tally, change, tally
+from alignment.prompts.tries.core import Change, Tally, change, tally
 from alignment.reports.queries.chat_lists import excerpt
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit, Verdict
@@ -18,38 +18,37 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown, held_out
 
-LOOKED_AT = (Split.TRAIN, Split.DEV)
-# The key of a run's options under which a try says what it tried.
-TRIED = "try"
+SPLITS = (Split.TRAIN, Split.DEV)
+# The key in a run's options that holds what a try tried.
+TRY_OPTIONS = "try"
 OFFERED = 40
 HUMAN = {Consensus.State.TRUE: True, Consensus.State.FALSE: False}
 
 
 def members_to_try(*, criterion: Criterion, user: User) -> QuerySet[ChatSetMember]:
-    """Train and dev of every set of the rubric, as far as the user may see the chats.
+    """Return train and dev chats of all sets of the rubric that the user can see.
 
-    A chat that is holdout in any set is left out, for leads as well: what was looked at while a prompt was
-    written cannot test it.
+    Chats that are holdout in any set are excluded for leads, too: data used while writing cannot evaluate.
     """
-    members = ChatSetMember.objects.filter(chat_set__rubric=criterion.rubric_id, split__in=LOOKED_AT)
+    members = ChatSetMember.objects.filter(chat_set__rubric=criterion.rubric_id, split__in=SPLITS)
     return members.filter(chat__in=chats_shown(user=user)).exclude(chat__in=held_out())
 
 
 def last_try(*, criterion: Criterion, author: User) -> Run | None:
-    """The author's newest try of this criterion's prompt."""
+    """Return the author's newest try of this criterion's prompt."""
     return tries_of(criterion=criterion, author=author).first()
 
 
 def tries_of(*, criterion: Criterion, author: User) -> QuerySet[Run]:
-    """An author's tries of a criterion's prompt, newest first."""
+    """Return an author's tries of a criterion's prompt, newest first."""
     runs = Run.objects.filter(purpose=Run.Purpose.TRY, started_by=author)
-    runs = runs.filter(**{f"options__{TRIED}__criterion": criterion.key})
+    runs = runs.filter(**{f"options__{TRY_OPTIONS}__criterion": criterion.key})
     return runs.select_related("judge", "chat_set").order_by("-id")
 
 
 @dataclass(frozen=True, slots=True)
 class LiveStep:
-    """A call that is on its way, or answered while its chat is not finished; `text` is its prose."""
+    """A call of an unfinished chat, in flight or answered; `text` is its prose."""
 
     title: str
     state: str
@@ -59,16 +58,16 @@ class LiveStep:
 
 
 @dataclass(frozen=True, slots=True)
-class TriedChat:
-    """One chat of a try: people's answer, the verdict before and after, and what became of it.
+class TryChat:
+    """One chat of a try: the consensus, the verdicts before and after, and the change.
 
-    `people` is a state of the consensus, '' without one. Without `after` it has not been judged: `state` is
-    the state of its unit, and `steps` are the calls so far.
+    `consensus` is its state, '' without one. Without `after` the chat is not judged yet: `state` is the state
+    of its unit and `steps` are its calls until now.
     """
 
     chat: Chat
     split: str
-    people: str
+    consensus: str
     before: Verdict | None
     after: Verdict | None
     change: Change
@@ -83,38 +82,40 @@ class TriedChat:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more comes."""
+        """Whether the chat is finished."""
         return self.after is not None or self.state == Unit.State.FAILED
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What a try came to so far, of the chats that the user may see; `hidden` are the others."""
+class TryResult:
+    """The current results of a try, on the chats that the user can see; `hidden` counts the others."""
 
     run: Run
     criterion: Criterion
-    chats: tuple[TriedChat, ...]
+    chats: tuple[TryChat, ...]
     tally: Tally
     hidden: int
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """What was tried: criterion, what, n, prompt, before and by_champion."""
-        return self.run.options[TRIED]  # type: ignore[no-any-return]  # JSON
+        """The options of the try: criterion, what, n, prompt, before and by_champion."""
+        return self.run.options[TRY_OPTIONS]  # type: ignore[no-any-return]  # JSON
 
     @property
     def ended(self) -> int:
-        """Chats that are judged, or could not be."""
+        """The number of finished chats."""
         return sum(chat.ended for chat in self.chats)
 
 
-def tried(*, run: Run, criterion: Criterion, user: User) -> Tried:
-    """Every chat of a try in its order; the number of queries does not depend on how many there are."""
-    covered = list(run.run_chats.order_by("id").values_list("chat_id", "split"))
-    ids = [pk for pk, _ in covered]
+def try_result(*, run: Run, criterion: Criterion, user: User) -> TryResult:
+    """Return every chat of a try in its order; constant number of queries."""
+    splits = list(run.run_chats.order_by("id").values_list("chat_id", "split"))
+    ids = [pk for pk, _ in splits]
     shown = {row.pk: row for row in chats_shown(user=user).filter(pk__in=ids).select_related("topic")}
-    people = dict(Consensus.objects.filter(criterion=criterion, chat__in=ids).values_list("chat_id", "state"))
-    pinned = {int(chat): pk for chat, pk in run.options[TRIED]["before"].items()}
+    consensus = dict(
+        Consensus.objects.filter(criterion=criterion, chat__in=ids).values_list("chat_id", "state")
+    )
+    pinned = {int(chat): pk for chat, pk in run.options[TRY_OPTIONS]["before"].items()}
     old = Verdict.objects.in_bulk(pinned.values())
     new = {row.chat_id: row for row in Verdict.objects.filter(run=run, criterion=criterion)}
     units, live = {row.chat_id: row for row in Unit.objects.filter(run=run)}, _live_steps(run)
@@ -122,35 +123,35 @@ def tried(*, run: Run, criterion: Criterion, user: User) -> Tried:
         _chat(
             shown[pk],
             split,
-            people.get(pk, ""),
+            consensus.get(pk, ""),
             (old.get(pinned.get(pk, 0)), new.get(pk)),
             units[pk],
             live.get(pk, ()),
         )
-        for pk, split in covered
+        for pk, split in splits
         if pk in shown
     )
-    return Tried(run, criterion, chats, tally(chat.change for chat in chats), len(covered) - len(chats))
+    return TryResult(run, criterion, chats, tally(chat.change for chat in chats), len(splits) - len(chats))
 
 
 def _chat(
     row: Chat,
     split: str,
-    people: str,
+    consensus: str,
     verdicts: tuple[Verdict | None, Verdict | None],
     unit: Unit,
     steps: Sequence[LiveStep],
-) -> TriedChat:
+) -> TryChat:
     before, after = verdicts
     # A try asks one group of criteria, so a chat has one unit.
-    return TriedChat(
+    return TryChat(
         chat=row,
         split=split,
-        people=people,
+        consensus=consensus,
         before=before,
         after=after,
         change=change(
-            people=HUMAN.get(Consensus.State(people)) if people else None,
+            human=HUMAN.get(Consensus.State(consensus)) if consensus else None,
             before=before.value if before else None,
             after=after.value if after else None,
         ),
@@ -161,13 +162,13 @@ def _chat(
 
 
 def _live_steps(run: Run) -> dict[int, list[LiveStep]]:
-    """By chat, what was asked for units in work; an answer that was stored before is not seen here."""
+    """Return by chat the calls of units in work; answers from the store are not among them."""
     rows = Attempt.objects.filter(run=run, unit__state=Unit.State.LEASED).select_related("call", "unit")
     calls: dict[int, dict[int, ModelCall]] = {}
     for row in rows.order_by("id"):
         if row.unit is not None:
             calls.setdefault(row.unit.chat_id, {})[row.call_id] = row.call
-    return {chat: [_live(call) for call in found.values()] for chat, found in calls.items()}
+    return {chat: [_live(call) for call in by_id.values()] for chat, by_id in calls.items()}
 
 
 def _live(call: ModelCall) -> LiveStep:
@@ -180,8 +181,8 @@ def _live(call: ModelCall) -> LiveStep:
     )
 
 
-def asked_otherwise(before: Judge, now: Judge) -> bool:
-    """Whether a judge differs in more than its prompts: engine, samples, knowledge, roles."""
+def has_other_recipe(before: Judge, now: Judge) -> bool:
+    """Return whether judges differ in more than prompts: engine, samples, knowledge or roles."""
     was, is_now = before.config, now.config
     if any(was.get(name) != is_now.get(name) for name in ("engine", "endpoint", "samples")):
         return True
@@ -192,25 +193,25 @@ def asked_otherwise(before: Judge, now: Judge) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
-    """Chats to choose from: those on which people and judge part, newest first, and others of the sets."""
+class OfferedChats:
+    """Chats to choose from: those with disagreements, newest first, and others of the sets."""
 
-    parted: tuple[Chat, ...]
+    disagreements: tuple[Chat, ...]
     others: tuple[Chat, ...]
 
     @property
     def usual(self) -> Chat | None:
-        """The shortest disagreement, else the first of the others."""
-        shortest = min(self.parted, key=lambda chat: chat.char_count, default=None)
+        """The default chat: the shortest with a disagreement, otherwise the first of the others."""
+        shortest = min(self.disagreements, key=lambda chat: chat.char_count, default=None)
         return shortest or next(iter(self.others), None)
 
 
-def chats_offered(*, criterion: Criterion, user: User, standing: Judged) -> Offered:
-    """At most so many of either kind; dev comes before train."""
+def chats_offered(*, criterion: Criterion, user: User, latest: Judged) -> OfferedChats:
+    """Return at most OFFERED chats of each kind; dev comes before train."""
     members = members_to_try(criterion=criterion, user=user)
-    parted = standing.parted.filter(chat__in=members.values("chat"))
-    newest = list(parted.values_list("chat_id", flat=True)[:OFFERED])
+    disagreements = latest.parted.filter(chat__in=members.values("chat"))
+    newest = list(disagreements.values_list("chat_id", flat=True)[:OFFERED])
     rows = Chat.objects.select_related("topic").in_bulk(newest)
     first = members.exclude(chat__in=newest).order_by("split", "-chat_set", "position")
     others = {row.chat_id: row.chat for row in first.select_related("chat__topic")[:OFFERED]}
-    return Offered(tuple(rows[pk] for pk in newest), tuple(others.values()))
+    return OfferedChats(tuple(rows[pk] for pk in newest), tuple(others.values()))

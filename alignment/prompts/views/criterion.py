@@ -1,4 +1,4 @@
-"""Criteria: the list, a criterion's page, one version of its prompt, and taking a version up again."""
+"""Criteria: the list, a criterion's page, one version of its prompt, restoring a version."""
 
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from labeling.rubric.queries.lineage import retired_criteria
 @permission_or_404("labeling.see_judge")
 @require_safe
 def criterion_list(request: HttpRequest) -> HttpResponse:
-    """Every criterion by rubric, with what its champion was measured to be."""
+    """Every criterion by rubric, with its champion's alignment."""
     context = {"rows": criteria_by_rubric(user=request.user), "retired": retired_criteria()}
     return render(request, "alignment/prompts/criterion_list.html", context)
 
@@ -29,7 +29,7 @@ def criterion_list(request: HttpRequest) -> HttpResponse:
 @permission_or_404("labeling.see_judge")
 @require_safe
 def criterion_detail(request: HttpRequest, key: str) -> HttpResponse:
-    """One criterion; `?on=SET-SPLIT` chooses where the line over versions was measured."""
+    """One criterion; `?on=SET-SPLIT` selects the set and split of the chart."""
     query = request.GET
     context = criterion_page(
         criterion=criterion_or_404(key), user=request.user, place=query.get("on", ""), page=query.get("page")
@@ -47,19 +47,19 @@ def prompt_version(request: HttpRequest, key: str, number: int) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def prompt_restored(request: HttpRequest, key: str, number: int) -> HttpResponse:
-    """Take the version up again as a new one; refused, the page says why and keeps the reason."""
+    """Restore the version as a new one; if that is refused, the page says why and keeps the reason."""
     version = get_object_or_404(PromptVersion, criterion=criterion_or_404(key), number=number)
     reason = request.POST.get("reason", "")
     try:
         added = prompt_restore(version=version, reason=reason, by=cast(User, request.user))
     except RestoreRefused as problem:
         return _version(request, key, number, refused=str(problem), reason=reason)
-    messages.success(request, f"Version {added.number} says what version {number} said. It is a draft.")
+    messages.success(request, f"Version {number} was restored as version {added.number}, a draft.")
     return redirect("alignment:prompt_version", key, added.number)
 
 
 def criterion_or_404(key: str) -> Criterion:
-    """The criterion of an address, retired ones too."""
+    """Return the criterion of an address; retired ones included."""
     return get_object_or_404(Criterion.objects.select_related("dimension", "rubric"), key=key)
 
 

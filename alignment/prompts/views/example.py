@@ -1,4 +1,4 @@
-"""The editor's worked examples: the list to pick from, one chat of it, and the picked ones."""
+"""The editor's worked examples: the list to pick from, one chat, and the chosen ones."""
 
 import json
 from typing import Any, cast
@@ -14,10 +14,10 @@ from alignment.prompts.queries.example_picker import (
     PickFilter,
     chosen_examples,
     opinions_on,
+    pick_filtered,
     pick_rows,
     pick_topics,
     pickable,
-    picked,
 )
 from alignment.prompts.services import draft_write, example_choices_for
 from alignment.prompts.views.criterion import criterion_or_404
@@ -39,22 +39,22 @@ FIELDS = {"turns": "last", "value": "value", "rationale": "rationale"}
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def prompt_examples(request: HttpRequest, key: str) -> HttpResponse:
-    """Training chats with their consensus; `label`, `topic` and `q` narrow them."""
+    """Train chats with their consensus, filtered by `label`, `topic` and `q`."""
     criterion = criterion_or_404(key)
     user, query = cast(User, request.user), request.GET
     every = pickable(criterion=criterion, user=user)
-    wanted = PickFilter(
+    pick_filter = PickFilter(
         label=query.get("label", "") if query.get("label") in LABELS else "",
         topic=query.get("topic", ""),
         words=query.get("q", "")[:200],
     )
-    page = Paginator(picked(every, wanted), CHATS_A_PAGE).get_page(query.get("page"))
+    page = Paginator(pick_filtered(every, pick_filter), CHATS_A_PAGE).get_page(query.get("page"))
     prompt = _stored(request, criterion)
     context = {
         "criterion": criterion,
         "page_obj": page,
         "rows": pick_rows(list(page), taken=prompt.examples),
-        "wanted": wanted,
+        "filter": pick_filter,
         "labels": _labels(criterion),
         "topics": pick_topics(every),
     }
@@ -64,14 +64,14 @@ def prompt_examples(request: HttpRequest, key: str) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_http_methods(["GET", "HEAD", "POST"])
 def prompt_example(request: HttpRequest, key: str, chat_id: int) -> HttpResponse:
-    """One training chat, to choose the turns of; a post makes it an example of the draft."""
+    """One train chat and a form for its turns; a post adds it to the draft's examples."""
     criterion, user = criterion_or_404(key), cast(User, request.user)
     chat: Any = get_object_or_404(pickable(criterion=criterion, user=user), pk=chat_id)
-    opinions = opinions_on(chat=chat, criterion=criterion, value=VALUES[chat.people])
+    opinions = opinions_on(chat=chat, criterion=criterion, value=VALUES[chat.consensus])
     start = {
         "first": 1,
         "last": min(chat.message_count, MOST_TURNS),
-        "value": chat.people,
+        "value": chat.consensus,
         "rationale": opinions[0].text if opinions else "",
     }
     form = ExampleForm(request.POST or None, initial=start, allow_na=_allow_na(criterion))
@@ -79,7 +79,7 @@ def prompt_example(request: HttpRequest, key: str, chat_id: int) -> HttpResponse
     if request.method == "POST" and form.is_valid():
         try:
             draft = _write(request, prompt, criterion, [*prompt.examples, form.line(chat.external_id)])
-            return _picked(request, criterion, draft)
+            return _chosen(request, criterion, draft)
         except StaleDraft:
             return HttpResponse(status=409)
         except PromptRefused as problem:
@@ -87,7 +87,7 @@ def prompt_example(request: HttpRequest, key: str, chat_id: int) -> HttpResponse
     context = {
         "criterion": criterion,
         "chat": chat,
-        "people": VALUES[chat.people],
+        "consensus": VALUES[chat.consensus],
         "opinions": opinions,
         "form": form,
         "most_turns": MOST_TURNS,
@@ -99,7 +99,7 @@ def prompt_example(request: HttpRequest, key: str, chat_id: int) -> HttpResponse
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def prompt_example_remove(request: HttpRequest, key: str, index: int) -> HttpResponse:
-    """Take an example out. None is moved: the judge draws their order from its seed."""
+    """Remove an example. The order does not matter: the judge derives it from its seed."""
     criterion = criterion_or_404(key)
     prompt = _stored(request, criterion)
     lines = list(prompt.examples)
@@ -107,7 +107,7 @@ def prompt_example_remove(request: HttpRequest, key: str, index: int) -> HttpRes
         raise Http404
     del lines[index]
     try:
-        return _picked(request, criterion, _write(request, prompt, criterion, lines, check=False))
+        return _chosen(request, criterion, _write(request, prompt, criterion, lines, check=False))
     except StaleDraft:
         return HttpResponse(status=409)
 
@@ -121,9 +121,9 @@ def _allow_na(criterion: Criterion) -> bool:
 
 
 def _stored(request: HttpRequest, criterion: Criterion) -> WorkingPrompt:
-    """The draft, or the version that the page shows while there is none."""
-    given = request.POST if request.method == "POST" else request.GET
-    base = base_or_404(criterion, given.get("base", ""))
+    """Return the draft, or the version that the page shows if there is none."""
+    data = request.POST if request.method == "POST" else request.GET
+    base = base_or_404(criterion, data.get("base", ""))
     return working_prompt(criterion=criterion, author=cast(User, request.user), base=base)
 
 
@@ -147,12 +147,12 @@ def _write(
 
 
 def _refusal(criterion: Criterion, prompt: WorkingPrompt, chat: Any, user: User) -> str:
-    """Why this chat can be no example whatever its turns; "" where it can."""
+    """Return why this chat cannot be an example with any turns, "" if it can."""
     if len(prompt.examples) >= MOST_EXAMPLES:
-        return f"A prompt has {MOST_EXAMPLES} examples at most: remove one first."
+        return f"A prompt has at most {MOST_EXAMPLES} examples. Remove one first."
     if any(line["chat"] == chat.external_id for line in prompt.examples):
-        return "This chat is an example already."
-    line = {"chat": chat.external_id, "turns": [1, 1], "value": VALUES[chat.people], "rationale": "-"}
+        return "This chat is already an example."
+    line = {"chat": chat.external_id, "turns": [1, 1], "value": VALUES[chat.consensus], "rationale": "-"}
     try:
         examples_check(criterion=criterion, examples=example_choices_for(user, [line]))
     except PromptRefused as problem:
@@ -162,15 +162,15 @@ def _refusal(criterion: Criterion, prompt: WorkingPrompt, chat: Any, user: User)
 
 
 def _refuse(form: ExampleForm, problem: PromptRefused, *, new: int) -> None:
-    """Say what is wrong at its field; what is wrong with another example, or the chat, above the form."""
+    """Show the problem at its field; a problem with the chat or another example above the form."""
     if problem.index == new:
         form.add_error(FIELDS.get(problem.field), problem.message)
     else:
         form.add_error(None, str(problem))
 
 
-def _picked(request: HttpRequest, criterion: Criterion, draft: PromptDraft) -> HttpResponse:
-    """The examples of the draft as they are now; the page learns the draft's new revision."""
+def _chosen(request: HttpRequest, criterion: Criterion, draft: PromptDraft) -> HttpResponse:
+    """Render the draft's examples and send the page its new revision."""
     context = {
         "criterion": criterion,
         "examples": chosen_examples(user=cast(User, request.user), lines=draft.examples),

@@ -1,4 +1,4 @@
-"""The prompt editor: the page, saving a version, and the parts that the page asks for while one writes."""
+"""The prompt editor: the page, saving a version, and the fragments that the page loads."""
 
 from typing import Any, cast
 
@@ -33,13 +33,13 @@ from evaluation.prompts.services.versions import champions_ensure
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
-TOO_LONG = f"This text is longer than {LONGEST_PROMPT:,} characters."
+TOO_LONG = f"This text is longer than {LONGEST_PROMPT:,} characters. Shorten it."
 MARKDOWN = "markdown"  # ?as=markdown: one pane with the whole text
-STALE = "This draft was changed in another tab or on another device. Look at what is below, then save again."
+STALE = "This draft was changed in another tab or on another device. Check the text, then save again."
 
 
 def base_or_404(criterion: Criterion, number: str) -> PromptVersion:
-    """The version of that number, "" for the one that new drafts start from."""
+    """Return the version with that number; "" is the version that new drafts start from."""
     versions = PromptVersion.objects.filter(criterion=criterion)
     known = number.isdecimal() and len(number) < 10
     base = (versions.filter(number=number).first() if known else None) if number else start_of(criterion)
@@ -53,7 +53,7 @@ def base_or_404(criterion: Criterion, number: str) -> PromptVersion:
 def prompt_edit(request: HttpRequest, key: str) -> HttpResponse:
     """The author's draft; `?base=N` starts one from version N, `?as=markdown` shows the whole text.
 
-    A post makes a version of the stored draft.
+    A post saves the stored draft as a version.
     """
     criterion = criterion_or_404(key)
     number = request.GET.get("base", "")
@@ -70,7 +70,7 @@ def prompt_edit(request: HttpRequest, key: str) -> HttpResponse:
         except FaultyPrompt as faulty:
             context["faults"] = faulty.findings
         except NewerVersions as newer:
-            context["told"] = newer.versions
+            context["newer_found"] = True
             form.data = request.POST.copy()
             form.data["confirmed"] = str(newer.versions[-1].number)
         except StaleDraft:
@@ -81,26 +81,26 @@ def prompt_edit(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _publish(request: HttpRequest, criterion: Criterion, base: PromptVersion, form: SaveForm) -> SavedVersion:
-    given = form.cleaned_data
+    data = form.cleaned_data
     return draft_publish(
         criterion=criterion,
         author=cast(User, request.user),
         base=base,
-        revision=given["revision"],
-        reason=given["reason"],
-        confirmed=given["confirmed"] or 0,
+        revision=data["revision"],
+        reason=data["reason"],
+        confirmed=data["confirmed"] or 0,
     )
 
 
 def _saved(request: HttpRequest, saved: SavedVersion) -> HttpResponse:
-    """To the version's page, with what to do next."""
+    """Redirect to the version's page, with a message about the next step."""
     version, key = saved.version, saved.version.criterion.key
     if saved.added:
         start = f"{reverse('alignment:regression_new')}?criterion={key}&version={version.number}"
-        words = 'Version {} is saved. Nothing is released by that. <a href="{}">Test version {}</a>'
+        words = 'Version {} is saved, not released. <a href="{}">Test version {}</a>'
         messages.success(request, format_html(words, version.number, start, version.number))
     else:
-        messages.info(request, f"Version {version.number} says the same, so no version was made.")
+        messages.info(request, f"No new version: version {version.number} has the same text.")
     return redirect("alignment:prompt_version", key, version.number)
 
 
@@ -116,11 +116,11 @@ def _page(
         criterion=criterion,
         author=cast(User, request.user),
         base=base,
-        asked="base" in request.GET,
+        requested="base" in request.GET,
         whole=request.GET.get("as") == MARKDOWN,
     )
     if not form.is_bound and editor.newer:
-        # The dialog tells of them, so saving in it confirms them.
+        # The dialog lists them, so saving in it confirms them.
         form.initial["confirmed"] = editor.newer[-1].number
     context = {
         "editor": editor,
@@ -135,7 +135,7 @@ def _page(
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def prompt_start(request: HttpRequest, key: str) -> HttpResponse:
-    """Make version 1, the shipped or the generated one, of a criterion that has none."""
+    """Make version 1, shipped or generated, of a criterion without versions."""
     criterion = criterion_or_404(key)
     champions_ensure(criteria=[criterion])
     return redirect("alignment:prompt_edit", criterion.key)
@@ -144,11 +144,11 @@ def prompt_start(request: HttpRequest, key: str) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def prompt_discard(request: HttpRequest, key: str) -> HttpResponse:
-    """Throw the author's draft away; with `base` the next one starts from that version."""
+    """Delete the author's draft; with `base` the next one starts from that version."""
     criterion, number = criterion_or_404(key), request.POST.get("base", "")
     base = base_or_404(criterion, number)
     draft_discard(criterion=criterion, author=cast(User, request.user))
-    messages.info(request, f"The draft is gone. Here is version {base.number}.")
+    messages.info(request, f"The draft was discarded. This is version {base.number}.")
     address = reverse("alignment:prompt_edit", args=[criterion.key])
     return redirect(f"{address}?base={base.number}" if number else address)
 
@@ -159,7 +159,7 @@ def prompt_discard(request: HttpRequest, key: str) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def prompt_findings(request: HttpRequest, key: str) -> HttpResponse:
-    """What the lint says of the stored draft."""
+    """The lint findings of the stored draft."""
     criterion = criterion_or_404(key)
     base = base_or_404(criterion, request.GET.get("base", ""))
     user = cast(User, request.user)
@@ -168,8 +168,8 @@ def prompt_findings(request: HttpRequest, key: str) -> HttpResponse:
         choices = example_choices_for(user, prompt.examples)
         findings = prompt_lint(criterion=criterion, text=prompt.text, examples=choices)
     except PromptRefused as problem:
-        hidden = Finding(Level.ERROR, EXAMPLES, str(problem))
-        findings = (hidden, *prompt_lint(criterion=criterion, text=prompt.text))
+        problem_finding = Finding(Level.ERROR, EXAMPLES, str(problem))
+        findings = (problem_finding, *prompt_lint(criterion=criterion, text=prompt.text))
     whole = "whole" in request.GET
     context = {
         "findings": [(finding, _place(finding.section, whole=whole)) for finding in findings],
@@ -179,7 +179,7 @@ def prompt_findings(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _place(section: str, *, whole: bool) -> str:
-    """The id of what a finding is about on the page, "" for the prompt as a whole."""
+    """Return the id of the place on the page that a finding is about, "" for the whole prompt."""
     if section == EXAMPLES:
         return "examples"
     if whole:
@@ -190,7 +190,7 @@ def _place(section: str, *, whole: bool) -> str:
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def prompt_markdown(request: HttpRequest, key: str) -> HttpResponse:
-    """A pane as it reads; the request names its field."""
+    """Preview of one pane; the request names its field."""
     criterion_or_404(key)
     text = request.POST.get(request.GET.get("of", "text"), "")
     if len(text) > LONGEST_PROMPT:
@@ -201,21 +201,21 @@ def prompt_markdown(request: HttpRequest, key: str) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def prompt_changes(request: HttpRequest, key: str) -> HttpResponse:
-    """What keeping the text of this page would change of the draft that is stored."""
+    """The changes that the text of this page would make to the stored draft."""
     criterion = criterion_or_404(key)
     draft = draft_of(criterion=criterion, author=cast(User, request.user))
     context: dict[str, Any] = {"draft": draft}
-    if len(mine := _mine(request)) > LONGEST_PROMPT:
+    if len(text := _posted_text(request)) > LONGEST_PROMPT:
         return HttpResponse(TOO_LONG, status=413)
     if draft is not None:
-        context["changes"] = section_changes(draft.text, mine)
+        context["changes"] = section_changes(draft.text, text)
     return render(request, "alignment/prompts/_changes.html", context)
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def prompt_since(request: HttpRequest, key: str) -> HttpResponse:
-    """What the stored draft changes of the version that it started from."""
+    """The changes of the stored draft since its base version."""
     criterion = criterion_or_404(key)
     base = base_or_404(criterion, request.GET.get("base", ""))
     prompt = working_prompt(criterion=criterion, author=cast(User, request.user), base=base)
@@ -226,8 +226,8 @@ def prompt_since(request: HttpRequest, key: str) -> HttpResponse:
     return render(request, "alignment/prompts/_saved_since.html", context)
 
 
-def _mine(request: HttpRequest) -> str:
-    """The text that was sent, whole or in sections."""
+def _posted_text(request: HttpRequest) -> str:
+    """Return the posted text, joined if it came in sections."""
     if "text" in request.POST:
         return request.POST["text"].replace("\r\n", "\n")
     panes = {name: request.POST.get(name, "").replace("\r\n", "\n").strip() for name in COSTAR}

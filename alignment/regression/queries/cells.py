@@ -13,7 +13,7 @@ from django.urls import reverse
 from alignment.comparison.core.codes import Codes, HumanCode, JudgeCode
 from alignment.comparison.queries.answers import JUDGE_STATES, JUDGE_VALUES
 from alignment.comparison.queries.disclosure import concealed, held_counts
-from alignment.comparison.queries.filters import select_filter
+from alignment.comparison.queries.filters import chosen_filter
 from alignment.comparison.queries.requested_scope import Own, own_chats
 from alignment.comparison.queries.scope import Scope
 from alignment.models.regressions import RegressionTest
@@ -228,8 +228,8 @@ def cell_filters(chats: list[Member], narrow: Narrow) -> list[dict[str, Any]]:
     topics = sorted({(member.topic, member.topic_name) for member in chats}, key=lambda pair: pair[1])
     splits = [(split, split) for split in sorted({member.split for member in chats if member.split})]
     return [
-        select_filter("topic", "Topic", [("", "all"), *topics], narrow.topic),
-        select_filter("split", "Split", [("", "all"), *splits], narrow.split),
+        chosen_filter("topic", narrow.topic, topics),
+        chosen_filter("split", narrow.split, splits),
     ]
 
 

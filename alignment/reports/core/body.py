@@ -14,40 +14,40 @@ TIERS = ("simple", "context", "subjective")
 
 
 def build_report(data: ReportData, *, policy: StatusPolicy, seed: int) -> dict[str, Any]:
-    """Everything an alignment report says about the chats: counts, statistics, status, disagreements.
+    """Return the JSON body of an alignment report: counts, statistics, status, disagreements.
 
     Parameters
     ----------
-    data : answer codes of people and judge by chat and criterion.
-    policy : decides each criterion's status.
-    seed : of every bootstrap; stored in the body, so that the same data gives the same intervals.
+    data : answer codes of raters and judge by chat and criterion.
+    policy : the limits that decide each criterion's status.
+    seed : seed of every bootstrap. It is stored in the body, so the same data gives the same intervals.
 
     Returns
     -------
-    dict : of plain Python values, ready for JSON. A value that is undefined is None, with its reason under
-        `undefined`; never NaN. Without a run every judge field is None and `n` counts the chats people
-        answered.
+    dict : plain Python values, ready for JSON. An undefined value is None, never NaN, with its reason under
+        `undefined`. Without a run every judge field is None, and `n` counts the chats with a human True or
+        False.
 
     Examples
     --------
     >>> import numpy as np
     >>> from alignment.comparison.core.codes import CriterionSpec
     >>> spec = CriterionSpec("polite", "compliance", "Compliance", "simple", True)
-    >>> people, judge = np.array([0, 0, 1], dtype=np.int8), np.array([0, 1, 1], dtype=np.int8)
+    >>> human, judge = np.array([0, 0, 1], dtype=np.int8), np.array([0, 1, 1], dtype=np.int8)
     >>> labels = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0]])
-    >>> data = ReportData(["c1", "c2", "c3"], (CriterionData(spec, people, judge, labels, 1),))
+    >>> data = ReportData(["c1", "c2", "c3"], (CriterionData(spec, human, judge, labels, 1),))
     >>> body = build_report(data, policy=StatusPolicy(), seed=1)
     >>> body["criteria"][0]["confusion"], body["disagreements"][0]["chat_id"]
     ({'tp': 1, 'fn': 1, 'fp': 0, 'tn': 1}, 'c2')
     """
-    listed, total = disagreements(data)
+    first, total = disagreements(data)
     return {
         "chats": len(data.chat_ids),
         "criteria": [criterion_entry(data, one, policy=policy, seed=seed) for one in data.criteria],
         "dimensions": _dimensions(data, seed),
         "tiers": _tiers(data, seed),
         "overall": pooled(data, data.criteria, seed=seed),
-        "disagreements": listed,
+        "disagreements": first,
         "disagreements_total": total,
         "policy": policy.as_json(),
         "bootstrap": {"seed": seed, "resamples": RESAMPLES},
@@ -62,7 +62,7 @@ def _grouped(data: ReportData, key: Callable[[CriterionData], str]) -> dict[str,
 
 
 def _dimensions(data: ReportData, seed: int) -> list[dict[str, Any]]:
-    """In the rubric's order."""
+    """Return the dimensions in the rubric's order."""
     groups = _grouped(data, lambda criterion: criterion.spec.dimension)
     return [
         {"key": key, **pooled(data, group, seed=seed), "name": group[0].spec.dimension_name}
@@ -71,7 +71,7 @@ def _dimensions(data: ReportData, seed: int) -> list[dict[str, Any]]:
 
 
 def _tiers(data: ReportData, seed: int) -> list[dict[str, Any]]:
-    """From the plainest to the most personal."""
+    """Return the tiers in the order of TIERS, unknown ones last."""
     groups = _grouped(data, lambda criterion: criterion.spec.tier)
     order = sorted(groups, key=lambda tier: TIERS.index(tier) if tier in TIERS else len(TIERS))
     return [{"key": tier, **pooled(data, groups[tier], seed=seed)} for tier in order]

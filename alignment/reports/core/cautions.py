@@ -1,4 +1,4 @@
-"""What easily misleads in a judge's statistics on one criterion, in words."""
+"""Cautions: sentences about a judge's statistics that are easily misread."""
 
 from alignment.comparison.core.codes import HumanCode, JudgeCode
 from alignment.comparison.core.tally import Tally
@@ -15,21 +15,22 @@ INVERTED = "is the answer inverted?"
 
 
 def cautions(
-    table: Confusion, *, kappa: Estimate, balanced: Estimate, drawn: int = 0, set_aside: int = 0
+    table: Confusion, *, kappa: Estimate, balanced: Estimate, by_verdict: int = 0, unused: int = 0
 ) -> tuple[str, ...]:
-    """One sentence a trap; none on fewer than 10 chats, but for labels that were drawn by verdict.
+    """Return the cautions that apply, one sentence each.
 
-    The judge gave one answer only. Kappa's paradox: agreement of .80 or more and AC1 of .60 or more beside a
-    kappa below .40, since one answer is rare. Polarity: kappa's interval lies below 0, or balanced accuracy's
-    below .50, as it does where the question is understood the other way round.
+    On fewer than 10 chats only labels sampled by verdict give a caution. The others are: one answer only;
+    the kappa paradox (agreement from 0.80 and AC1 from 0.60, but kappa below 0.40, because one answer is
+    rare); and inverted answers (kappa's interval below 0, or balanced accuracy's below 0.50), as if the judge
+    read the question the other way round.
 
     Parameters
     ----------
-    table : people against the judge.
+    table : human answers against verdicts.
     kappa, balanced : Cohen's kappa and balanced accuracy, with intervals.
-    drawn : of the chats, those that were drawn for labelling by verdict; then the figures are not the table's
-        own, and the paradox is not looked for.
-    set_aside : chats drawn by verdict that no figure counts.
+    by_verdict : number of these chats that were sampled for labelling by verdict. The statistics are then
+        weighted and not those of the table, so the paradox is not checked.
+    unused : number of chats sampled by verdict whose labels no statistic uses.
 
     Notes
     -----
@@ -40,49 +41,51 @@ def cautions(
     >>> cautions(Confusion(19, 0, 1, 0), kappa=Estimate(0.0), balanced=Estimate(0.5))[0]
     'the judge answered True on all 20 chats'
     """
-    found = [_drawn(table, drawn), _set_aside(set_aside)]
+    sentences = [_by_verdict(table, by_verdict), _unused(unused)]
     if table.n >= MINIMUM_CHATS:
-        found += [_one_answer(table), "" if drawn else _paradox(table), _polarity(kappa, balanced)]
-    return tuple(sentence for sentence in found if sentence)
+        paradox = "" if by_verdict else _paradox(table)
+        sentences += [_one_answer(table), paradox, _polarity(kappa, balanced)]
+    return tuple(filter(None, sentences))
 
 
-def _drawn(table: Confusion, drawn: int) -> str:
-    if not drawn:
-        return ""
-    return (
-        f"{drawn} of the {table.n} compared chats were drawn by verdict: figures are weighted to all"
-        " chats that were judged and do not follow from the matrix"
-    )
-
-
-def _set_aside(chats: int) -> str:
+def _by_verdict(table: Confusion, chats: int) -> str:
     if not chats:
         return ""
     return (
-        f"{chats} labelled chats were drawn in a way that gave others of the same verdict no chance, by topic"
-        " or by another judge: no figure counts them"
+        f"{chats} of the {table.n} compared chats were sampled by verdict: statistics are weighted to all"
+        " chats with a verdict, so they do not follow from the matrix"
+    )
+
+
+def _unused(chats: int) -> str:
+    if not chats:
+        return ""
+    return (
+        f"labels of {chats} chats are excluded: the chats were sampled by topic or by another judge's"
+        " verdicts, and other chats with the same verdict had no chance of selection"
     )
 
 
 def pass_rate_cautions(counts: Tally, *, corrected: bool) -> tuple[str, ...]:
-    """What a corrected pass rate takes for granted, where it is more than a tenth of the chats."""
+    """Return what a corrected pass rate assumes, if it assumes it of more than 10% of the chats."""
     if not corrected:
         return ()
     labelled = counts.chats - counts.people(HumanCode.UNLABELLED)
-    apart = counts.people(HumanCode.NA) + counts.people(HumanCode.UNRESOLVED)
-    silent, asked = counts.silent_in_all, counts.judge(JudgeCode.TRUE) + counts.judge(JudgeCode.FALSE)
-    found = []
-    if apart > MANY * labelled:
-        found.append(
-            f"people gave neither True nor False on {apart} of {labelled} labelled chats:"
-            " the corrected pass rate is as if they would on all others"
+    neither = counts.people(HumanCode.NA) + counts.people(HumanCode.UNRESOLVED)
+    answered = counts.judge(JudgeCode.TRUE) + counts.judge(JudgeCode.FALSE)
+    abstained = counts.silent_in_all
+    sentences = []
+    if neither > MANY * labelled:
+        sentences.append(
+            f"{neither} of {labelled} labelled chats have no human True or False:"
+            " the corrected pass rate assumes that all unlabelled chats would have one"
         )
-    if silent > MANY * (asked + silent):
-        found.append(
-            f"the judge left {silent} of {asked + silent} chats open:"
-            " the corrected pass rate is as if these passed as often as the others"
+    if abstained > MANY * (answered + abstained):
+        sentences.append(
+            f"the judge abstained on {abstained} of {answered + abstained} chats:"
+            " the corrected pass rate assumes that these pass as often as the others"
         )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def _one_answer(table: Confusion) -> str:
@@ -100,12 +103,12 @@ def _paradox(table: Confusion) -> str:
     rare = min(("True", table.human_true), ("False", table.human_false), key=lambda one: one[1])
     return (
         f"agreement is {agreement:.2f} and AC1 {ac1:.2f}, but kappa {_signed(kappa)}: "
-        f"people answered {rare[0]} on {rare[1]} of {table.n} chats; read TPR and TNR"
+        f"only {rare[1]} of {table.n} chats have a human {rare[0]}; read TPR and TNR"
     )
 
 
 def _signed(value: float) -> str:
-    """Two decimals, with a true minus.
+    """Return two decimals with a true minus sign.
 
     >>> _signed(-0.204)
     '−0.20'
@@ -114,7 +117,7 @@ def _signed(value: float) -> str:
 
 
 def _polarity(kappa: Estimate, balanced: Estimate) -> str:
-    """Kappa first: where it lies below 0 balanced accuracy lies below .50, too."""
+    """Check kappa first: if it is below 0, balanced accuracy is below 0.50 as well."""
     if kappa.value is not None and kappa.interval and kappa.interval.high < 0:
         return f"{INVERTED} kappa is {_signed(kappa.value)} and its interval lies below 0"
     if balanced.interval and balanced.interval.high < CHANCE:

@@ -1,89 +1,86 @@
-"""The report as rows of a table file: one a criterion, then dimensions, tiers and the whole."""
+"""The report as rows of a CSV file: criteria, then dimensions, tiers and the overall result."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from alignment.reports.core.pooled import POOLED
+from alignment.reports.core.registry import BY_KEY, Statistic, Table, columns
 
-COUNTS = (
-    *("n", "human_true", "unlabelled", "unresolved", "not_applicable", "no_verdict"),
-    "judge_not_applicable",
-)
 CELLS = ("tp", "fn", "fp", "tn")
-STATISTICS = (
-    *("balanced_accuracy", "tpr", "tnr", "accuracy", "precision", "f1", "mcc", "kappa"),
-    *("gwet_ac1", "pabak"),
-)
-HUMAN = ("percent_agreement", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1", "ceiling")
-PASSES = ("human", "judge", "judge_corrected")
-ABOUT = (
+COUNTS = columns(Table.CSV_COUNTS)
+STATISTICS = (*columns(Table.CSV_JUDGE), *columns(Table.CSV_RATERS), *columns(Table.CSV_RATES))
+POOLED_STATISTICS = tuple(BY_KEY[name] for name in POOLED)
+SCOPE = (
     *("run", "set", "split", "against", "topic", "since", "until"),
     *("judge", "fingerprint", "engine", "model", "generated_at", "pin"),
 )
-_NAMES = (*STATISTICS, *(f"human_{name}" for name in HUMAN), *(f"pass_rate_{name}" for name in PASSES))
+
+
+def column_of(statistic: Statistic) -> str:
+    """Return the name of a statistic's column; its bounds add `_low` and `_high`.
+
+    >>> column_of(BY_KEY["human.ceiling"])
+    'human_ceiling'
+    """
+    return statistic.key.replace(".", "_")
+
+
 HEAD = (
     *("level", "key", "name", "dimension", "tier", "passes_when"),
     *("status", "reasons", "cautions", "flags", "prevalence"),
-    *COUNTS,
+    *(column_of(one) for one in COUNTS),
     *("unjudged_true", "unjudged_false", "drawn_by_verdict"),
     *CELLS,
     *("raters", "overlap"),
-    *(column for name in _NAMES for column in (name, f"{name}_low", f"{name}_high")),
+    *(f"{column_of(one)}{end}" for one in STATISTICS for end in ("", "_low", "_high")),
     "corrected_by",
     *("question_version", "question_hash", "prompt_version", "prompt_hash"),
-    *ABOUT,
+    *SCOPE,
 )
 
 
-def report_lines(body: Mapping[str, Any], *, pin: str) -> Iterator[dict[str, Any]]:
-    """The rows under HEAD of a report's JSON.
+def csv_rows(body: Mapping[str, Any], *, pin: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a report's JSON, with the columns of HEAD.
 
-    Every row says what the report is of; `level` is criterion, dimension, tier or overall. What is undefined
-    is left out, so that its cell is empty.
+    Every row names the report's run, set and filters. `level` is criterion, dimension, tier or overall.
+    Undefined values are missing, so their cells are empty.
     """
-    about = _about(body) | {"pin": pin}
-    names = {row["key"]: row for row in body["pinned"]["criteria"]}
+    scope = _scope(body) | {"pin": pin}
+    pinned = {row["key"]: row for row in body["pinned"]["criteria"]}
     for row in body["criteria"]:
-        yield _criterion(row, names[row["key"]]) | about
+        yield _criterion(row, pinned[row["key"]]) | scope
     for level, rows in (("dimension", body["dimensions"]), ("tier", body["tiers"])):
         for row in rows:
-            yield {"level": level, "key": row["key"], "name": row.get("name"), **_pooled(row), **about}
-    yield {"level": "overall", **_pooled(body["overall"]), **about}
+            yield {"level": level, "key": row["key"], "name": row.get("name"), **_pooled(row), **scope}
+    yield {"level": "overall", **_pooled(body["overall"]), **scope}
 
 
-def _about(body: Mapping[str, Any]) -> dict[str, Any]:
+def _scope(body: Mapping[str, Any]) -> dict[str, Any]:
     judge = body["judge"] or {}
-    names = {"judge": "name", "fingerprint": "fingerprint", "engine": "engine", "model": "model"}
-    said = {name: body[name] for name in ABOUT if name in body and name not in names}
-    return said | {column: judge.get(name) for column, name in names.items()}
+    of_judge = {"judge": "name", "fingerprint": "fingerprint", "engine": "engine", "model": "model"}
+    of_report = {name: body[name] for name in SCOPE if name in body and name not in of_judge}
+    return of_report | {column: judge.get(name) for column, name in of_judge.items()}
 
 
 def _criterion(row: Mapping[str, Any], pinned: Mapping[str, Any]) -> dict[str, Any]:
-    """Cells of columns that a report from an older version knows nothing of are empty."""
+    """Return a criterion's row; cells that an older report does not have stay empty."""
     human, text, prompt = row["human"], pinned["texts"][0], pinned["prompt"] or {}
     unjudged = row.get("unjudged") or {}
-    plain = ("key", "dimension", "tier", "passes_when", "status", "prevalence", *COUNTS)
+    same_name = ("key", "dimension", "tier", "passes_when", "status", "prevalence")
     return {
         "level": "criterion",
         "name": pinned["name"],
-        **{name: row[name] for name in plain},
+        **{name: row[name] for name in same_name},
+        **{column_of(one): one.of(row) for one in COUNTS},
         "reasons": "; ".join(row["reasons"]),
         "cautions": "; ".join(row["cautions"]),
-        "flags": "; ".join(
-            [
-                *_flags(row, STATISTICS),
-                *_flags(human, HUMAN, "human_"),
-                *_flags(row["pass_rate"], PASSES, "pass_rate_"),
-            ]
-        ),
+        "flags": "; ".join(_flags(row, STATISTICS)),
         **{f"unjudged_{answer}": unjudged.get(answer) for answer in ("true", "false")},
         "drawn_by_verdict": row.get("drawn_by_verdict"),
         **(row["confusion"] or {}),
         "raters": human["raters"],
         "overlap": human["overlap"],
         **_statistics(row, STATISTICS),
-        **_statistics(human, HUMAN, "human_"),
-        **_statistics(row["pass_rate"], PASSES, "pass_rate_"),
         "corrected_by": row.get("corrected_by"),
         "question_version": text["version"],
         "question_hash": text["hash"],
@@ -93,22 +90,27 @@ def _criterion(row: Mapping[str, Any], pinned: Mapping[str, Any]) -> dict[str, A
 
 
 def _pooled(row: Mapping[str, Any]) -> dict[str, Any]:
-    flags = "; ".join(_flags(row, POOLED))
-    return {"n": row["n"], "flags": flags, **_statistics(row, POOLED)}
+    flags = "; ".join(_flags(row, POOLED_STATISTICS))
+    return {"n": row["n"], "flags": flags, **_statistics(row, POOLED_STATISTICS)}
 
 
-def _statistics(holder: Mapping[str, Any], names: tuple[str, ...], start: str = "") -> dict[str, Any]:
-    """Value, low and high of each, as the columns are called; a plain number has no interval."""
-    found: dict[str, Any] = {}
-    for name in names:
-        given = holder[name]
-        whole = given if isinstance(given, Mapping) else {"value": given}
-        found[f"{start}{name}"] = whole.get("value")
-        found |= {f"{start}{name}_{end}": whole.get(end) for end in ("low", "high")}
-    return found
+def _statistics(row: Mapping[str, Any], statistics: tuple[Statistic, ...]) -> dict[str, Any]:
+    """Return value, low and high of each statistic by column; a plain number has no interval."""
+    cells: dict[str, Any] = {}
+    for one in statistics:
+        value = one.of(row)
+        estimate = value if isinstance(value, Mapping) else {"value": value}
+        column = column_of(one)
+        cells[column] = estimate.get("value")
+        cells |= {f"{column}_{end}": estimate.get(end) for end in ("low", "high")}
+    return cells
 
 
-def _flags(holder: Mapping[str, Any], names: tuple[str, ...], start: str = "") -> list[str]:
-    """What a reader has to know of any of these values, each under the name of its column."""
-    given = [(name, holder[name]) for name in names if isinstance(holder[name], Mapping)]
-    return [f"{start}{name}: {value['flag']}" for name, value in given if value.get("flag")]
+def _flags(row: Mapping[str, Any], statistics: tuple[Statistic, ...]) -> list[str]:
+    """Return the flag of each value that has one, after the name of its column."""
+    values = [(column_of(one), one.of(row)) for one in statistics]
+    return [
+        f"{name}: {value['flag']}"
+        for name, value in values
+        if isinstance(value, Mapping) and value.get("flag")
+    ]

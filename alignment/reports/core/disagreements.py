@@ -1,4 +1,4 @@
-"""The chats on which people and the judge answered differently."""
+"""Disagreements: chats and criteria on which raters and judge answered differently."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ LISTED = 1000
 
 @dataclass(frozen=True)
 class Pair:
-    """What people and the judge answered on a chat and a criterion; `judge` None: neither True nor False."""
+    """The human answer and the verdict on a chat and criterion; `judge` is None without True or False."""
 
     chat_id: str
     criterion: str
@@ -21,13 +21,12 @@ class Pair:
     judge: bool | None
 
 
-def disagreeing(data: ReportData) -> NDArray[np.intp]:
-    """Where people and the judge differ, chats in the set's order, criteria in the rubric's.
+def disagreement_places(data: ReportData) -> NDArray[np.intp]:
+    """Find the disagreements: chats in the set's order, then criteria in the rubric's.
 
     Parameters
     ----------
-    data : the report's data. Against each rater, a chat is listed when at least one rater answered otherwise
-        than the judge.
+    data : the report's data. Against each rater, a chat counts if any rater disagrees with the judge.
 
     Returns
     -------
@@ -39,26 +38,26 @@ def disagreeing(data: ReportData) -> NDArray[np.intp]:
 
 
 def disagreement(data: ReportData, chat: int, criterion: int) -> Pair:
-    """What stands at a place that `disagreeing` names."""
+    """Return the answers at a place that `disagreement_places` found."""
     one = data.criteria[criterion]
     judge = one.judge is not None and bool(one.judge[chat] == JudgeCode.TRUE)
     return Pair(data.chat_ids[chat], one.spec.key, not judge, judge)
 
 
 def disagreements(data: ReportData, *, limit: int = LISTED) -> tuple[list[dict[str, Any]], int]:
-    """The first `limit` disagreements as JSON, and how many there are."""
-    places = disagreeing(data)
-    # vars: asdict would copy each field of each in depth
+    """Return the first `limit` disagreements as JSON, and the number of all."""
+    places = disagreement_places(data)
+    # vars: asdict would deep-copy every field
     return [dict(vars(disagreement(data, *place))) for place in places[:limit].tolist()], len(places)
 
 
 def _differs(criterion: CriterionData, *, each_rater: bool) -> NDArray[np.bool_]:
-    people, judge = criterion.human, criterion.judge
+    human, judge = criterion.human, criterion.judge
     if judge is None:
-        return np.zeros(len(people), dtype=np.bool_)
+        return np.zeros(len(human), dtype=np.bool_)
     if each_rater:
         true, false = criterion.counts[:, 0] > 0, criterion.counts[:, 1] > 0
     else:
-        true, false = people == HumanCode.TRUE, people == HumanCode.FALSE
+        true, false = human == HumanCode.TRUE, human == HumanCode.FALSE
     differs: NDArray[np.bool_] = ((judge == JudgeCode.TRUE) & false) | ((judge == JudgeCode.FALSE) & true)
     return differs

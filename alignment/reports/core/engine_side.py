@@ -1,4 +1,4 @@
-"""Whether what an engine did was right: changes of reflection, sides taken, verdicts on suspect chats."""
+"""An engine's steps compared with the human answers: reflection, debate, suspect chats."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ ANSWERS = {True: "true", False: "false", None: "not_applicable"}
 
 
 @dataclass(frozen=True)
-class Counted:
-    """Verdicts that are alike, all read, on chats that people answered True or False.
+class VerdictCount:
+    """The number of readable verdicts of one kind, on chats with a human True or False.
 
     Parameters
     ----------
-    human : what people answered.
+    human : the human answer.
     value : the verdict; None = not applicable.
-    first : the draft's verdict where `reflected`; None = not applicable.
-    reflected : a draft was read before the verdict.
-    side : whose case the Judge followed: customer, support, neither; '' where there was no debate.
+    first : the draft's verdict if `reflected`; None = not applicable.
+    reflected : whether a draft was read before the verdict.
+    side : the side that the Judge followed: customer, support or neither; '' without a debate.
     passes_when : the answer that is good for the chatbot.
-    suspect : the chat has a flag that it may be hostile.
-    n : how many.
+    suspect : whether the chat is flagged as suspect (possible prompt injection).
+    n : the number of verdicts.
     """
 
     human: bool
@@ -37,13 +37,13 @@ class Counted:
     n: int
 
     @property
-    def owed_to(self) -> str:
-        """The side whose answer people gave: the customer's is the failing one."""
+    def right_side(self) -> str:
+        """The side that argues for the human answer; the customer's answer is the failing one."""
         return "support" if self.human is self.passes_when else "customer"
 
 
-def engine_against_people(rows: Sequence[Counted]) -> dict[str, Any]:
-    """What reflection, debate and suspicion are worth against people's answers.
+def engine_against_people(rows: Sequence[VerdictCount]) -> dict[str, Any]:
+    """Compare reflection, debate and verdicts on suspect chats with the human answers.
 
     Parameters
     ----------
@@ -52,15 +52,14 @@ def engine_against_people(rows: Sequence[Counted]) -> dict[str, Any]:
     Returns
     -------
     dict : `reflection` (None without drafts): `fixed` changes went from wrong to right, `broken` from right
-        to wrong, `other` stayed wrong; `fixed_share` is fixed among fixed and broken, by first verdict in
-        `by_first`. `debate` (None without one): `taken`, counts by side taken and side that people's answer
-        speaks for, and `right` by side taken. `suspect`: accuracy on chats that may be hostile and on the
-        others, each with n; a verdict of not applicable is wrong there, as people gave an answer. Intervals
-        are Wilson's.
+        to wrong, `other` stayed wrong. `fixed_share` is fixed / (fixed + broken); `by_first` has the same by
+        first verdict. `debate` (None without one): `taken` counts by side taken and right side, `right` is
+        the share by side taken. `suspect`: accuracy on suspect chats and on the others, each with n; there a
+        verdict of not applicable is wrong, because a human answer exists. Intervals are Wilson's.
 
     Examples
     --------
-    >>> change = Counted(True, True, False, True, "", True, False, 3)
+    >>> change = VerdictCount(True, True, False, True, "", True, False, 3)
     >>> engine_against_people([change])["reflection"]["fixed"]
     3
     """
@@ -74,11 +73,11 @@ def engine_against_people(rows: Sequence[Counted]) -> dict[str, Any]:
     }
 
 
-def _sum(rows: Sequence[Counted], holds: Callable[[Counted], bool]) -> int:
+def _sum(rows: Sequence[VerdictCount], holds: Callable[[VerdictCount], bool]) -> int:
     return sum(row.n for row in rows if holds(row))
 
 
-def _reflection(rows: Sequence[Counted]) -> dict[str, Any] | None:
+def _reflection(rows: Sequence[VerdictCount]) -> dict[str, Any] | None:
     if not rows:
         return None
     return _changes(rows) | {
@@ -88,7 +87,7 @@ def _reflection(rows: Sequence[Counted]) -> dict[str, Any] | None:
     }
 
 
-def _changes(rows: Sequence[Counted]) -> dict[str, Any]:
+def _changes(rows: Sequence[VerdictCount]) -> dict[str, Any]:
     changed = [row for row in rows if row.first is not row.value]
     fixed = _sum(changed, lambda row: row.value is row.human)
     broken = _sum(changed, lambda row: row.first is row.human)
@@ -97,35 +96,35 @@ def _changes(rows: Sequence[Counted]) -> dict[str, Any]:
         "fixed": fixed,
         "broken": broken,
         "other": sum(row.n for row in changed) - fixed - broken,
-        "fixed_share": _share(fixed, fixed + broken, "no change that people's answers decide"),
+        "fixed_share": _share(fixed, fixed + broken, "no change between a right and a wrong verdict"),
     }
 
 
-def _debate(rows: Sequence[Counted]) -> dict[str, Any] | None:
+def _debate(rows: Sequence[VerdictCount]) -> dict[str, Any] | None:
     if not rows:
         return None
     taken = {
         side: {
-            owed: _sum(rows, lambda row, side=side, owed=owed: (row.side, row.owed_to) == (side, owed))  # type: ignore[misc]
-            for owed in ("customer", "support")
+            right: sum(row.n for row in rows if (row.side, row.right_side) == (side, right))
+            for right in ("customer", "support")
         }
         for side in SIDES
     }
     return {
         "taken": taken,
         "right": {
-            side: _share(taken[side][side], sum(taken[side].values()), "never sided with it")
+            side: _share(taken[side][side], sum(taken[side].values()), "the Judge never took this side")
             for side in ("customer", "support")
         },
     }
 
 
-def _accuracy(rows: Sequence[Counted]) -> dict[str, Any]:
+def _accuracy(rows: Sequence[VerdictCount]) -> dict[str, Any]:
     n = sum(row.n for row in rows)
     right = _sum(rows, lambda row: row.value is row.human)
-    return {"n": n, "right": right, "accuracy": _share(right, n, "no such verdict")}
+    return {"n": n, "right": right, "accuracy": _share(right, n, "no verdict on these chats")}
 
 
 def _share(hits: int, n: int, reason: str) -> dict[str, Any]:
-    found: Estimate = proportion(hits, n, reason=reason)
-    return found.as_json()
+    share: Estimate = proportion(hits, n, reason=reason)
+    return share.as_json()

@@ -1,4 +1,4 @@
-"""Agreement among people on one criterion, and the ceiling it sets for a judge."""
+"""Agreement between raters on one criterion, and the human ceiling."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from alignment.reports.core.registry import measures
 from alignment.statistics.agreement import (
     fleiss_kappa,
     formulas,
@@ -26,17 +27,19 @@ from alignment.statistics.intervals import (
 )
 
 NO_OVERLAP = "no chat with two raters"
-ONE_ANSWER = "people gave one answer only"
-NO_MAJORITY = "no chat where the other raters have both a True and a False majority to compare with"
+ONE_ANSWER = "raters gave one answer only"
+NO_MAJORITY = "the other raters have no True or no False majority"
 
-# Both True; one True and one False, which can come about in two ways; both False.
+WITH_INTERVAL = ("krippendorff_alpha", "ceiling")
+
+# Both True; one True and one False, which happens in two ways; both False.
 _TWO_ANSWERS = np.array([[2, 0, 0], [1, 1, 0], [0, 2, 0]])
 _HALF_OF_EACH = np.array([0.5, 1.0, 0.5])
 
 
 @dataclass(frozen=True)
 class HumanSide:
-    """The `human` part of a criterion and the reason of each value that is missing."""
+    """The `human` object of a criterion, and the reason for each undefined value."""
 
     body: dict[str, Any]
     undefined: dict[str, str]
@@ -45,14 +48,14 @@ class HumanSide:
 def human_side(
     counts: NDArray[np.integer], *, raters: int, seed: int, resamples: int = RESAMPLES
 ) -> HumanSide:
-    """Agreement of people with each other.
+    """Compute the agreement between raters.
 
     Parameters
     ----------
     counts : labels by chat, shape (chats, 3): True, False, not applicable.
-    raters : how many different raters gave them.
-    seed, resamples : of the chat bootstrap for alpha and the ceiling. Only chats with two or more raters are
-        drawn.
+    raters : number of raters with labels.
+    seed, resamples : settings of the chat bootstrap for alpha and the ceiling. It resamples only chats with
+        two or more raters.
 
     Returns
     -------
@@ -68,17 +71,16 @@ def human_side(
     rows, weights = labelled.rows, labelled.chats
     pairable = rows.sum(axis=1) >= 2
     shared = Patterns(rows[pairable], weights[pairable])
-    found = {
+    estimates = {
         "percent_agreement": Estimate(percent_agreement(rows, weights=weights), reason=NO_OVERLAP),
         "fleiss_kappa": Estimate(fleiss_kappa(rows, weights=weights), reason=_reason(shared)),
         **_bootstrapped(shared, seed=seed, resamples=resamples),
         "gwet_ac1": Estimate(gwet_ac1_raters(rows, weights=weights).estimate.value, reason=NO_OVERLAP),
     }
     body: dict[str, Any] = {"raters": raters, "overlap": int(shared.chats.sum())}
-    for name in ("percent_agreement", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "ceiling"):
-        with_interval = name in ("krippendorff_alpha", "ceiling")
-        body[name] = found[name].as_json() if with_interval else found[name].value
-    return HumanSide(body, _reasons(found))
+    for name in measures("human"):
+        body[name] = estimates[name].as_json() if name in WITH_INTERVAL else estimates[name].value
+    return HumanSide(body, _reasons(estimates))
 
 
 def _reason(shared: Patterns) -> str:
@@ -88,36 +90,35 @@ def _reason(shared: Patterns) -> str:
 def _bootstrapped(shared: Patterns, *, seed: int, resamples: int) -> dict[str, Estimate]:
     rows, chats = shared.rows, shared.chats
     width = rows.shape[1] + 1
-    drawn = resample_chats(_parts(rows), chats, seed=seed, resamples=resamples, pseudo=_pseudo(shared))
+    resampled = resample_chats(_parts(rows), chats, seed=seed, resamples=resamples, pseudo=_pseudo(shared))
     return {
         "krippendorff_alpha": bootstrap_estimate(
             krippendorff_alpha(rows, weights=chats),
             lambda sums: alpha_of_sums(sums[:, :width]),
-            drawn,
+            resampled,
             reason=_reason(shared),
         ),
         "ceiling": bootstrap_estimate(
             leave_one_rater_out(rows, weights=chats).balanced_accuracy,
             lambda sums: formulas.balanced_accuracy(sums[:, width:]),
-            drawn,
+            resampled,
             reason=NO_MAJORITY if chats.size else NO_OVERLAP,
         ),
     }
 
 
 def _parts(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What a chat with these labels adds to alpha, then to the ceiling's 2x2 table."""
+    """Return what a chat with these labels adds to alpha, then to the ceiling's 2×2 table."""
     return np.column_stack([alpha_parts(rows), ceiling_parts(rows)])
 
 
 def _pseudo(shared: Patterns) -> Pseudo:
-    """Half a chat for each two answers of two raters, weighing as many labels as a chat has on average."""
+    """Return half a chat for each pair of answers of two raters, weighted like an average chat."""
     labels = int(shared.chats @ shared.rows.sum(axis=1)) / max(1, int(shared.chats.sum()))
     return Pseudo(labels / 2 * _parts(_TWO_ANSWERS), _HALF_OF_EACH)
 
 
-def _reasons(found: dict[str, Estimate]) -> dict[str, str]:
-    """Reasons under `human.`; the plain numbers have no interval to miss."""
-    plain = {"percent_agreement", "fleiss_kappa", "gwet_ac1"}
-    missing = {name: one for name, one in found.items() if name not in plain or one.value is None}
+def _reasons(estimates: dict[str, Estimate]) -> dict[str, str]:
+    """Return reasons under `human.`; a plain number needs none for its interval."""
+    missing = {name: one for name, one in estimates.items() if name in WITH_INTERVAL or one.value is None}
     return {f"human.{name}": reason for name, reason in undefined_reasons(missing).items()}

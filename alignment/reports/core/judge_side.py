@@ -1,4 +1,4 @@
-"""A judge's statistics on one criterion, each with its interval or the reason why there is none."""
+"""A judge's statistics on one criterion, each with an interval or the reason why it has none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from alignment.reports.core.registry import measures
 from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.estimates import Estimate, Interval
 from alignment.statistics.intervals import (
@@ -18,76 +19,68 @@ from alignment.statistics.intervals import (
 )
 
 NO_PAIR = "no chat with both a human answer and a verdict"
-NO_HUMAN_TRUE = "no chat that people answered True"
-NO_HUMAN_FALSE = "no chat that people answered False"
-NO_JUDGE_TRUE = "no chat that the judge answered True"
-NO_TRUE = "neither people nor the judge answered True"
-ONE_SIDED = "people or the judge gave one answer only"
-SAME_SINGLE_ANSWER = "people and the judge gave the same single answer"
-AVERAGED = "averaged over raters: no interval"
+NO_HUMAN_TRUE = "no chat with a human True"
+NO_HUMAN_FALSE = "no chat with a human False"
+NO_JUDGE_TRUE = "no chat with the verdict True"
+NO_TRUE = "neither raters nor judge answered True"
+ONE_SIDED = "raters or judge gave one answer only"
+SAME_SINGLE_ANSWER = "raters and judge gave the same single answer"
+AVERAGED = "averaged over raters, without an interval"
 
-NAMES = (
-    "accuracy",
-    "balanced_accuracy",
-    "tpr",
-    "tnr",
-    "precision",
-    "f1",
-    "mcc",
-    "kappa",
-    "gwet_ac1",
-    "pabak",
-)
+PREVALENCE = "prevalence"
+# The judge's statistics; prevalence describes the human answers.
+NAMES = tuple(name for name in measures("") if name != PREVALENCE)
 
 
 @dataclass(frozen=True)
-class Bootstrapped:
-    """A statistic whose interval comes from resampled chats."""
+class BootstrapStatistic:
+    """A statistic whose interval comes from resampled chats, and why it is undefined."""
 
     statistic: Callable[[np.ndarray[Any, Any]], formulas.Floats]
     undefined: str
 
 
 BOOTSTRAPPED = {
-    "f1": Bootstrapped(formulas.f1, NO_TRUE),
-    "mcc": Bootstrapped(formulas.mcc, ONE_SIDED),
-    "kappa": Bootstrapped(lambda sums: formulas.cohen_kappa(formulas.tables(sums)), SAME_SINGLE_ANSWER),
-    "gwet_ac1": Bootstrapped(lambda sums: formulas.gwet_ac1(formulas.tables(sums)), NO_PAIR),
+    "f1": BootstrapStatistic(formulas.f1, NO_TRUE),
+    "mcc": BootstrapStatistic(formulas.mcc, ONE_SIDED),
+    "kappa": BootstrapStatistic(lambda sums: formulas.cohen_kappa(formulas.tables(sums)), SAME_SINGLE_ANSWER),
+    "gwet_ac1": BootstrapStatistic(lambda sums: formulas.gwet_ac1(formulas.tables(sums)), NO_PAIR),
 }
 
 
 def judge_statistics(table: Confusion, *, seed: int, resamples: int = RESAMPLES) -> dict[str, Estimate]:
-    """Every statistic of the report by name, in the report's order.
+    """Compute every statistic of the judge, by name in the order of the JSON.
 
     Parameters
     ----------
-    table : people against the judge; every chat is one pair.
-    seed, resamples : of the chat bootstrap for F1, MCC, kappa and AC1.
+    table : human answers against verdicts, one pair per chat.
+    seed, resamples : settings of the chat bootstrap for F1, MCC, kappa and AC1.
 
     Returns
     -------
-    dict of Estimate : Wilson for shares, MOVER for balanced accuracy, 2 x accuracy - 1 for PABAK. Kappa with
-        one constant side is 0 with a flag and no interval, AC1 of one class 1 without an interval.
+    dict of Estimate : Wilson intervals for shares, MOVER for balanced accuracy, 2 × accuracy - 1 for PABAK.
+        If raters or judge gave one answer only, kappa is 0 with a flag and without an interval. If both gave
+        the same single answer, AC1 is 1 without an interval.
 
     Examples
     --------
-    >>> found = judge_statistics(Confusion(95, 0, 5, 0), seed=1)
-    >>> found["kappa"].value, found["kappa"].flag
+    >>> kappa = judge_statistics(Confusion(95, 0, 5, 0), seed=1)["kappa"]
+    >>> kappa.value, kappa.flag
     (0.0, 'the judge gave one answer only')
     """
     accuracy = proportion(table.tp + table.tn, table.n, reason=NO_PAIR)
-    found = {
+    estimates = {
         "accuracy": accuracy,
         **judge_rates(table),
         "precision": proportion(table.tp, table.judge_true, reason=NO_JUDGE_TRUE),
         **_bootstrapped(table, seed=seed, resamples=resamples),
         "pabak": doubled(accuracy),
     }
-    return {name: found[name] for name in NAMES}
+    return {name: estimates[name] for name in NAMES}
 
 
 def judge_rates(table: Confusion) -> dict[str, Estimate]:
-    """TPR, TNR and balanced accuracy with their intervals: what needs no resampling.
+    """Compute TPR, TNR and balanced accuracy with their intervals, which need no resampling.
 
     >>> judge_rates(Confusion(3, 1, 0, 4))["balanced_accuracy"].value
     0.875
@@ -98,7 +91,7 @@ def judge_rates(table: Confusion) -> dict[str, Estimate]:
 
 
 def doubled(accuracy: Estimate) -> Estimate:
-    """PABAK: twice the accuracy less 1, bounds likewise."""
+    """Return PABAK: twice the accuracy minus 1, for value and bounds."""
     if accuracy.value is None or accuracy.interval is None:
         return Estimate(None, reason=accuracy.reason)
     interval = Interval(2 * accuracy.interval.low - 1, 2 * accuracy.interval.high - 1)
@@ -106,22 +99,23 @@ def doubled(accuracy: Estimate) -> Estimate:
 
 
 def _bootstrapped(table: Confusion, *, seed: int, resamples: int) -> dict[str, Estimate]:
-    drawn = resample_chats(np.eye(4), table.cells, seed=seed, resamples=resamples, pseudo=half_of_each())
-    found = {}
+    resampled = resample_chats(np.eye(4), table.cells, seed=seed, resamples=resamples, pseudo=half_of_each())
+    estimates = {}
     for name, one in BOOTSTRAPPED.items():
         reason = one.undefined if table.n else NO_PAIR
-        fixed = constant_estimate(name, table)
-        found[name] = fixed or bootstrap_estimate(getattr(table, name), one.statistic, drawn, reason=reason)
-    return found
+        estimates[name] = constant_estimate(name, table) or bootstrap_estimate(
+            getattr(table, name), one.statistic, resampled, reason=reason
+        )
+    return estimates
 
 
 def constant_estimate(name: str, table: Confusion) -> Estimate | None:
-    """The two values that hold by construction, whatever chats were drawn."""
+    """Return kappa or AC1 if one-sided answers fix its value, else None."""
     if name == "gwet_ac1" and table.constant_human and table.constant_judge and table.gwet_ac1 == 1:
         return Estimate(1.0, reason=SAME_SINGLE_ANSWER)
     if name == "kappa" and table.kappa == 0 and (table.constant_human or table.constant_judge):
         flag = " and ".join(
-            who for who, one in (("people", table.constant_human), ("the judge", table.constant_judge)) if one
+            who for who, one in (("raters", table.constant_human), ("the judge", table.constant_judge)) if one
         )
         return Estimate(0.0, reason=ONE_SIDED, flag=f"{flag} gave one answer only")
     return None
@@ -130,7 +124,7 @@ def constant_estimate(name: str, table: Confusion) -> Estimate | None:
 def averaged_statistics(
     tables: Mapping[str, Confusion], *, names: Sequence[str] = NAMES
 ) -> dict[str, Estimate]:
-    """Statistics against each rater, then the mean over the raters for whom each is defined.
+    """Compute statistics against each rater, averaged over the raters for whom they are defined.
 
     Parameters
     ----------
@@ -139,7 +133,7 @@ def averaged_statistics(
 
     Returns
     -------
-    dict of Estimate : without intervals. Undefined for the reason given when it is so for every rater.
+    dict of Estimate : values without intervals. A value is undefined if it is undefined for every rater.
 
     Examples
     --------
@@ -147,11 +141,11 @@ def averaged_statistics(
     0.75
     """
     compared = [table for table in tables.values() if table.n]
-    found = {}
+    estimates = {}
     for name in names:
         values = [value for table in compared if (value := getattr(table, name)) is not None]
         reason = "undefined against every rater" if compared else NO_PAIR
-        found[name] = (
+        estimates[name] = (
             Estimate(sum(values) / len(values), reason=AVERAGED) if values else Estimate(None, reason=reason)
         )
-    return found
+    return estimates

@@ -1,4 +1,4 @@
-"""Share of chats that pass: by people, by the judge, and by the judge corrected for its errors."""
+"""Pass rates: human, judge, and judge corrected for its errors."""
 
 from enum import StrEnum
 
@@ -11,17 +11,16 @@ from alignment.statistics.intervals import proportion
 from alignment.statistics.prediction_powered import FEW_FALSE, ppi_share
 from alignment.statistics.prevalence_correction import corrected_share
 
-NO_ANSWER = "no chat that people answered True or False"
+NO_ANSWER = "no chat with a human True or False"
 NO_VERDICT = "no verdict of True or False"
-ALL_LABELLED = "every chat is labelled: nothing to correct for"
-# On fewer labels, or of one answer, a normal interval is not to be trusted: Rogan-Gladen then, which takes
-# any labels.
+ALL_LABELLED = "every chat is labelled, so no correction is needed"
+# With fewer labels a normal interval is not reliable; Rogan-Gladen is used instead.
 FEWEST_AT_RANDOM, FEWEST_OF_EACH = 60, FEW_FALSE
-NEEDS_ONE_TRUTH = "needs one answer a chat: not against each rater"
+NEEDS_ONE_TRUTH = "not available against each rater: needs one human answer per chat"
 
 
 def passing(share: Estimate, *, passes_when: bool) -> Estimate:
-    """The share that passes, from the share of True.
+    """Return the share that passes, given the share of True.
 
     >>> passing(Estimate(0.75), passes_when=False).value
     0.25
@@ -30,11 +29,11 @@ def passing(share: Estimate, *, passes_when: bool) -> Estimate:
 
 
 def human_pass_rate(tally: Tally, *, passes_when: bool) -> Estimate:
-    """Share that passes of the chats people answered, with or without a verdict; Wilson interval.
+    """Return the pass rate of the chats with a human True or False, with a Wilson interval.
 
     Parameters
     ----------
-    tally : of one criterion.
+    tally : the counts of one criterion.
     passes_when : the answer that is good for the chatbot.
     """
     share = proportion(tally.people(HumanCode.TRUE), tally.answered, reason=NO_ANSWER)
@@ -42,11 +41,11 @@ def human_pass_rate(tally: Tally, *, passes_when: bool) -> Estimate:
 
 
 def judge_pass_rate(tally: Tally, *, passes_when: bool) -> Estimate:
-    """Share that passes of all chats the judge answered, labelled or not, uncorrected; Wilson interval.
+    """Return the uncorrected pass rate of all chats with a verdict, with a Wilson interval.
 
     Parameters
     ----------
-    tally : of one criterion, with a run.
+    tally : the counts of one criterion, with a run.
     passes_when : the answer that is good for the chatbot.
     """
     true, false = tally.judge(JudgeCode.TRUE), tally.judge(JudgeCode.FALSE)
@@ -58,13 +57,13 @@ class Method(StrEnum):
 
     PPI = "ppi"
     ROGAN_GLADEN = "rogan_gladen"
-    WEIGHTING = "weighting"  # of labels drawn by verdict
+    WEIGHTING = "weighting"  # labels sampled by verdict
 
 
 def method_of(tally: Tally, *, at_random: bool) -> Method | None:
-    """PPI++ from 60 labels on, 20 of each answer, that were all drawn at random; else Rogan-Gladen.
+    """Return PPI++ for at least 60 randomly sampled labels with 20 of each answer, else Rogan-Gladen.
 
-    None where every chat is labelled.
+    None if every chat is labelled.
     """
     if tally.people(HumanCode.UNLABELLED) == 0:
         return None
@@ -74,23 +73,23 @@ def method_of(tally: Tally, *, at_random: bool) -> Method | None:
 
 
 def corrected_pass_rate(tally: Tally, *, passes_when: bool, method: Method | None) -> Estimate:
-    """Share that passes of all chats of the run, labelled or not, corrected for the judge's errors.
+    """Return the pass rate of all chats of the run, corrected for the judge's errors.
 
     Parameters
     ----------
-    tally : of one criterion, with a run.
+    tally : the counts of one criterion, with a run.
     passes_when : the answer that is good for the chatbot.
-    method : that of `method_of`.
+    method : the result of `method_of`.
 
     Returns
     -------
-    Estimate : undefined, with the reason, when every chat is labelled.
+    Estimate : undefined, with a reason, if every chat is labelled.
     """
     if method is None:
         return Estimate(None, reason=ALL_LABELLED)
     if method is Method.PPI:
         return passing(_prediction_powered(tally), passes_when=passes_when)
-    # Chats that people called not applicable, or not yet anything, are known and not to be corrected.
+    # Chats labelled not applicable, or unresolved, need no correction.
     true, false = (
         int(tally.joint[[HumanCode.TRUE, HumanCode.FALSE, HumanCode.UNLABELLED], code].sum())
         for code in (JudgeCode.TRUE, JudgeCode.FALSE)
@@ -100,10 +99,10 @@ def corrected_pass_rate(tally: Tally, *, passes_when: bool, method: Method | Non
 
 
 def _prediction_powered(tally: Tally) -> Estimate:
-    """Share of True by PPI++, clipped to 0..1. What the judge left open is predicted False, like a False."""
-    said_true = tally.joint[:, JudgeCode.TRUE]
-    other = tally.joint.sum(axis=1) - said_true
-    cells = [of[code] for code in (HumanCode.TRUE, HumanCode.FALSE) for of in (said_true, other)]
+    """Return the share of True by PPI++, clipped to 0..1. A chat without a verdict is predicted False."""
+    judged_true = tally.joint[:, JudgeCode.TRUE]
+    other = tally.joint.sum(axis=1) - judged_true
+    cells = [of[code] for code in (HumanCode.TRUE, HumanCode.FALSE) for of in (judged_true, other)]
     labels, verdicts = np.repeat([1.0, 1.0, 0.0, 0.0], cells), np.repeat([1.0, 0.0, 1.0, 0.0], cells)
-    unlabelled = [said_true[HumanCode.UNLABELLED], other[HumanCode.UNLABELLED]]
+    unlabelled = [judged_true[HumanCode.UNLABELLED], other[HumanCode.UNLABELLED]]
     return ppi_share(labels, verdicts, np.repeat([1.0, 0.0], unlabelled)).clipped()

@@ -1,4 +1,4 @@
-"""Agreement pooled over the criteria of a dimension, of a tier, or of all."""
+"""Agreement pooled over the criteria of a dimension, of a tier, or over all criteria."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,13 +20,13 @@ from alignment.statistics.intervals import (
     resample_chats,
 )
 
-NO_BOTH_CLASSES = "people did not answer both True and False"
-NO_RUN = "no run: the human side only"
+NO_BOTH_CLASSES = "needs a human True and a human False"
+NO_RUN = "no run: human labels only"
 POOLED = ("accuracy", "balanced_accuracy")
 
 
 def _cell_by_code() -> NDArray[np.int64]:
-    """Joint code -> one-hot (tp, fn, fp, tn), all 0 where either side has no True or False."""
+    """Return joint code -> one-hot (tp, fn, fp, tn); all 0 without True or False from both."""
     cells = np.zeros((len(HumanCode), len(JudgeCode), 4), dtype=np.int64)
     for cell in range(4):
         cells[cell // 2, cell % 2, cell] = 1
@@ -37,36 +37,36 @@ _CELLS = _cell_by_code()
 
 
 def chat_patterns(criteria: Sequence[CriterionData], *, chats: int) -> Patterns:
-    """Each chat's counts of tp, fn, fp, tn over the criteria, as patterns.
+    """Return each chat's counts of tp, fn, fp, tn over the criteria, as patterns.
 
     Parameters
     ----------
-    criteria : with a run.
-    chats : how many there are.
+    criteria : criteria with verdicts.
+    chats : number of chats.
     """
     base = len(criteria) + 1
-    worth = _CELLS @ digits(base, 4)
+    packed_cells = _CELLS @ digits(base, 4)
     packed = np.zeros(chats, dtype=np.int64)
     for criterion in criteria:
         if criterion.judge is not None:
-            packed += worth[joint_codes(criterion.human, criterion.judge)]
+            packed += packed_cells[joint_codes(criterion.human, criterion.judge)]
     return packed_patterns(packed, base=base, width=4)
 
 
 def pooled(data: ReportData, criteria: Sequence[CriterionData], *, seed: int) -> dict[str, Any]:
-    """`n`, accuracy and balanced accuracy of the pairs of all these criteria together.
+    """Compute `n`, accuracy and balanced accuracy over all pairs of chat and criterion.
 
     Parameters
     ----------
     data : the report's data.
-    criteria : those to pool.
-    seed : of the chat bootstrap: a chat's criteria are drawn together, since they are not independent.
+    criteria : the criteria to pool.
+    seed : seed of the bootstrap, which resamples chats: the criteria of a chat are not independent.
 
     Returns
     -------
-    dict : `n` counts pairs of chat and criterion; without a run those that people answered, and the rest is
-        null. Labels that were drawn by verdict are left out. Against each rater: pooled by rater, then
-        averaged, without intervals.
+    dict : `n` counts the compared pairs; without a run it counts pairs with a human True or False, and the
+        rest is None. Labels sampled by verdict are excluded. Against each rater the results are pooled by
+        rater, then averaged, without intervals.
     """
     criteria = [criterion.without_drawn for criterion in criteria]
     tallies = [tally(criterion, each_rater=data.each_rater) for criterion in criteria]
@@ -80,13 +80,13 @@ def pooled(data: ReportData, criteria: Sequence[CriterionData], *, seed: int) ->
         }
     table = sum((one.table for one in tallies), Confusion(0, 0, 0, 0))
     if data.each_rater:
-        found = _averaged(criteria)
+        estimates = _averaged(criteria)
     else:
-        found = _bootstrapped(chat_patterns(criteria, chats=len(data.chat_ids)), table, seed=seed)
+        estimates = _bootstrapped(chat_patterns(criteria, chats=len(data.chat_ids)), table, seed=seed)
     return {
         "n": table.n,
-        **{name: found[name].as_json() for name in POOLED},
-        "undefined": undefined_reasons(found),
+        **{name: estimates[name].as_json() for name in POOLED},
+        "undefined": undefined_reasons(estimates),
     }
 
 
@@ -100,11 +100,11 @@ def _averaged(criteria: Sequence[CriterionData]) -> dict[str, Estimate]:
 
 def _bootstrapped(chats: Patterns, table: Confusion, *, seed: int) -> dict[str, Estimate]:
     pseudo = half_of_each(table.n / max(1, int(chats.chats.sum())))
-    drawn = resample_chats(chats.rows, chats.chats, seed=seed, pseudo=pseudo)
+    resampled = resample_chats(chats.rows, chats.chats, seed=seed, pseudo=pseudo)
     both = NO_BOTH_CLASSES if table.n else NO_PAIR
     return {
-        "accuracy": bootstrap_estimate(table.accuracy, formulas.accuracy, drawn, reason=NO_PAIR),
+        "accuracy": bootstrap_estimate(table.accuracy, formulas.accuracy, resampled, reason=NO_PAIR),
         "balanced_accuracy": bootstrap_estimate(
-            table.balanced_accuracy, formulas.balanced_accuracy, drawn, reason=both
+            table.balanced_accuracy, formulas.balanced_accuracy, resampled, reason=both
         ),
     }

@@ -1,4 +1,4 @@
-"""May this judge be called aligned on a criterion: a versioned policy, decided with reasons in words."""
+"""The status of a criterion: a versioned policy, and its decision with reasons."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ DIRECTIONAL = "directional only: reported, never blocks"
 
 
 class Status(StrEnum):
-    """What a report says of one criterion."""
+    """The status of one criterion."""
 
     ALIGNED = "aligned"
     NOT_ALIGNED = "not_aligned"
@@ -20,16 +20,16 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class StatusPolicy:
-    """The limits; a changed limit is a new version.
+    """The limits; a changed limit needs a new version.
 
-    minimum_true, minimum_false : human answers of each class below which nothing is decided.
-    minimum_rate : smallest TPR and TNR. minimum_rate_low : smallest lower Wilson bound of either.
-    balanced_low_above : balanced accuracy's lower bound has to lie above this.
-    largest_silent : share of people's True, and of their False, on which the judge may give neither.
+    minimum_true, minimum_false : compared chats that a status needs, by human answer.
+    minimum_rate : smallest TPR and TNR. minimum_rate_low : smallest lower bound of either.
+    balanced_low_above : balanced accuracy's lower bound must be above this.
+    largest_silent : largest share of the human True, and of the human False, on which the judge may abstain.
 
     Raises
     ------
-    ValueError : a limit outside its range, by name.
+    ValueError : a limit is outside its range. The message names it.
 
     Examples
     --------
@@ -56,20 +56,21 @@ class StatusPolicy:
 
     @property
     def label(self) -> str:
-        """Name and version in words."""
+        """Name and version."""
         return f"{self.name}, version {self.version}"
 
     def as_json(self) -> dict[str, Any]:
-        """Every parameter by name."""
+        """Return every parameter by name."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class LeftOpen:
-    """Of the chats that people gave one answer: those without True or False from the judge.
+    """Chats with one human answer and without True or False from the judge.
 
-    chats : whatever the reason. silent : those on which the judge was asked and answered something else.
-    share : of these among the chats it was asked about; None: as counted, else weighted.
+    chats : their number, for any reason.
+    silent : chats on which the judge abstained: it was asked, and did not answer True or False.
+    share : weighted share of abstentions among the chats it was asked about; None if not weighted.
     """
 
     chats: int = 0
@@ -78,12 +79,12 @@ class LeftOpen:
 
 
 NOTHING_OPEN = LeftOpen()
-Classes = tuple[tuple[str, int, LeftOpen], ...]  # answer of people, chats in the table, chats not in it
+Classes = tuple[tuple[str, int, LeftOpen], ...]  # human answer, compared chats, chats not compared
 
 
 @dataclass(frozen=True)
 class Decision:
-    """A status and why, one sentence a reason. The status is None where the policy cannot be applied."""
+    """A status and its reasons, one sentence each. The status is None if the policy does not apply."""
 
     status: Status | None
     reasons: tuple[str, ...]
@@ -104,17 +105,17 @@ def decide_status(
 
     Parameters
     ----------
-    table : people against the judge.
-    tpr, tnr, balanced_accuracy : with intervals; of that table, or weighted.
-    open_true, open_false : chats that people answered so and that are not in the table.
+    table : human answers against verdicts.
+    tpr, tnr, balanced_accuracy : estimates with intervals, of that table or weighted.
+    open_true, open_false : chats with this human answer that are not in the table.
     policy : the limits.
-    tier : "subjective" adds that the criterion is directional only; the status stays.
+    tier : "subjective" adds the reason "directional only"; the status stays.
 
     Returns
     -------
-    Decision : not_enough_labels before anything else, also where TPR or TNR has no value; then
-        not_aligned with each limit missed; then aligned. On how many chats the judge kept silent is a reason
-        beside either.
+    Decision : not_enough_labels is decided first, and also applies if TPR or TNR is undefined. Then
+        not_aligned, with each missed limit as a reason; else aligned. Too many abstentions are a reason for
+        both.
 
     Examples
     --------
@@ -122,60 +123,59 @@ def decide_status(
     >>> tpr, tnr = proportion(60, 62, reason=""), proportion(11, 12, reason="")
     >>> decide_status(table=Confusion(60, 2, 1, 11), tpr=tpr, tnr=tnr, tier="simple",
     ...               balanced_accuracy=mover_mean(tpr, tnr), policy=StatusPolicy()).reasons
-    ('not enough human False labels: 12 of 30',)
+    ('needs 18 more human False labels (12 of 30)',)
     """
     unknown = dict.fromkeys(rate.reason for rate in (tpr, tnr) if rate.value is None)
     classes = (("True", table.human_true, open_true), ("False", table.human_false, open_false))
     missing = _missing_labels(classes, policy) or list(unknown)
-    silent = _silent(classes, policy)
+    abstained = _abstentions(classes, policy)
     missed = [] if missing else _missed_limits(tpr, tnr, balanced_accuracy, policy)
-    decided = Status.NOT_ALIGNED if missed or silent else Status.ALIGNED
+    decided = Status.NOT_ALIGNED if missed or abstained else Status.ALIGNED
     status = Status.NOT_ENOUGH_LABELS if missing else decided
     directional = [DIRECTIONAL] if tier == "subjective" else []
-    return Decision(status, (*missing, *missed, *silent, *directional))
+    return Decision(status, (*missing, *missed, *abstained, *directional))
 
 
 def _missing_labels(classes: Classes, policy: StatusPolicy) -> list[str]:
-    """What is missing may be labels, or the judge's answers to those that are there."""
+    """Return what is missing by class: labels, or verdicts on labelled chats."""
     least = {"True": policy.minimum_true, "False": policy.minimum_false}
     return [
-        f"verdicts on {n} of {n + left.chats} chats that people answered {word}: {least[word]} needed"
-        if n + left.chats >= least[word]
-        else f"not enough human {word} labels: {n} of {least[word]}"
-        for word, n, left in classes
+        f"verdicts on {n} of {n + other.chats} chats with a human {word}: {least[word]} needed"
+        if n + other.chats >= least[word]
+        else f"needs {least[word] - n} more human {word} labels ({n} of {least[word]})"
+        for word, n, other in classes
         if n < least[word]
     ]
 
 
-def _silent(classes: Classes, policy: StatusPolicy) -> list[str]:
-    """Who is right where it answers, and answers the easy ones alone, has not been shown to be right."""
-    found = []
-    for word, n, left in classes:
-        asked = n + left.silent
-        share = left.silent / asked if left.share is None and asked else left.share or 0.0
+def _abstentions(classes: Classes, policy: StatusPolicy) -> list[str]:
+    """Return a reason for each class with too many abstentions: a judge must not skip hard chats."""
+    reasons = []
+    for word, n, other in classes:
+        asked = n + other.silent
+        share = other.silent / asked if other.share is None and asked else other.share or 0.0
         if share > policy.largest_silent:
-            weighted = "" if left.share is None else f", {share:.0%} when weighted"
-            found.append(
-                f"the judge gave neither True nor False on {left.silent} of {asked} chats"
-                f" that people answered {word}{weighted}"
+            weighted = "" if other.share is None else f", {share:.0%} when weighted"
+            reasons.append(
+                f"the judge abstained on {other.silent} of {asked} chats with a human {word}{weighted}"
             )
-    return found
+    return reasons
 
 
 def _missed_limits(tpr: Estimate, tnr: Estimate, balanced: Estimate, policy: StatusPolicy) -> list[str]:
     reasons = []
     for name, rate in (("TPR", tpr), ("TNR", tnr)):
         if rate.value is not None and rate.value < policy.minimum_rate:
-            reasons.append(f"{name} {_beside(rate.value, policy.minimum_rate)}")
+            reasons.append(f"{name} {_comparison(rate.value, policy.minimum_rate)}")
         if rate.interval and rate.interval.low < policy.minimum_rate_low:
-            reasons.append(f"{name}'s lower bound {_beside(rate.interval.low, policy.minimum_rate_low)}")
+            reasons.append(f"{name}'s lower bound {_comparison(rate.interval.low, policy.minimum_rate_low)}")
     if balanced.interval and balanced.interval.low <= policy.balanced_low_above:
         low, limit = balanced.interval.low, policy.balanced_low_above
-        reasons.append(f"balanced accuracy's lower bound {_beside(low, limit, where='not above')}")
+        reasons.append(f"balanced accuracy's lower bound {_comparison(low, limit, where='not above')}")
     return reasons
 
 
-def _beside(value: float, limit: float, *, where: str = "below") -> str:
-    """Two decimals, and a third where two would show the limit itself."""
+def _comparison(value: float, limit: float, *, where: str = "below") -> str:
+    """Return two decimals, and a third if two would show the limit itself."""
     digits = 3 if f"{value:.2f}" == f"{limit:.2f}" else 2
     return f"{value:.{digits}f} is {where} {limit:.2f}"

@@ -3,75 +3,58 @@
 from collections.abc import Mapping
 from typing import Any
 
+from alignment.reports.core.registry import Statistic, Table, columns
+
 STATUS = {
     "aligned": "aligned",
     "not_aligned": "not aligned",
     "not_enough_labels": "not enough labels",
 }
-NAME = 30
+NAME = 30  # characters
+NARROW, WIDE = 5, 18  # the narrowest column; a column with intervals
+WITH_INTERVAL = ("balanced_accuracy", "human.krippendorff_alpha")
 
 
 def report_table(report: Mapping[str, Any]) -> str:
-    """
-    A report (the JSON of `alignment_report`) as lines of text; undefined values are "–".
+    """Return a report (the JSON of `alignment_report`) as lines of text; undefined values are "–".
 
-    `humans` is the human ceiling: a rater against the majority of the others, balanced accuracy.
+    The columns are those of the registry, and the status. The human ceiling is the balanced accuracy of a
+    rater against the majority of the others.
     """
     judge, criteria = report["judge"], report["criteria"]
     split = f", split {report['split']}" if report["split"] else ""
-    who = f"{judge['name']} against {report['against']}" if judge else "people alone"
-    row = _judged if judge else _people
-    head = HEAD_JUDGED if judge else HEAD_PEOPLE
-    lines = [f"{report['set'] or '–'}{split}: {report['chats']} chats, {who}", head, "-" * len(head)]
-    lines += [f"{criterion['key'][:NAME]:<{NAME}} {row(criterion)}" for criterion in criteria]
+    compared = f"{judge['name']} against {report['against']}" if judge else "human labels only"
+    statistics = columns(Table.TERMINAL_JUDGE if judge else Table.TERMINAL_RATERS)
+    cells = [f"{one.head:>{_width(one)}}" for one in statistics]
+    head = " ".join([f"{'criterion':<{NAME}}", *cells]) + ("  status" if judge else "")
+    lines = [f"{report['set'] or '–'}{split}: {report['chats']} chats, {compared}", head, "-" * len(head)]
+    lines += [_row(criterion, statistics, judged=bool(judge)) for criterion in criteria]
     lines += [f"{row['key']}: {row['questions']['words']}." for row in criteria if row["questions"]["words"]]
     few = sum(criterion["status"] == "not_enough_labels" for criterion in criteria)
     if few:
         lines.append(
-            f"{few} of {len(criteria)} criteria have too few human True or False answers: "
-            "nothing can be called aligned on them."
+            f"{few} of {len(criteria)} criteria have too few human True or False labels for a status."
         )
     return "\n".join(lines)
 
 
-HEAD_JUDGED = (
-    f"{'criterion':<{NAME}} {'n':>5} {'True':>5} {'TPR':>5} {'TNR':>5} {'bal. accuracy':>18} "
-    f"{'AC1':>5} {'kappa':>6} {'humans':>6}  status"
-)
-HEAD_PEOPLE = (
-    f"{'criterion':<{NAME}} {'n':>5} {'True':>5} {'raters':>6} {'overlap':>7} {'agree':>5} "
-    f"{'alpha':>18} {'AC1':>5} {'humans':>6}"
-)
+def _row(criterion: Mapping[str, Any], statistics: tuple[Statistic, ...], *, judged: bool) -> str:
+    cells = [f"{_cell(one, criterion):>{_width(one)}}" for one in statistics]
+    row = " ".join([f"{criterion['key'][:NAME]:<{NAME}}", *cells])
+    return f"{row}  {STATUS.get(criterion['status'], '–')}" if judged else row
 
 
-def _judged(criterion: Mapping[str, Any]) -> str:
-    return (
-        f"{criterion['n']:>5} {_number(criterion['prevalence']):>5} {_number(criterion['tpr']):>5} "
-        f"{_number(criterion['tnr']):>5} {_interval(criterion['balanced_accuracy']):>18} "
-        f"{_number(criterion['gwet_ac1']):>5} {_number(criterion['kappa']):>6} "
-        f"{_number(criterion['human']['ceiling']):>6}  {STATUS.get(criterion['status'], '–')}"
-    )
+def _width(statistic: Statistic) -> int:
+    return WIDE if statistic.key in WITH_INTERVAL else max(NARROW, len(statistic.head))
 
 
-def _people(criterion: Mapping[str, Any]) -> str:
-    human = criterion["human"]
-    return (
-        f"{criterion['n']:>5} {_number(criterion['prevalence']):>5} {human['raters']:>6} "
-        f"{human['overlap']:>7} {_number(human['percent_agreement']):>5} "
-        f"{_interval(human['krippendorff_alpha']):>18} "
-        f"{_number(human['gwet_ac1']):>5} {_number(human['ceiling']):>6}"
-    )
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, Mapping):
-        value = value["value"]
-    return "–" if value is None else f"{value:.2f}"
-
-
-def _interval(value: Mapping[str, Any] | None) -> str:
-    if value is None or value["value"] is None:
+def _cell(statistic: Statistic, criterion: Mapping[str, Any]) -> str:
+    value = statistic.of(criterion)
+    estimate = value if isinstance(value, Mapping) else {"value": value}
+    if estimate["value"] is None:
         return "–"
-    if value["low"] is None:
-        return f"{value['value']:.2f}"
-    return f"{value['value']:.2f} ({value['low']:.2f}–{value['high']:.2f})"
+    digits = statistic.decimals
+    text = f"{estimate['value']:.{digits}f}"
+    if statistic.key not in WITH_INTERVAL or estimate["low"] is None:
+        return text
+    return f"{text} ({estimate['low']:.{digits}f}–{estimate['high']:.{digits}f})"

@@ -1,4 +1,4 @@
-"""A judge's statistics on labels that were drawn by verdict, weighted to all chats that it judged."""
+"""A judge's statistics on labels sampled by verdict, weighted to all chats with a verdict."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from alignment.reports.core.judge_side import (
     NO_HUMAN_TRUE,
     NO_JUDGE_TRUE,
     NO_PAIR,
+    PREVALENCE,
     constant_estimate,
     doubled,
 )
@@ -23,9 +24,8 @@ from alignment.statistics.agreement import Confusion, formulas
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import RESAMPLES, Pseudo, Resamples, bootstrap_estimate, resample_chats
 
-ONE_VERDICT = "no labelled chat among those that the judge answered {}: labels drawn by verdict need some"
-PREVALENCE = "prevalence"
-# Of the chats that drawn ones stand for, those that may have had no chance themselves.
+ONE_VERDICT = "no labelled chat has the verdict {}: labels sampled by verdict need at least one"
+# Largest share of the represented chats that had no chance of selection.
 MOST_WITHOUT_CHANCE = 0.05
 Formula = Callable[[NDArray[Any]], formulas.Floats]
 
@@ -49,36 +49,36 @@ _UNDEFINED = {
 def weighted_statistics(
     data: CriterionData, counts: Tally, *, seed: int, resamples: int = RESAMPLES
 ) -> dict[str, Estimate]:
-    """Every statistic of the report by name, and `prevalence`, as they are over all chats with a verdict.
+    """Compute every statistic and `prevalence`, as they are over all chats with a verdict.
 
-    Chats drawn more often where the judge says False would flatter its TNR and spoil its TPR. So within
-    either verdict the drawn chats weigh the inverse of their probability (1 on the mean, as much as one that
-    was labelled anyway), and each verdict's labelled chats stand for all that have this verdict.
+    Over-sampling chats with the verdict False would overstate TNR and understate TPR. So within each verdict
+    the sampled chats weigh the inverse of their inclusion probability, with mean 1. Chats that were labelled
+    anyway weigh 1. The labelled chats of each verdict represent all chats with that verdict.
 
     Parameters
     ----------
     data : one criterion with `inverse`.
     counts : its tally.
-    seed, resamples : of the bootstrap: chats are drawn with half a chat for each cell, and how many chats
-        have which verdict is drawn as well.
+    seed, resamples : settings of the bootstrap. It resamples chats with half a chat for each cell, and how
+        many chats have each verdict.
 
     Returns
     -------
-    dict of Estimate : undefined, all of them, where the judge gave a verdict that no labelled chat has.
+    dict of Estimate : all undefined if no labelled chat has one of the judge's verdicts.
 
     Notes
     -----
     Begg & Greenes (1983), Biometrics 39:207, verification by the test's result; inverse probabilities:
     Horvitz & Thompson (1952), JASA 47:663.
     """
-    found = _over_all(data, groups=2, seed=seed, resamples=resamples)
-    if isinstance(found, str):
-        return dict.fromkeys((*NAMES, PREVALENCE), Estimate(None, reason=found))
-    value, drawn = found.sums[:4], found.drawn
-    if drawn.sums is not None:
-        drawn = Resamples(drawn.sums[:, :4])
+    weighted = _over_all(data, groups=2, seed=seed, resamples=resamples)
+    if isinstance(weighted, str):
+        return dict.fromkeys((*NAMES, PREVALENCE), Estimate(None, reason=weighted))
+    value, resampled = weighted.sums[:4], weighted.resampled
+    if resampled.sums is not None:
+        resampled = Resamples(resampled.sums[:, :4])
     estimates = {
-        name: _estimate(name, counts.table, value, formula, drawn) for name, formula in _FORMULAS.items()
+        name: _estimate(name, counts.table, value, formula, resampled) for name, formula in _FORMULAS.items()
     }
     if counts.table.n:
         missing = estimates["tpr"] if counts.table.human_true == 0 else estimates["tnr"]
@@ -88,9 +88,9 @@ def weighted_statistics(
 
 
 def represents(data: CriterionData) -> bool:
-    """Whether the drawn chats of either verdict stand for its unlabelled ones: these had a chance as well.
+    """Return whether the sampled chats represent the unlabelled ones: these had a chance of selection too.
 
-    Chats that were drawn by another judge's verdicts, or from some topics alone, may not.
+    Chats sampled by another judge's verdicts, or from some topics only, may not represent them.
     """
     if data.chance is None or data.inverse is None or data.judge is None:
         return True
@@ -103,30 +103,30 @@ def represents(data: CriterionData) -> bool:
     return True
 
 
-def silent_share(data: CriterionData, code: HumanCode) -> float | None:
-    """Of the chats that people answer so and the judge was asked about, the share it leaves open, weighted.
+def abstention_share(data: CriterionData, code: HumanCode) -> float | None:
+    """Return the weighted share of abstentions among chats with this human answer that the judge was asked.
 
-    Drawn chats weigh the inverse of their probability, others stand for themselves (Horvitz & Thompson 1952).
+    Sampled chats weigh the inverse of their inclusion probability, others weigh 1 (Horvitz & Thompson 1952).
     None without such a chat.
     """
-    assert data.judge is not None and data.inverse is not None  # noqa: S101  what this is about
-    silent = np.isin(data.judge, SILENT)
-    asked = (data.human == code) & (silent | (data.judge <= JudgeCode.FALSE))
+    assert data.judge is not None and data.inverse is not None  # noqa: S101  a run and sampled labels
+    abstained = np.isin(data.judge, SILENT)
+    asked = (data.human == code) & (abstained | (data.judge <= JudgeCode.FALSE))
     weights = np.where(data.inverse > 0, data.inverse, 1.0)[asked]
-    return float(weights[silent[asked]].sum() / weights.sum()) if weights.size else None
+    return float(weights[abstained[asked]].sum() / weights.sum()) if weights.size else None
 
 
 def people_share(data: CriterionData, *, seed: int, resamples: int = RESAMPLES) -> Estimate:
-    """People's share of True over all chats, those that the judge left open among them.
+    """Return the human share of True over all chats, with or without a verdict.
 
-    As `weighted_statistics` with a third group, chats without True or False from the judge; left out where
-    none of them is labelled.
+    Works like `weighted_statistics` with a third group: chats without True or False from the judge. The group
+    is excluded if none of them is labelled.
     """
-    found = _over_all(data, groups=3, seed=seed, resamples=resamples)
-    if isinstance(found, str):
-        return Estimate(None, reason=found)
-    value = formulas.scalar(_share_of_true(found.sums))
-    return bootstrap_estimate(value, _share_of_true, found.drawn, reason=NO_PAIR)
+    weighted = _over_all(data, groups=3, seed=seed, resamples=resamples)
+    if isinstance(weighted, str):
+        return Estimate(None, reason=weighted)
+    value = formulas.scalar(_share_of_true(weighted.sums))
+    return bootstrap_estimate(value, _share_of_true, weighted.resampled, reason=NO_PAIR)
 
 
 def _share_of_true(sums: NDArray[Any]) -> formulas.Floats:
@@ -135,50 +135,52 @@ def _share_of_true(sums: NDArray[Any]) -> formulas.Floats:
 
 
 def _estimate(
-    name: str, table: Confusion, value: NDArray[np.float64], formula: Formula, drawn: Resamples
+    name: str, table: Confusion, value: NDArray[np.float64], formula: Formula, resampled: Resamples
 ) -> Estimate:
     reason = _UNDEFINED.get(name, NO_PAIR) if table.n else NO_PAIR
     point = formulas.scalar(formula(value)) if table.n else None
-    return constant_estimate(name, table) or bootstrap_estimate(point, formula, drawn, reason=reason)
+    return constant_estimate(name, table) or bootstrap_estimate(point, formula, resampled, reason=reason)
 
 
 @dataclass(frozen=True)
-class _Weighted:
-    """Sums as over all chats, and by replicate, shape (…, 3 * groups).
+class _WeightedSums:
+    """Weighted sums over all chats, and by replicate, shape (…, 3 * groups).
 
-    The columns are people's True by group, their False, and neither of these; so of two groups the first four
-    are tp, fn, fp, tn.
+    The columns are human True by group, human False by group, and neither by group. With two groups the first
+    four are tp, fn, fp, tn.
     """
 
     sums: NDArray[np.float64]
-    drawn: Resamples
+    resampled: Resamples
 
 
-def _over_all(data: CriterionData, *, groups: int, seed: int, resamples: int) -> _Weighted | str:
-    """Labelled chats weighted to all of their group: judged True, judged False, of three also left open.
+def _over_all(data: CriterionData, *, groups: int, seed: int, resamples: int) -> _WeightedSums | str:
+    """Weight the labelled chats to all chats of their group: verdict True, verdict False, third: neither.
 
-    In words what is missing, where no chat of a verdict is labelled; chats left open then count for nothing.
+    Returns the reason as text if no chat with one of the verdicts is labelled. A third group without labels
+    counts nothing.
     """
-    assert data.judge is not None and data.inverse is not None  # noqa: S101  what this is about
+    assert data.judge is not None and data.inverse is not None  # noqa: S101  a run and sampled labels
     group = np.minimum(data.judge, JudgeCode.NA)
     rows, chats = _patterns(data, group, groups)
     sums = chats @ rows
-    seen = sums.reshape(3, groups).sum(axis=0) > 0
+    labelled = sums.reshape(3, groups).sum(axis=0) > 0
     sizes = np.bincount(group, minlength=groups)[:groups]
     for verdict, word in ((JudgeCode.TRUE, "True"), (JudgeCode.FALSE, "False")):
-        if sizes[verdict] and not seen[verdict]:
+        if sizes[verdict] and not labelled[verdict]:
             return ONE_VERDICT.format(word)
-    sizes *= seen
+    sizes *= labelled
     pseudo = Pseudo(np.eye(3 * groups)[: 2 * groups], np.full(2 * groups, 0.5))
-    drawn = resample_chats(rows, chats, seed=seed, resamples=resamples, pseudo=pseudo)
-    if drawn.sums is not None:
-        draw = np.random.default_rng([seed, 1])
-        drawn = Resamples(_of_size(drawn.sums, draw.multinomial(sizes.sum(), sizes / sizes.sum(), resamples)))
-    return _Weighted(_of_size(sums, sizes), drawn)
+    resampled = resample_chats(rows, chats, seed=seed, resamples=resamples, pseudo=pseudo)
+    if resampled.sums is not None:
+        random = np.random.default_rng([seed, 1])
+        by_group = random.multinomial(sizes.sum(), sizes / sizes.sum(), resamples)
+        resampled = Resamples(_of_size(resampled.sums, by_group))
+    return _WeightedSums(_of_size(sums, sizes), resampled)
 
 
 def _of_size(sums: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(…, 3 * groups) sums and (…, groups) chats -> sums as over so many chats of each group."""
+    """Scale (…, 3 * groups) sums to (…, groups) numbers of chats."""
     by_answer = sums.reshape(*sums.shape[:-1], 3, sizes.shape[-1])
     whole = by_answer.sum(axis=-2)
     scale = np.divide(sizes, whole, out=np.zeros_like(whole), where=whole > 0)
@@ -189,8 +191,8 @@ def _of_size(sums: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.
 def _patterns(
     data: CriterionData, group: NDArray[np.int8], groups: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Rows of weights, in the columns of `_Weighted`, and how many labelled chats have each."""
-    assert data.inverse is not None  # noqa: S101  what this is about
+    """Return distinct rows of weights, in the columns of `_WeightedSums`, and the labelled chats of each."""
+    assert data.inverse is not None  # noqa: S101  sampled labels
     chosen = (data.human != HumanCode.UNLABELLED) & (group < groups)
     human, of = np.minimum(data.human[chosen], HumanCode.NA), group[chosen]
     cells, weights = groups * human + of, _weights(data.inverse[chosen], of)
@@ -200,10 +202,10 @@ def _patterns(
 
 
 def _weights(inverse: NDArray[np.float64], judge: NDArray[np.int8]) -> NDArray[np.float64]:
-    """1, and for drawn chats the inverse of the probability over its mean in their verdict."""
+    """Return 1, or for sampled chats the inverse probability divided by its mean in their verdict."""
     weights = np.ones(inverse.size)
     for verdict in np.unique(judge):
-        drawn = (inverse > 0) & (judge == verdict)
-        if drawn.any():
-            weights[drawn] = inverse[drawn] / inverse[drawn].mean()
+        sampled = (inverse > 0) & (judge == verdict)
+        if sampled.any():
+            weights[sampled] = inverse[sampled] / inverse[sampled].mean()
     return weights

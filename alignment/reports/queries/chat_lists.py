@@ -1,4 +1,4 @@
-"""Lists of chats: those of a cell of a matrix, all disagreements, and what the judge left open."""
+"""Lists of chats: a cell of the matrix, chats without True or False from the judge, disagreements."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.requested_scope import Own, own_chats
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
-from alignment.reports.core import Pair, disagreeing
+from alignment.reports.core import Pair, disagreement_places
 from evaluation.models.runs import RunChat, Verdict
 from labeling.models.chats import Chat
 from labeling.models.people import User
@@ -27,7 +27,7 @@ CELL_CODES = {
     "fp": (HumanCode.FALSE, JudgeCode.TRUE),
     "tn": (HumanCode.FALSE, JudgeCode.FALSE),
 }
-# By people's answer: the judge gave neither True nor False, whatever the reason.
+# By human answer: no True or False from the judge, for any reason.
 OPEN_CODES = {"open_true": HumanCode.TRUE, "open_false": HumanCode.FALSE}
 NAMES = [*CELL_CODES, *OPEN_CODES]
 DIFFER, AGREE = ("fn", "fp"), ("tp", "tn")
@@ -41,7 +41,7 @@ Cells = Mapping[str, Mapping[str, list[int]]]
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """One chat and criterion as a list shows it; `state` is the verdict's, "none" without one."""
+    """One chat and criterion in a list; `state` is that of the verdict, "none" without one."""
 
     chat_id: str
     title: str
@@ -57,13 +57,15 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Answers that a user may see, in the set's order, then the rubric's, and how many there are beside them.
+    """The listed answers that a user may see, in the order of set and rubric, and the number of hidden ones.
 
     Parameters
     ----------
-    keys : of the criteria.
+    keys : keys of the criteria.
     rows : shape (answers, 3): the id of the run's chat (`RunChat`), the positions of criterion and cell.
-    hidden : 0 for who is still to label some of the chats: they are told the number of these chats alone.
+    hidden : number of answers on chats that the user may not see. 0 for a user with own chats left to label,
+        who only learns the number of these chats.
+    own : the user's own chats that remain to label.
     """
 
     keys: list[str]
@@ -72,26 +74,26 @@ class Places:
     own: Own
 
     def pairs(self, rows: Iterable[NDArray[np.int64]]) -> list[Pair]:
-        """What people and the judge answered at these places; one query."""
+        """Return the human answer and the verdict at these places; one query."""
         places = [row.tolist() for row in rows]
         chats = RunChat.objects.filter(pk__in=[member for member, *_ in places])
         names = dict(chats.values_list("pk", "chat__external_id"))
         return [
-            Pair(names[member], self.keys[criterion], *_said(NAMES[cell]))
+            Pair(names[member], self.keys[criterion], *_answers(NAMES[cell]))
             for member, criterion, cell in places
         ]
 
     def around(self, member: int) -> tuple[int | None, int | None]:
-        """The ids of the run's chats listed before and after one."""
-        listed = self.rows[:, 0]
-        before, after = listed[listed < member], listed[listed > member]
+        """Return the ids of the run's chats listed before and after one."""
+        members = self.rows[:, 0]
+        before, after = members[members < member], members[members > member]
         return (int(before[-1]) if before.size else None, int(after[0]) if after.size else None)
 
 
 def cell_places(scope: Scope, key: str, cell: str, user: User | AnonymousUser) -> Places:
-    """The chats of a run's cell on one criterion."""
+    """List the chats of one cell of a criterion's matrix."""
     scope = replace(scope, only=key)
-    return _shown(scope, _kept_cells(scope), (cell,), user)
+    return _shown(scope, _cached_cells(scope), (cell,), user)
 
 
 def disagreements(
@@ -101,16 +103,16 @@ def disagreements(
     name: str = "",
     among: Callable[[], Container[Cell]] | None = None,
 ) -> Places:
-    """Where people and a run's judge differ.
+    """List the disagreements of a run.
 
-    `among` says which of these to keep, and depends on nothing but the run and the answers; what it keeps has
-    a `name`.
+    `among` narrows the list to some of them. Its result must depend on the run and the answers only; it is
+    cached under `name`.
     """
-    return _shown(scope, _kept_cells(scope, name, among), DIFFER, user)
+    return _shown(scope, _cached_cells(scope, name, among), DIFFER, user)
 
 
-def _kept_cells(scope: Scope, name: str = "", among: Callable[[], Container[Cell]] | None = None) -> Cells:
-    """Looked up once for the same answers; of a run that goes on, each time."""
+def _cached_cells(scope: Scope, name: str = "", among: Callable[[], Container[Cell]] | None = None) -> Cells:
+    """Return the cells, computed once for the same answers; during a run they are computed each time."""
 
     def body() -> dict[str, Any]:
         return _cells(scope, report_data(scope), among() if among else None)
@@ -118,39 +120,39 @@ def _kept_cells(scope: Scope, name: str = "", among: Callable[[], Container[Cell
     if scope.run is None or scope.run.finished_at is None:
         return body()
     pin = pin_of(scope, Report.Kind.CELLS.value, BODY_VERSION, scope.only, name)
-    found: Cells = kept(scope, kind=Report.Kind.CELLS, pin=pin, body=body, options=[name]).body
-    return found
+    cells: Cells = kept(scope, kind=Report.Kind.CELLS, pin=pin, body=body, options=[name]).body
+    return cells
 
 
 def _cells(scope: Scope, data: ReportData, among: Container[Cell] | None) -> dict[str, Any]:
-    """The disagreements. Of one criterion the others, too, where there is one answer of people."""
-    places = disagreeing(data)
+    """Return the disagreements. For a single criterion with one human answer per chat, all cells."""
+    places = disagreement_places(data)
     if among is not None:
         keys = [one.spec.key for one in data.criteria]
         inside = [(data.chat_ids[chat], keys[criterion]) in among for chat, criterion in places.tolist()]
         places = places[np.array(inside, dtype=np.bool_)]
     others = (*AGREE, *OPEN_CODES) if scope.only and not data.each_rater and among is None else ()
     members = np.fromiter(scope.members.values_list("pk", flat=True).iterator(), dtype=np.int64)
-    found: dict[str, Any] = {}
+    cells: dict[str, Any] = {}
     for number, one in enumerate(data.criteria):
         if one.judge is not None:
             differ = places[places[:, 1] == number, 0]
             chats = {cell: differ[one.judge[differ] == CELL_CODES[cell][1]] for cell in DIFFER}
             chats |= {cell: _in_cell(one, cell) for cell in others}
-            found[one.spec.key] = {cell: members[some].tolist() for cell, some in chats.items()}
-    return found
+            cells[one.spec.key] = {cell: members[some].tolist() for cell, some in chats.items()}
+    return cells
 
 
 def _in_cell(one: CriterionData, cell: str) -> NDArray[np.intp]:
     assert one.judge is not None  # noqa: S101  a run's report
     if cell in OPEN_CODES:
         return np.flatnonzero((one.human == OPEN_CODES[cell]) & (one.judge > JudgeCode.FALSE))
-    people, judge = CELL_CODES[cell]
-    return np.flatnonzero((one.human == people) & (one.judge == judge))
+    human, judge = CELL_CODES[cell]
+    return np.flatnonzero((one.human == human) & (one.judge == judge))
 
 
 def _shown(scope: Scope, cells: Cells, names: Iterable[str], user: User | AnonymousUser) -> Places:
-    """Those that a list shows the user: without chats not to be seen, none while its lists are closed."""
+    """Return what a list shows the user: visible chats only, and none while lists are closed to them."""
     keys = [row.key for row in scope.criteria]
     rows, own = _in_order(cells, keys, names), own_chats(scope, user=user)
     shown = rows
@@ -164,7 +166,7 @@ def _shown(scope: Scope, cells: Cells, names: Iterable[str], user: User | Anonym
 
 
 def _in_order(cells: Cells, keys: Sequence[str], names: Iterable[str]) -> NDArray[np.int64]:
-    """The rows of `Places`."""
+    """Return the rows of `Places`."""
     parts = [np.empty((0, 3), dtype=np.int64)]
     for place, key in enumerate(keys):
         for name in names:
@@ -175,30 +177,30 @@ def _in_order(cells: Cells, keys: Sequence[str], names: Iterable[str]) -> NDArra
     return rows[np.lexsort((rows[:, 1], rows[:, 0]))]
 
 
-def _said(cell: str) -> tuple[bool, bool | None]:
-    """By people and by the judge."""
+def _answers(cell: str) -> tuple[bool, bool | None]:
+    """Return the human answer and the verdict of a cell."""
     if cell in OPEN_CODES:
         return OPEN_CODES[cell] == HumanCode.TRUE, None
-    people, judge = CELL_CODES[cell]
-    return people == HumanCode.TRUE, judge == JudgeCode.TRUE
+    human, judge = CELL_CODES[cell]
+    return human == HumanCode.TRUE, judge == JudgeCode.TRUE
 
 
 def listed(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -> list[str]:
-    """Those that a list shows the user: without chats not to be seen, none while its lists are closed."""
+    """Return the chats that a list shows the user: visible ones only, none while lists are closed to them."""
     return [] if own_chats(scope, user=user).closed else visible(external_ids, scope, user)
 
 
 def visible(external_ids: list[str], scope: Scope, user: User | AnonymousUser) -> list[str]:
-    """Without the chats the user may not see."""
+    """Return the chats that the user may see."""
     if sees_every_chat(user=user):
         return external_ids
     allowed = chats_shown(user=user).filter(pk__in=scope.chat_ids)
-    seen = set(allowed.values_list("external_id", flat=True))
-    return [external_id for external_id in external_ids if external_id in seen]
+    allowed_ids = set(allowed.values_list("external_id", flat=True))
+    return [external_id for external_id in external_ids if external_id in allowed_ids]
 
 
 def pair_rows(scope: Scope, pairs: Sequence[Pair], query: str) -> list[PairRow]:
-    """Rows of one page of a list; `query` is added to each chat's address."""
+    """Return the rows of one page of a list; `query` is added to each chat's address."""
     chat_ids = {pair.chat_id for pair in pairs}
     chats = Chat.objects.select_related("topic").in_bulk(chat_ids, field_name="external_id")
     splits = dict(scope.members.filter(chat__external_id__in=chat_ids).values_list("chat_id", "split"))
@@ -224,16 +226,16 @@ def pair_rows(scope: Scope, pairs: Sequence[Pair], query: str) -> list[PairRow]:
 
 
 def _states(scope: Scope, pairs: Sequence[Pair]) -> dict[Cell, str]:
-    """Of verdicts that are neither True nor False: what they are instead; one query where there are any."""
+    """Return the states of verdicts other than True and False; one query if there are any."""
     if not pairs:
         return {}
     rows = Verdict.objects.filter(run=scope.run, chat__external_id__in={pair.chat_id for pair in pairs})
     rows = rows.filter(criterion__key__in={pair.criterion for pair in pairs})
-    found = rows.values_list("chat__external_id", "criterion__key", "state")
-    return {(chat, key): state for chat, key, state in found}
+    states = rows.values_list("chat__external_id", "criterion__key", "state")
+    return {(chat, key): state for chat, key, state in states}
 
 
 def excerpt(messages: list[dict[str, Any]]) -> str:
-    """The customer's first words."""
+    """Return the beginning of the customer's first message."""
     text = next((m["content"] for m in messages if m["role"] == "user" and m["content"].strip()), "")
     return text if len(text) <= EXCERPT else f"{text[: EXCERPT - 1].rstrip()}…"

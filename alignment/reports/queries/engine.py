@@ -1,4 +1,4 @@
-"""What a run's engine did, and whether it was right, for the report."""
+"""The report's engine section: steps of the engine, and how often they were right."""
 
 from typing import Any
 
@@ -24,10 +24,10 @@ SIDES = ("", *engine_side.SIDES)
 
 
 def engine_rows(scope: Scope) -> NDArray[Any] | None:
-    """The run's verdicts (`verdict_rows`) with what `engine_section` has to know of them; None without a run.
+    """Return the run's verdicts (`verdict_rows`) with the columns of `engine_section`; None without a run.
 
-    Columns: `first` is the draft's place among ANSWERS, NO_DRAFT without one; `side` the place among SIDES;
-    `suspect` 1 where the chat may be hostile.
+    Columns: `first` is the draft's position in ANSWERS, NO_DRAFT without one; `side` the position in SIDES;
+    `suspect` is 1 on suspect chats.
     """
     if scope.run is None:
         return None
@@ -35,26 +35,30 @@ def engine_rows(scope: Scope) -> NDArray[Any] | None:
         return verdict_rows(scope.run, scope)
     first = coded("first_value", {value: place for place, value in enumerate(ANSWERS)})
     # As text: SQLite cannot search in JSON lists.
-    hostile = Contains(Cast("flags", TextField()), SUSPECT)
+    suspect = Contains(Cast("flags", TextField()), SUSPECT)
     return verdict_rows(
         scope.run,
         scope,
         first=Case(When(first_state=Verdict.State.READ, then=first), default=Value(NO_DRAFT)),
         side=coded("sided_with", {name: place for place, name in enumerate(SIDES)}),
-        suspect=Case(When(hostile, then=Value(1)), default=Value(0)),
+        suspect=Case(When(suspect, then=Value(1)), default=Value(0)),
     )
 
 
 def engine_section(scope: Scope, data: ReportData, verdicts: NDArray[Any] | None) -> dict[str, Any] | None:
-    """The report's `engine` (docs/reports.md): counts, and what they are worth against people, as in `data`.
+    """Return the report's `engine`: counts of the engine's steps, compared with the human answers in `data`.
 
-    None without a run, and for a judge whose verdicts were imported. Against each rater there is no one
-    answer of people to compare with: `against_people` is None. `verdicts` as `engine_rows` gives them.
+    None without a run, and for imported verdicts. `against_people` is None against each rater, because a chat
+    then has no single human answer. `verdicts` is the result of `engine_rows`.
     """
     if scope.run is None or verdicts is None or not _has_engine(scope):
         return None
     stats = run_engine_stats(scope.run, chats=None if scope.is_whole_run else scope.chat_ids).as_json()
-    right = None if scope.each_rater else engine_side.engine_against_people(_counted(scope, data, verdicts))
+    right = (
+        None
+        if scope.each_rater
+        else engine_side.engine_against_people(_verdict_counts(scope, data, verdicts))
+    )
     return {**_with_shares(stats), "against_people": right}
 
 
@@ -63,7 +67,7 @@ def _has_engine(scope: Scope) -> bool:
 
 
 def _with_shares(value: Any) -> Any:
-    """The same with the share and its interval beside every count of hits among n."""
+    """Add the share and its interval to every object of `hits` and `n`."""
     if not isinstance(value, dict):
         return value
     if value.keys() == {"hits", "n"}:
@@ -71,8 +75,8 @@ def _with_shares(value: Any) -> Any:
     return {name: _with_shares(part) for name, part in value.items()}
 
 
-def _counted(scope: Scope, data: ReportData, verdicts: NDArray[Any]) -> list[engine_side.Counted]:
-    """Verdicts that people answered True or False as well."""
+def _verdict_counts(scope: Scope, data: ReportData, verdicts: NDArray[Any]) -> list[engine_side.VerdictCount]:
+    """Count the verdicts on chats with a human True or False, by kind."""
     if not data.criteria:
         return []
     rows = verdicts[verdicts["code"] < len(ANSWERS)]  # codes of True, False, not applicable
@@ -83,16 +87,16 @@ def _counted(scope: Scope, data: ReportData, verdicts: NDArray[Any]) -> list[eng
     passes = np.array([one.spec.passes_when for one in data.criteria], dtype=np.int64)[criterion]
     kinds = (human, *(rows[name] for name in ("code", "first", "side", "suspect")), passes)
     answered = (human == HumanCode.TRUE) | (human == HumanCode.FALSE)
-    return _alike(tuple(kind[answered] for kind in kinds))
+    return _count_equal(tuple(kind[answered] for kind in kinds))
 
 
-def _alike(kinds: tuple[NDArray[Any], ...]) -> list[engine_side.Counted]:
-    """Counts of verdicts of each kind."""
+def _count_equal(kinds: tuple[NDArray[Any], ...]) -> list[engine_side.VerdictCount]:
+    """Count equal rows."""
     sizes = (2, len(ANSWERS), NO_DRAFT + 1, len(SIDES), 2, 2)
     codes, counts = np.unique(np.ravel_multi_index(kinds, sizes), return_counts=True)
     each = np.column_stack([*np.unravel_index(codes, sizes), counts]).tolist()
     return [
-        engine_side.Counted(
+        engine_side.VerdictCount(
             human=human == HumanCode.TRUE,
             value=ANSWERS[value],
             first=None if first == NO_DRAFT else ANSWERS[first],

@@ -1,4 +1,4 @@
-"""A report in a sentence or two: how many criteria stand where."""
+"""The sentence above a report: the number of criteria with each status."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -6,11 +6,11 @@ from typing import Any
 
 from alignment.reports.queries.reports import POLICY
 
-EACH_RATER = "The judge is compared with each rater in turn, which gives no status."
+EACH_RATER = "The judge is compared with each rater, so criteria have no status."
 
 
-def counted(criteria: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """How many criteria of a report have each status; subjective ones are directional whatever theirs is."""
+def status_counts(criteria: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """Count the criteria by status; subjective criteria count as directional."""
     return Counter(
         "directional" if entry["tier"] == "subjective" else entry["status"]
         for entry in criteria
@@ -19,42 +19,40 @@ def counted(criteria: Iterable[Mapping[str, Any]]) -> Counter[str]:
 
 
 def headline(criteria: list[dict[str, Any]], *, judged: bool, chats: int) -> str:
-    """Of a report of today."""
+    """Return the sentence of a live report."""
     if not chats:
-        return "There is no chat here to compare."
+        return "No chats to compare."
     if not judged:
         overlap = sum(1 for row in criteria if row["human"]["overlap"])
-        told = f"{overlap} of {_criteria(len(criteria))} have chats with two raters or more."
-        return f"People's labels alone, without a judge: {told}"
-    number = counted(criteria)
+        return f"{overlap} of {_criteria(len(criteria))} have chats with two raters or more."
+    number = status_counts(criteria)
     if plain := _without_status(number):
         return plain
-    aligned, parted, few, directional = _in_order(number)
-    total = aligned + parted + few
+    aligned, not_aligned, few, directional = _in_order(number)
+    total = aligned + not_aligned + few
     if few == total and chats < POLICY.minimum_true + POLICY.minimum_false:
-        needed = f"{POLICY.minimum_true} human True and {POLICY.minimum_false} human False answers"
-        why = f"each criterion needs {needed}, and there are {chats} chats."
-        return f"Nothing can be called aligned yet: {why}"
+        needed = f"{POLICY.minimum_true} human True and {POLICY.minimum_false} human False labels"
+        return f"Too few chats for a status: each criterion needs {needed}, and there are {chats} chats."
     sentences = [
-        f"The judge is aligned with people on {aligned} of {_criteria(total)}.",
-        f"{parted} {'is' if parted == 1 else 'are'} not aligned." if parted else "",
-        f"{few} {'has' if few == 1 else 'have'} too few answers to tell." if few else "",
+        f"The judge is aligned with the raters on {aligned} of {_criteria(total)}.",
+        f"{not_aligned} {'is' if not_aligned == 1 else 'are'} not aligned." if not_aligned else "",
+        f"{few} {'has' if few == 1 else 'have'} too few labels." if few else "",
         f"{directional} more {'is' if directional == 1 else 'are'} directional only." if directional else "",
     ]
     return " ".join(filter(None, sentences))
 
 
 def stored_headline(criteria: list[dict[str, Any]]) -> str:
-    """Of a stored report, which tells of then."""
-    number = counted(criteria)
+    """Return the sentence of a stored report, in the past tense."""
+    number = status_counts(criteria)
     if plain := _without_status(number):
         return plain
-    aligned, parted, few, directional = _in_order(number)
+    aligned, not_aligned, few, directional = _in_order(number)
     were = "was" if directional == 1 else "were"
     more = f"; {directional} more {were} directional only" if directional else ""
     return (
-        f"The judge was aligned with people on {aligned} of {_criteria(aligned + parted + few)}, "
-        f"not aligned on {parted}; {few} had too few answers to tell{more}."
+        f"The judge was aligned with the raters on {aligned} of {_criteria(aligned + not_aligned + few)}, "
+        f"not aligned on {not_aligned}; {few} had too few labels{more}."
     )
 
 
@@ -68,7 +66,7 @@ def _in_order(number: Counter[str]) -> tuple[int, int, int, int]:
 
 
 def _without_status(number: Counter[str]) -> str:
-    """Where no criterion is aligned or not: against each rater, or all of them are subjective."""
+    """Return the sentence of a report without a status: each rater, or subjective criteria only."""
     total = number.total()
     if not total:
         return EACH_RATER

@@ -1,4 +1,4 @@
-"""Disagreements that the judge reached without knowledge: retrieval found nothing, or it names no article."""
+"""Knowledge gaps: disagreements that the judge reached without an article."""
 
 import re
 from dataclasses import dataclass
@@ -18,29 +18,29 @@ from labeling.models.people import User
 from labeling.models.rubric import Tier
 
 RETRIEVED, STATIC = "retrieved", "static"
-# As the prompt asks a rationale to say it, whatever decoration a model puts around the words.
+# The words that the prompt asks for, with any decoration that a model adds.
 _PATTERN = r"knowledge[^a-z0-9_]{1,6}none([^a-z0-9_]|$)"
 _SAYS_NONE = re.compile(_PATTERN, re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """The disagreements without knowledge that a user may see; `mode` is '' where the judge reads none."""
+    """The knowledge gaps that a user may see; `mode` is '' for a judge without knowledge."""
 
     mode: str
-    found: Places
+    places: Places
 
 
 def knowledge_mode(run: Run) -> str:
-    """How the run's judge reads knowledge: static, retrieved, or '' for not at all and imported judges."""
+    """Return the judge's knowledge mode: static, retrieved, or '' without knowledge or if imported."""
     mode = str(run.judge.config.get("knowledge", {}).get("mode", ""))
     return mode if mode in (RETRIEVED, STATIC) else ""
 
 
 def knowledge_gaps(scope: Scope, run: Run, user: User | AnonymousUser) -> Gaps:
-    """The gaps of a run; the number of queries depends on nothing."""
+    """List the knowledge gaps of a run, in a constant number of queries."""
     mode = knowledge_mode(run)
-    cells = {RETRIEVED: _found_nothing, STATIC: _named_none}.get(mode, _none)
+    cells = {RETRIEVED: _without_passage, STATIC: _without_article}.get(mode, _none)
     return Gaps(mode, disagreements(scope, user, name="gaps", among=lambda: cells(run)))
 
 
@@ -49,14 +49,14 @@ def _none(run: Run) -> set[Cell]:
 
 
 def _readers(run: Run) -> set[str]:
-    """The keys of the criteria that may read articles, or ought to: those of tier context."""
+    """Return the keys of criteria that read articles, and of all criteria of tier context."""
     reads = SnapshotItem.objects.filter(snapshot=run.judge.snapshot_id or 0, criterion=OuterRef("criterion"))
     asked = JudgePrompt.objects.filter(Q(criterion__tier=Tier.CONTEXT) | Exists(reads), judge=run.judge)
     return set(asked.values_list("criterion__key", flat=True))
 
 
-def _found_nothing(run: Run) -> set[Cell]:
-    """Verdicts for which no passage was found."""
+def _without_passage(run: Run) -> set[Cell]:
+    """Return the cells whose verdict had no retrieved passage."""
     shown = Passage.objects.filter(unit=OuterRef("unit"), criterion=OuterRef("criterion"))
     labelled = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     verdicts = Verdict.objects.filter(
@@ -71,12 +71,12 @@ def _found_nothing(run: Run) -> set[Cell]:
     return set(verdicts.values_list("chat__external_id", "criterion__key"))
 
 
-def _named_none(run: Run) -> set[Cell]:
-    """Chats and criteria whose verdict was taken from an answer that says `knowledge: none`."""
+def _without_article(run: Run) -> set[Cell]:
+    """Return the cells whose verdict comes from an answer with `knowledge: none`."""
     groups, readers = run.judge.config["groups"], _readers(run)
     deciding = [FINAL_ROLES[group["engine"]] for group in groups]
     keys = [[entry[0] for entry in group["criteria"]] for group in groups]
-    labelled = Consensus.objects.filter(chat=OuterRef("unit__chat"))  # few of many: others cannot disagree
+    labelled = Consensus.objects.filter(chat=OuterRef("unit__chat"))  # only labelled chats can disagree
     answers = UnitCall.objects.filter(
         Exists(labelled), unit__run=run, role__in=set(deciding), call__reply__iregex=_PATTERN
     ).values_list("unit__chat__external_id", "unit__group", "role", "window", "sample", "call__reply")
@@ -92,7 +92,7 @@ def _named_none(run: Run) -> set[Cell]:
 
 
 def _taken_from(run: Run, readers: set[str]) -> dict[Cell, tuple[int, int]]:
-    """The window and the sample that each verdict on a labelled cell was taken from."""
+    """Return the window and the sample that each verdict on a labelled cell comes from."""
     labelled = Consensus.objects.filter(chat=OuterRef("chat"), criterion=OuterRef("criterion"))
     verdicts = Verdict.objects.filter(Exists(labelled), run=run, criterion__key__in=readers)
     rows = verdicts.select_related("chat", "criterion").only("flags", "chat__external_id", "criterion__key")

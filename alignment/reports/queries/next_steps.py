@@ -1,4 +1,4 @@
-"""What to do next about a criterion of a report, and the page that does it."""
+"""Next steps for a criterion of a report, with links."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from labeling.models.people import User
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something to do, in words; `url` is '' where the user may not, or where no page does it."""
+    """An action in words; `url` is '' if the user may not take it or no page exists for it."""
 
     words: str
     url: str = ""
@@ -27,24 +27,24 @@ class Step:
 
 def next_steps(entry: Mapping[str, Any], scope: Scope, *, user: User | AnonymousUser) -> list[Step]:
     """
-    The most telling first; none where nothing is to do.
+    Return the next steps, the most important first; none without a run.
 
     Parameters
     ----------
     entry : a criterion of the report's JSON.
-    scope : what the report is about; nothing is to do about people alone.
-    user : who reads it: what only leads may do, others are told to ask them for; no step that they have no
-        right to has a link.
+    scope : the run and the filters of the report.
+    user : the reader. Steps of leads appear as "ask a lead to …" for others. A step has a link only if the
+        reader has the right to it.
     """
     run = scope.run
     if run is None:
         return []
-    left_open = [*_unread(entry, run), *_not_applicable(entry, scope)]
-    return [*_by_status(entry, scope, run, user), *left_open, *_undecided(entry, scope, user)]
+    verdicts = [*_no_verdict(entry, run), *_not_applicable(entry, scope)]
+    return [*_by_status(entry, scope, run, user), *verdicts, *_unresolved(entry, scope, user)]
 
 
 def plan_url(scope: Scope, key: str = "") -> str:
-    """Where labels are planned: on the chats of a set, with one criterion in full."""
+    """Return the address of the label plan, with one criterion open; '' without a set."""
     if scope.run is None or scope.run.chat_set_id is None:
         return ""
     query = {"criterion": key} if key else {}
@@ -52,9 +52,9 @@ def plan_url(scope: Scope, key: str = "") -> str:
 
 
 def _part(scope: Scope) -> dict[str, str]:
-    """The part of a run that a report is about, as addresses name it."""
-    asked = {"split": scope.split, "topic": scope.topic, "since": scope.since, "until": scope.until}
-    return {name: str(value) for name, value in asked.items() if value}
+    """Return the filters of the report, as addresses name them."""
+    filters = {"split": scope.split, "topic": scope.topic, "since": scope.since, "until": scope.until}
+    return {name: str(value) for name, value in filters.items() if value}
 
 
 def _by_status(
@@ -63,30 +63,31 @@ def _by_status(
     key, status = entry["key"], entry["status"]
     plan = plan_url(scope, key)
     if entry["questions"]["words"]:
-        yield _for_leads("label chats anew, to the text that the judge was asked", plan, user)
+        yield _for_leads("label chats again with the question that the judge answered", plan, user)
     if status == Status.NOT_ENOUGH_LABELS and (missing := _missing(entry)):
         yield _for_leads(missing, plan, user)
     writes = user.has_perm("labeling.edit_prompts") and run.purpose != Run.Purpose.IMPORT
     prompt = reverse("alignment:prompt_edit", args=[key]) if writes else ""
     if any(caution.startswith(INVERTED) for caution in entry["cautions"]):
-        yield Step("check in the prompt which answer is asked for", prompt)
+        yield Step("check whether the prompt swaps True and False", prompt)
     if status == Status.NOT_ALIGNED:
         table = entry["confusion"]
-        parted = table["fn"] + table["fp"]
-        if parted:
-            yield Step(f"triage {parted} disagreement{'' if parted == 1 else 's'}", _triage(key, scope, run))
-        yield Step("then revise the prompt" if parted else "revise the prompt", prompt)
+        disagreements = table["fn"] + table["fp"]
+        if disagreements:
+            plural = "" if disagreements == 1 else "s"
+            yield Step(f"triage {disagreements} disagreement{plural}", _triage(key, scope, run))
+        yield Step("then revise the prompt" if disagreements else "revise the prompt", prompt)
     if status == Status.ALIGNED and entry["tier"] != "subjective" and not entry["questions"]["words"]:
         yield Step("use it for monitoring")
 
 
 def _for_leads(words: str, url: str, user: User | AnonymousUser) -> Step:
-    """What leads do; others may ask them to."""
+    """Return a step for leads; others ask a lead."""
     return Step(words, url) if user.has_perm("labeling.manage_labeling") else Step(f"ask a lead to {words}")
 
 
 def _missing(entry: Mapping[str, Any]) -> str:
-    """The labels that a status misses; '' where there are enough and it is verdicts that are missing."""
+    """Return the labels that a status needs; '' if labels are enough and verdicts are missing."""
     true, unjudged = entry["human_true"], entry["unjudged"]
     false = entry["n"] - true
     least = {"minimum_true": POLICY.minimum_true, "minimum_false": POLICY.minimum_false}
@@ -97,29 +98,29 @@ def _missing(entry: Mapping[str, Any]) -> str:
 
 
 def _triage(key: str, scope: Scope, run: Run) -> str:
-    """Misalignments are kept against the consensus, and of runs that count."""
+    """Return the triage page; the matrix below if triage does not cover this report."""
     if scope.against != CONSENSUS or run.purpose not in EVALUATIONS or run.state not in FINISHED:
         return f"#c-{key}"
     return reverse("alignment:misalignment_list", query={"criterion": key, "run": run.pk})
 
 
-def _unread(entry: Mapping[str, Any], run: Run) -> Iterator[Step]:
-    """While a run goes on verdicts are still to come."""
+def _no_verdict(entry: Mapping[str, Any], run: Run) -> Iterator[Step]:
+    """Return the step for missing verdicts, once the run has ended."""
     ended = run.state not in (Run.State.RUNNING, Run.State.PAUSED)
-    if ended and (silent := entry["no_verdict"]):
+    if ended and (chats := entry["no_verdict"]):
         url = reverse("evaluation:run_detail", args=[run.pk])
-        yield Step(f"see why {silent} chat{' has' if silent == 1 else 's have'} no verdict", url)
+        yield Step(f"see why {chats} chat{' has' if chats == 1 else 's have'} no verdict", url)
 
 
 def _not_applicable(entry: Mapping[str, Any], scope: Scope) -> Iterator[Step]:
-    """Where they weigh on the status: what the judge calls so, and people answered."""
+    """Return the step for verdicts of not applicable that count against the status."""
     if (chats := entry["judge_not_applicable"]) and entry["status"] != Status.ALIGNED:
-        words = f"read {chats} chat{'' if chats == 1 else 's'} that the judge calls not applicable"
+        words = f"read {chats} chat{'' if chats == 1 else 's'} with the verdict not applicable"
         args = [scope.run.pk if scope.run else 0, entry["key"]]
         yield Step(words, reverse("alignment:criterion_report", args=args, query=_part(scope)) + "#matrix")
 
 
-def _undecided(entry: Mapping[str, Any], scope: Scope, user: User | AnonymousUser) -> Iterator[Step]:
+def _unresolved(entry: Mapping[str, Any], scope: Scope, user: User | AnonymousUser) -> Iterator[Step]:
     if not (tied := entry["unresolved"]):
         return
     query = {"criterion": entry["key"]}

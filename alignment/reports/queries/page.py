@@ -1,4 +1,4 @@
-"""A report as its page shows it: names, groups, links, the sentence on top."""
+"""The template context of a report's page."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,13 +11,13 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from alignment.comparison.core.codes import CONSENSUS, EACH_RATER
-from alignment.comparison.queries.filters import select_filter
+from alignment.comparison.queries.filters import chosen_filter, day_filter
 from alignment.comparison.queries.notices import scope_notices
 from alignment.comparison.queries.run_choice import RunChoice, other_runs, run_filters, runs_offered
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.queries.scope_summary import covered
 from alignment.reports.queries.empty_states import report_state
-from alignment.reports.queries.engine_page import engine_parts
+from alignment.reports.queries.engine_page import engine_groups
 from alignment.reports.queries.headline import headline
 from alignment.reports.queries.knowledge_gaps import knowledge_mode
 from alignment.reports.queries.next_steps import next_steps, plan_url
@@ -27,34 +27,34 @@ from labeling.models.chats import Split, Topic
 from labeling.models.people import User
 
 CELLS = {
-    "tp": "both say True",
-    "fn": "people say True, the judge False",
-    "fp": "people say False, the judge True",
-    "tn": "both say False",
-    "open_true": "people say True, the judge neither",
-    "open_false": "people say False, the judge neither",
+    "tp": "raters True, judge True",
+    "fn": "raters True, judge False",
+    "fp": "raters False, judge True",
+    "tn": "raters False, judge False",
+    "open_true": "raters True, judge without True or False",
+    "open_false": "raters False, judge without True or False",
 }
-KEPT_WHOLE = "the whole report is shown: while chats of it are yours to label, parts are not"
-# A list of hundreds of raters is no choice; the address still takes any of them.
+KEPT_WHOLE = "filters are off, and the whole report is shown, until you have labelled your own chats in it"
+# The list stays short; the address takes any rater.
 RATERS_OFFERED = 30
 
 
 def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousUser) -> dict[str, Any]:
-    """The template context of a report's page.
+    """Return the template context of a report's page.
 
     Parameters
     ----------
     report : the report's JSON.
-    scope : what it is about.
-    user : who reads it.
+    scope : the run or set, and the filters.
+    user : the reader.
     """
     criteria = criterion_rows(report, scope, user=user)
     offered = runs_offered(scope.chat_set.pk if scope.chat_set else None, user=user, shown=scope.run)
-    whole = scope_query(replace(scope, split="", topic="", since=None, until=None))
+    whole = scope_query(replace(scope, split="", topic="", since=None, until=None)) or "."
     return {
         "report": report | {"criteria": criteria},
         "groups": _groups(report, criteria),
-        "engine_parts": engine_parts(report["engine"]),
+        "engine_groups": engine_groups(report["engine"]),
         "policy_note": policy_note(),
         "ground_truth": scope.ground_truth,
         "headline": headline(criteria, judged=report["judge"] is not None, chats=report["chats"]),
@@ -68,7 +68,7 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
             *scope_filters(scope),
         ],
         "others": other_runs(offered, shown=scope.run, query=_of_any_run(scope)) if scope.chat_set else [],
-        "told": report_state(report, scope, whole_url=whole or ".", judged=bool(offered.runs), user=user),
+        "empty_state": report_state(report, scope, whole_url=whole, judged=bool(offered.runs), user=user),
         "export_url": _export_url(scope),
         "disagreements_url": _disagreements_url(scope),
         "gaps_url": _gaps_url(scope),
@@ -77,38 +77,50 @@ def report_page(report: dict[str, Any], scope: Scope, *, user: User | AnonymousU
     }
 
 
+def cell_title(cell: str, *, passes_when: bool) -> str:
+    """Return the title of a cell; a disagreement is a missed failure or a false alarm.
+
+    >>> cell_title("fn", passes_when=True)
+    'raters True, judge False (false alarm)'
+    """
+    if cell not in ("fn", "fp"):
+        return CELLS[cell]
+    return f"{CELLS[cell]} ({'false alarm' if (cell == 'fn') is passes_when else 'missed failure'})"
+
+
 def notices(scope: Scope) -> list[str]:
-    """What has to be said of these labels and verdicts, and of what the user asked for."""
+    """Return the notices about these labels and verdicts, and about the filters."""
     return scope_notices(scope) + ([KEPT_WHOLE] if scope.kept_whole else [])
 
 
 def question_notices(criteria: list[dict[str, Any]]) -> list[str]:
-    """That figures below compare answers to different texts; each criterion says which."""
+    """Return a notice if labels and judge answer different questions on some criteria."""
     number = sum(bool(row["questions"]["words"]) for row in criteria)
     if not number:
         return []
-    return [f"on {number} criteri{'on' if number == 1 else 'a'} not all answers are to the same text"]
+    criteria_words = "1 criterion" if number == 1 else f"{number} criteria"
+    return [f"labels and judge answer different versions of the question on {criteria_words}"]
 
 
 def is_demo(scope: Scope) -> bool:
-    """Whether chats written for the demo are covered."""
+    """Return whether the report covers chats written for the demo."""
     return covered(scope).demo
 
 
 def policy_note() -> str:
-    """What "aligned" asks for, in a sentence."""
+    """Return the conditions of the status "aligned"."""
     policy = POLICY
     return (
         f"Aligned: TPR and TNR at least {policy.minimum_rate:.2f}, both lower bounds at least "
         f"{policy.minimum_rate_low:.2f}, and the lower bound of balanced accuracy above "
         f"{policy.balanced_low_above:.2f}, with {policy.minimum_true} or more human True and "
-        f"{policy.minimum_false} or more human False answers, of which the judge left at most "
-        f"{policy.largest_silent:.0%} open ({policy.label})."
+        f"{policy.minimum_false} or more human False labels. The judge abstains on at most "
+        f"{policy.largest_silent:.0%} of either ({policy.label})."
     )
 
 
 def scope_query(scope: Scope, *, start: str = "?") -> str:
-    """What keeps the filters from page to page; `start` is "&" behind another parameter."""
+    """Return the filters as a query string; `start` is "&" after another parameter."""
     chosen = {
         "split": scope.split,
         "against": scope.against if scope.against != "consensus" else "",
@@ -123,14 +135,14 @@ def scope_query(scope: Scope, *, start: str = "?") -> str:
 
 
 def _of_any_run(scope: Scope) -> str:
-    """The filters that say nothing of the run."""
+    """Return the filters without those that choose a run."""
     return scope_query(replace(scope, choice=RunChoice()))
 
 
 def criterion_rows(
     report: Mapping[str, Any], scope: Scope, *, user: User | AnonymousUser
 ) -> list[dict[str, Any]]:
-    """The report's criteria with names, links and next steps; the number of queries is constant."""
+    """Return the report's criteria with names, links and next steps, in a constant number of queries."""
     rows = {row.key: row for row in scope.criteria}
     versions = newest_versions(criteria=scope.criteria)
     return [
@@ -143,16 +155,16 @@ def criterion_rows(
             "texts_url": reverse("labeling:criterion_text", args=[entry["key"]]),
             "cells": _cells(entry["key"], scope),
             "next_steps": next_steps(entry, scope, user=user),
-            "other_silent": _other_silent(entry),
+            "other_no_verdict": _other_no_verdict(entry),
         }
         for entry in report["criteria"]
     ]
 
 
-def _other_silent(entry: Mapping[str, Any]) -> int:
-    """Chats without a verdict for another reason than an unparsed or refused answer."""
-    named = entry["no_verdict_by"] or {}
-    return int(entry["no_verdict"] or 0) - int(named.get("unparsed", 0)) - int(named.get("refused", 0))
+def _other_no_verdict(entry: Mapping[str, Any]) -> int:
+    """Count chats without a verdict for reasons other than an unparsed or refused answer."""
+    by_state = entry["no_verdict_by"] or {}
+    return int(entry["no_verdict"] or 0) - int(by_state.get("unparsed", 0)) - int(by_state.get("refused", 0))
 
 
 def _cells(key: str, scope: Scope) -> dict[str, str]:
@@ -163,44 +175,43 @@ def _cells(key: str, scope: Scope) -> dict[str, str]:
 
 
 def _groups(report: Mapping[str, Any], criteria: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    figures = {row["key"]: row for row in report["dimensions"]}
-    names = {row["dimension"]: row for row in criteria}
+    dimensions = {row["key"]: row for row in report["dimensions"]}
     return [
         {
-            "dimension": {"key": key, "name": capfirst(key.replace("_", " "))} | figures.get(key, {}),
+            "dimension": {"key": key, "name": capfirst(key.replace("_", " "))} | dimensions.get(key, {}),
             "criteria": [row for row in criteria if row["dimension"] == key],
         }
-        for key in names
+        for key in dict.fromkeys(row["dimension"] for row in criteria)
     ]
 
 
 def scope_filters(scope: Scope) -> list[dict[str, Any]]:
-    """What narrows the chats, and with a judge names the ground truth."""
+    """Return the filters of chats, and with a judge the ground truth."""
     return [
-        select_filter("split", "Split", [("", "all"), *_splits(scope)], scope.split),
-        *([] if scope.run is None else [_people(scope)]),
-        select_filter("topic", "Topic", [("", "all"), *_topics(scope)], scope.topic),
-        {"name": "since", "label": "Chats since", "day": scope.since},
-        {"name": "until", "label": "Chats until", "day": scope.until},
+        chosen_filter("split", scope.split, _splits(scope)),
+        *([] if scope.run is None else [_ground_truths(scope)]),
+        chosen_filter("topic", scope.topic, _topics(scope)),
+        day_filter("since", scope.since),
+        day_filter("until", scope.until),
     ]
 
 
-def _people(scope: Scope) -> dict[str, Any]:
-    """Whom the judge may be compared with."""
+def _ground_truths(scope: Scope) -> dict[str, Any]:
+    """Return the filter of the ground truth."""
     raters = [(f"rater:{rater.name}", rater.name) for rater in covered(scope).people[:RATERS_OFFERED]]
-    known = [(CONSENSUS, "Consensus"), (EACH_RATER, "Each rater, averaged"), *raters]
-    return select_filter("against", "Ground truth", known, scope.against)
+    options = [(CONSENSUS, "Consensus"), (EACH_RATER, "Each rater, averaged"), *raters]
+    return chosen_filter("against", scope.against, options)
 
 
 def _splits(scope: Scope) -> list[tuple[str, str]]:
-    """The splits that the run or set has chats in, and what is asked for; one query."""
+    """Return the splits with chats, and the chosen one; one query."""
     whole = replace(scope, split="", topic="", since=None, until=None)
-    found = {scope.split, *whole.members.order_by().values_list("split", flat=True).distinct()}
-    return [(value, value) for value in Split.values if value in found]
+    present = {scope.split, *whole.members.order_by().values_list("split", flat=True).distinct()}
+    return [(value, value) for value in Split.values if value in present]
 
 
 def _topics(scope: Scope) -> list[tuple[str, str]]:
-    """Key and name of the topics that the run or set covers."""
+    """Return key and name of the topics of the run or set."""
     whole = replace(scope, split="", topic="", since=None, until=None)
     rows = Topic.objects.filter(Exists(whole.members.filter(chat__topic=OuterRef("pk"))))
     return [(row.key, row.name) for row in rows.order_by("name", "key")]
@@ -213,7 +224,7 @@ def _disagreements_url(scope: Scope) -> str:
 
 
 def _gaps_url(scope: Scope) -> str:
-    """For judges that read knowledge only."""
+    """Return the address of the knowledge gaps; '' if the judge reads no knowledge."""
     if scope.run is None or not knowledge_mode(scope.run):
         return ""
     return reverse("alignment:knowledge_gaps", args=[scope.run.pk]) + scope_query(scope)

@@ -1,4 +1,4 @@
-"""What a report's figures were taken of: texts, prompts, judge, chats and answers, as they were then."""
+"""The provenance of a report: texts, prompts, judge, chats and answers at the time it was computed."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -21,9 +21,9 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 
 def report_pins(scope: Scope, data: ReportData, *, form: int) -> dict[str, Any]:
-    """The report's `pinned` (docs/reports.md): all that its stored page names beside the figures.
+    """Return the report's `pinned`: its provenance, in a constant number of queries.
 
-    Constant queries. `form` is the version of the report's JSON.
+    `form` is the version of the report's JSON.
     """
     topic = Topic.objects.filter(key=scope.topic).first() if scope.topic else None
     return {
@@ -42,14 +42,14 @@ def report_pins(scope: Scope, data: ReportData, *, form: int) -> dict[str, Any]:
 
 
 def covered_hash(scope: Scope) -> str:
-    """The hash of the chats that a scope covers now; one query."""
+    """Return the hash of the chats that a scope covers now; one query."""
     return chats_hash(scope.members.order_by().values_list("chat__external_id", flat=True))
 
 
 def _for_leads(scope: Scope, data: ReportData) -> bool:
-    """Whether those who do not read the holdout were told of other chats when this was computed."""
-    told = narrowed(replace(scope, without_holdout=frozenset()), user=AnonymousUser())
-    return bool(told.without_holdout) and covered_hash(told) != chats_hash(data.chat_ids)
+    """Return whether users who cannot see the holdout got a report on other chats at this time."""
+    others = narrowed(replace(scope, without_holdout=frozenset()), user=AnonymousUser())
+    return bool(others.without_holdout) and covered_hash(others) != chats_hash(data.chat_ids)
 
 
 def _run(run: Run | None) -> dict[str, Any] | None:
@@ -60,7 +60,7 @@ def _run(run: Run | None) -> dict[str, Any] | None:
 
 
 def _judge(judge: Judge, run: Run) -> dict[str, Any]:
-    """Models, settings and articles of the judge; an imported one's are not known."""
+    """Return models, settings and articles of the judge; those of an imported judge are unknown."""
     return {
         "kind": judge.kind,
         "reasoning_model": judge.model,
@@ -75,9 +75,9 @@ def _criteria(scope: Scope, data: ReportData) -> list[dict[str, Any]]:
     rows = {row.key: row for row in scope.criteria}
     texts = _texts(scope)
     prompts = JudgePrompt.objects.filter(judge=scope.run.judge) if scope.run else JudgePrompt.objects.none()
-    asked = {row.criterion_id: row.prompt_version for row in prompts.select_related("prompt_version")}
+    versions = {row.criterion_id: row.prompt_version for row in prompts.select_related("prompt_version")}
     return [
-        _criterion(rows[one.spec.key], one, texts[rows[one.spec.key].pk], asked.get(rows[one.spec.key].pk))
+        _criterion(rows[one.spec.key], one, texts[rows[one.spec.key].pk], versions.get(rows[one.spec.key].pk))
         for one in data.criteria
     ]
 
@@ -85,11 +85,11 @@ def _criteria(scope: Scope, data: ReportData) -> list[dict[str, Any]]:
 def _criterion(
     row: Criterion, one: CriterionData, texts: Mapping[int, CriterionVersion], prompt: PromptVersion | None
 ) -> dict[str, Any]:
-    """`texts`: what the judge was asked, what the labels answer, what was in force; each question once."""
-    asked: dict[str, CriterionVersion] = {}
+    """Name each question once: the judge's, the labels', and the newest."""
+    questions: dict[str, CriterionVersion] = {}
     for number in (one.questions.judge, one.questions.labels, max(texts)):
         if number is not None:
-            asked.setdefault(texts[number].content_hash, texts[number])
+            questions.setdefault(texts[number].content_hash, texts[number])
     return {
         "key": row.key,
         "name": row.name,
@@ -97,15 +97,15 @@ def _criterion(
         "critical": row.critical,
         "texts": [
             {"version": text.number, "question": text.question, "hash": text.content_hash}
-            for text in asked.values()
+            for text in questions.values()
         ],
         "prompt": prompt and {"version": prompt.number, "hash": prompt.content_hash},
     }
 
 
 def _texts(scope: Scope) -> dict[int, dict[int, CriterionVersion]]:
-    """Every version by criterion id and number."""
-    found: dict[int, dict[int, CriterionVersion]] = {}
+    """Return every version by criterion id and number."""
+    texts: dict[int, dict[int, CriterionVersion]] = {}
     for version in CriterionVersion.objects.filter(criterion__in=scope.criteria):
-        found.setdefault(version.criterion_id, {})[version.number] = version
-    return found
+        texts.setdefault(version.criterion_id, {})[version.number] = version
+    return texts

@@ -1,37 +1,64 @@
-"""What can be reported on: runs against people, and sets with labels."""
+"""The list of reports: runs with the status of their criteria, and chat sets."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
-from alignment.comparison.queries.filters import select_filter
-from alignment.comparison.queries.run_choice import ENGINES, RunChoice, Version, versions_of
-from alignment.reports.queries.run_status import Standing, run_standings
+from alignment.comparison.queries.cached_documents import subject_of, version_numbers
+from alignment.comparison.queries.filters import chosen_filter
+from alignment.comparison.queries.run_choice import RunChoice, Version, versions_of
+from alignment.comparison.queries.scope import Scope
+from alignment.models.reports import Report
+from alignment.reports.queries.headline import status_counts
+from alignment.reports.queries.reports import report_pin
 from evaluation.models.runs import FINISHED, Run
 from evaluation.runs.queries.runs import RunFilter, run_list, run_rows
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
+from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import reads_holdout
 
 SHOWN = 100
+STATUSES = (  # status, css class of its chip, words
+    ("aligned", "aligned", "aligned"),
+    ("not_aligned", "not", "not aligned"),
+    ("not_enough_labels", "few", "too few labels"),
+    ("directional", "dir", "directional"),
+)
+NOT_COMPUTED = "Not computed yet: open the report"
+IN_PROGRESS = "Run in progress"
+NO_CRITERION = "No criterion was judged"
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """The chips of a run: css class and words in the order of STATUSES; `reason` says why it has none.
+
+    `changed`: answers, texts or rules have changed since the criteria were counted.
+    """
+
+    chips: tuple[tuple[str, str], ...] = ()
+    changed: bool = False
+    reason: str = ""
 
 
 def report_list(choice: RunChoice, *, user: User | AnonymousUser) -> dict[str, Any]:
-    """The template context of the reports page; the number of queries does not grow with the data.
+    """Return the template context of the reports page, in a constant number of queries.
 
-    Where the criteria of a run stand is for those who read the holdout: others find it in each report.
+    Only users who can see the holdout get the status of each run's criteria. Others find it in each report.
     """
     newest = list(run_list(RunFilter(set=choice.set, engine=choice.engine))[:SHOWN])
     versions = versions_of(newest)
-    fitting = [run for run in newest if choice.fits(run, versions)]
-    standings = run_standings(fitting) if reads_holdout(user=user) else {}
+    runs = [run for run in newest if choice.fits(run, versions)]
+    statuses = run_statuses(runs) if reads_holdout(user=user) else {}
     sets = list(_sets())
     return {
-        "runs": _run_rows(fitting, versions, standings),
-        "shows_standing": bool(standings),
+        "runs": _run_rows(runs, versions, statuses),
+        "shows_status": bool(statuses),
         "filters": _filters(choice, sets, versions.values()),
         "narrowed": choice.narrows,
         "chosen_set": choice.set_id,
@@ -39,15 +66,53 @@ def report_list(choice: RunChoice, *, user: User | AnonymousUser) -> dict[str, A
     }
 
 
+def run_statuses(runs: Iterable[Run]) -> dict[int, RunStatus]:
+    """Return the statuses by run id, from each run's latest stored report on all chats; three queries.
+
+    It computes no report. NB: only for users who can see the holdout.
+    """
+    scopes = {run.pk: Scope(run.chat_set, run) for run in runs}
+    subjects = [subject_of(scope, Report.Kind.REPORT) for scope in scopes.values()]
+    newest = Report.objects.filter(subject__in=subjects).values("subject").annotate(newest=Max("pk"))
+    rows = Report.objects.filter(pk__in=newest.values("newest"))
+    stored = {run: (pin, body) for run, pin, body in rows.values_list("run_id", "pin", "body__criteria")}
+    pins = _current_pins(scopes, {run: [entry["key"] for entry in body] for run, (_, body) in stored.items()})
+    known = {run: _status(body, changed=pin != pins[run]) for run, (pin, body) in stored.items()}
+    return {run: known.get(run) or _without_report(scope) for run, scope in scopes.items()}
+
+
+def _current_pins(scopes: Mapping[int, Scope], keys: Mapping[int, Collection[str]]) -> dict[int, str]:
+    """Return the current pin of each run's report; a finished run keeps its criteria."""
+    every_key = {key for own in keys.values() for key in own}
+    criteria = Criterion.objects.filter(key__in=every_key).select_related("dimension")
+    rows = list(criteria.order_by("rubric", "dimension__position", "position"))
+    numbers = version_numbers(rows)
+    return {
+        run: report_pin(scopes[run], criteria=[row for row in rows if row.key in own], numbers=numbers)
+        for run, own in keys.items()
+    }
+
+
+def _status(criteria: Iterable[Mapping[str, Any]], *, changed: bool) -> RunStatus:
+    counts = status_counts(criteria)
+    chips = tuple((css, f"{counts[name]} {words}") for name, css, words in STATUSES if counts[name])
+    return RunStatus(chips, changed, reason="" if chips else NO_CRITERION)
+
+
+def _without_report(scope: Scope) -> RunStatus:
+    ended = scope.run is not None and scope.run.finished_at is not None
+    return RunStatus(reason=NOT_COMPUTED if ended else IN_PROGRESS)
+
+
 def _run_rows(
-    runs: Sequence[Run], versions: Mapping[int, Version], standings: Mapping[int, Standing]
+    runs: Sequence[Run], versions: Mapping[int, Version], statuses: Mapping[int, RunStatus]
 ) -> list[dict[str, Any]]:
     words = {run.pk: versions[run.judge_id].words for run in runs}
     return [
         {
             "row": row,
             "version": words[row.id],
-            "standing": standings.get(row.id),
+            "status": statuses.get(row.id),
             "url": reverse("alignment:report_run", args=[row.id]),
         }
         for row in run_rows(runs)
@@ -55,7 +120,7 @@ def _run_rows(
 
 
 def _sets() -> QuerySet[Any]:
-    """Every set by name, with its chats, those held out, and the runs of its league."""
+    """Return every set by name, with its number of chats, of holdout chats, and of finished runs."""
     return (
         ChatSet.objects.select_related("rubric")
         .annotate(
@@ -79,18 +144,17 @@ def _set_row(row: Any) -> dict[str, Any]:
 
 
 def _filters(choice: RunChoice, sets: Iterable[ChatSet], versions: Iterable[Version]) -> list[dict[str, Any]]:
-    names = [(str(row.pk), row.name) for row in sets]
     known = {version.key: version.words for version in versions}
     if choice.version:
         known.setdefault(choice.version, choice.version)
     return [
-        select_filter("set", "Chat set", [("", "all"), *names], choice.set),
-        select_filter("engine", "Engine", [("", "all"), *((name, name) for name in ENGINES)], choice.engine),
-        select_filter("version", "Version", [("", "all"), *known.items()], choice.version),
+        chosen_filter("set", choice.set, [(str(row.pk), row.name) for row in sets]),
+        chosen_filter("engine", choice.engine),
+        chosen_filter("version", choice.version, list(known.items())),
     ]
 
 
 def _finished_runs() -> QuerySet[Run, int]:
-    """How many runs of a set can stand in a league; null where there is none."""
+    """Return the number of a set's runs that a league can compare; null without one."""
     runs = run_list(among=Run.objects.filter(chat_set=OuterRef("pk"), state__in=FINISHED)).order_by()
     return runs.values("chat_set").annotate(n=Count("pk")).values_list("n", flat=True)

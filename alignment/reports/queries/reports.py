@@ -1,4 +1,4 @@
-"""The alignment report: one selector behind page, command and JSON."""
+"""The alignment report behind page, command and API."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,16 +21,16 @@ POLICY = StatusPolicy()
 
 
 def alignment_report(scope: Scope) -> dict[str, Any]:
-    """The report's JSON (docs/reports.md). Computed once for the same labels and verdicts, then read back.
+    """Return the report's JSON, computed once for the same labels and verdicts.
 
-    Raises UnknownRater when it is asked against somebody without labels here.
+    Raises UnknownRater if the ground truth is a rater without labels on these chats.
     """
     stored = stored_report(scope)
     return {"id": None, **_body(scope)} if stored is None else {"id": stored.pk, **stored.body}
 
 
 def stored_report(scope: Scope) -> Report | None:
-    """The report's row, computed now where there is none; None while the run still goes on."""
+    """Return the stored report, computed now if needed; None while the run is in progress."""
     if scope.run is not None and scope.run.finished_at is None:
         return None
     pin, policy = report_pin(scope), POLICY.version
@@ -40,7 +40,7 @@ def stored_report(scope: Scope) -> Report | None:
 def report_pin(
     scope: Scope, *, criteria: Sequence[Criterion] | None = None, numbers: Mapping[int, int] | None = None
 ) -> str:
-    """The pin under which a report of this scope would be stored now; `criteria`, `numbers`: see `pin_of`."""
+    """Return the pin of a report of this scope stored now; `criteria` and `numbers` as in `pin_of`."""
     return pin_of(scope, BODY_VERSION, POLICY.version, SEED, criteria=criteria, numbers=numbers)
 
 

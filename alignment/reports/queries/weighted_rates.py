@@ -1,4 +1,4 @@
-"""A judge's rates where labels were drawn by verdict: those of its report, weighted to all chats judged."""
+"""A judge's rates for labels sampled by verdict: weighted to all chats with a verdict, as in its report."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ from labeling.models.rubric import Criterion
 RATES = ("balanced_accuracy", "tpr", "tnr")
 Rates = dict[str, Any]
 _NOTHING = {"value": None, "low": None, "high": None, "reason": CONCEALED}
-# Unweighted they would flatter the judge; weighted they would tell of held-out chats.
+# Unweighted rates overstate the judge; weighted ones would reveal answers on holdout chats.
 KEPT_BACK: Rates = {
     "chats": 0,
     "rates": dict.fromkeys(RATES, _NOTHING),
@@ -30,45 +30,49 @@ KEPT_BACK: Rates = {
 
 
 def drawn_rates(pairs: Collection[tuple[Run, Criterion]]) -> dict[tuple[int, int, str], Rates]:
-    """By run, criterion id and split, where labels were drawn by verdict; as JSON that can be kept.
+    """Return rates by run, criterion id and split, where labels were sampled by verdict; as JSON.
 
-    `chats` were drawn, `rates` are balanced accuracy, TPR and TNR; `status` and `reasons`. One query where
-    nothing was drawn, else some for each run, criterion and split with such labels.
+    `chats` is the number sampled, `rates` has balanced accuracy, TPR and TNR, beside `status` and `reasons`.
+    Takes one query without such labels, else some for each run, criterion and split with them.
     """
-    found = {}
+    weighted = {}
     for run, criterion, split in _with_draws(pairs):
         data = report_data(Scope(run.chat_set, run, split, only=criterion.key))
         entry = criterion_entry(data, data.criteria[0], policy=POLICY, seed=SEED)
         rates = {name: entry[name] | {"reason": _reason(entry, name)} for name in RATES}
         decided = {name: entry[name] for name in ("status", "reasons")}
-        found[run.pk, criterion.pk, split] = {"chats": entry["drawn_by_verdict"], "rates": rates, **decided}
-    return found
+        weighted[run.pk, criterion.pk, split] = {
+            "chats": entry["drawn_by_verdict"],
+            "rates": rates,
+            **decided,
+        }
+    return weighted
 
 
 def estimates_of(kept: Rates) -> dict[str, Estimate]:
-    """The rates by name."""
-    return {name: _estimate(told) for name, told in kept["rates"].items()}
+    """Return the rates by name."""
+    return {name: _estimate(rate) for name, rate in kept["rates"].items()}
 
 
 def decision_of(kept: Rates) -> Decision:
-    """What the report decides; nothing where the rates are kept back."""
+    """Return the report's decision; without a status if the rates are withheld."""
     return Decision(Status(kept["status"]) if kept["status"] else None, tuple(kept["reasons"]))
 
 
 def _with_draws(pairs: Collection[tuple[Run, Criterion]]) -> list[tuple[Run, Criterion, str]]:
-    """Where a labelled chat is in a set that was drawn by verdict."""
-    drawn = unequal_draws()
-    if not drawn:
+    """Return the runs, criteria and splits with a labelled chat that was sampled by verdict."""
+    samples = unequal_draws()
+    if not samples:
         return []
-    asked = {(run.pk, criterion.pk): (run, criterion) for run, criterion in pairs}
+    by_id = {(run.pk, criterion.pk): (run, criterion) for run, criterion in pairs}
     chosen = Q()
-    for run, criterion in asked:
+    for run, criterion in by_id:
         chosen |= Q(run=run, criterion=criterion)
     same = {"chat": OuterRef("chat"), "criterion": OuterRef("criterion")}
-    labels = Label.objects.counted().filter(chat__memberships__chat_set__in=drawn, **same)
+    labels = Label.objects.counted().filter(chat__memberships__chat_set__in=samples, **same)
     rows = Verdict.objects.filter(chosen, Exists(labels), run__run_chats__chat=F("chat")).order_by()
     places = rows.values_list("run_id", "criterion_id", "run__run_chats__split").distinct()
-    return [(*asked[run, criterion], split) for run, criterion, split in places]
+    return [(*by_id[run, criterion], split) for run, criterion, split in places]
 
 
 def _reason(entry: Mapping[str, Any], name: str) -> str:
@@ -76,7 +80,7 @@ def _reason(entry: Mapping[str, Any], name: str) -> str:
     return str(undefined.get(name) or undefined.get(f"{name}.interval", ""))
 
 
-def _estimate(told: Mapping[str, Any]) -> Estimate:
-    interval = None if told["low"] is None else Interval(told["low"], told["high"])
-    more = {name: told[name] for name in ("flag", "dropped") if name in told}
-    return Estimate(told["value"], interval, told["reason"], **more)
+def _estimate(rate: Mapping[str, Any]) -> Estimate:
+    interval = None if rate["low"] is None else Interval(rate["low"], rate["high"])
+    more = {name: rate[name] for name in ("flag", "dropped") if name in rate}
+    return Estimate(rate["value"], interval, rate["reason"], **more)

@@ -1,4 +1,4 @@
-"""Agreement statistics: people against the judge, two raters, many raters."""
+"""Agreement statistics: human labels × verdicts, two raters, many raters."""
 
 from alignment.statistics.agreement.confusion import Confusion
 from alignment.statistics.agreement.many_raters import (

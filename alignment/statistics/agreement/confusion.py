@@ -1,4 +1,4 @@
-"""The 2x2 table of people against the judge and its statistics."""
+"""The 2x2 table of human labels × verdicts, and its statistics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,10 +12,14 @@ from alignment.statistics.agreement import formulas
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts of (human answer, judge answer); True is the positive class, human answers are the rows.
+    """Counts of pairs (human label, verdict); True is the positive class, human labels are the rows.
 
-    tp: both True. fn: people True, judge False. fp: people False, judge True. tn: both False.
-    Statistics are shares in [0, 1] (kappa, pi, AC1, PABAK, MCC in [-1, 1]) and None where the formula is 0/0.
+    Statistics are shares in [0, 1]; kappa, pi, AC1, PABAK and MCC lie in [-1, 1]. None where the formula is
+    0/0.
+
+    Parameters
+    ----------
+    tp, fn, fp, tn : both True; human True and judge False; human False and judge True; both False.
 
     Raises
     ------
@@ -44,42 +48,42 @@ class Confusion:
 
     @property
     def cells(self) -> NDArray[np.int64]:
-        """The counts as an array: tp, fn, fp, tn."""
+        """The counts as an array of shape (4,): tp, fn, fp, tn."""
         return np.array([self.tp, self.fn, self.fp, self.tn], dtype=np.int64)
 
     @property
     def n(self) -> int:
-        """Pairs of a human answer and a verdict."""
+        """Number of pairs."""
         return self.tp + self.fn + self.fp + self.tn
 
     @property
     def human_true(self) -> int:
-        """Pairs that people answered True."""
+        """Pairs with a human True."""
         return self.tp + self.fn
 
     @property
     def human_false(self) -> int:
-        """Pairs that people answered False."""
+        """Pairs with a human False."""
         return self.fp + self.tn
 
     @property
     def judge_true(self) -> int:
-        """Pairs that the judge answered True."""
+        """Pairs with a verdict of True."""
         return self.tp + self.fp
 
     @property
     def judge_false(self) -> int:
-        """Pairs that the judge answered False."""
+        """Pairs with a verdict of False."""
         return self.fn + self.tn
 
     @property
     def constant_human(self) -> bool:
-        """People gave one answer only (kappa is then 0 whatever the judge does)."""
+        """All human labels are the same: kappa is then 0 for any judge."""
         return self.n > 0 and 0 in (self.human_true, self.human_false)
 
     @property
     def constant_judge(self) -> bool:
-        """The judge gave one answer only (kappa is then 0)."""
+        """All verdicts are the same: kappa is then 0."""
         return self.n > 0 and 0 in (self.judge_true, self.judge_false)
 
     def _value(self, statistic: Callable[[NDArray[Any]], formulas.Floats]) -> float | None:
@@ -105,7 +109,10 @@ class Confusion:
 
     @property
     def balanced_accuracy(self) -> float | None:
-        """(TPR + TNR) / 2. None when either is: the other alone would flatter a constant judge."""
+        """(TPR + TNR) / 2. None when either is: one rate alone overrates a constant judge.
+
+        Brodersen et al. (2010), ICPR, 3121-3124.
+        """
         return self._value(formulas.balanced_accuracy)
 
     @property
@@ -115,7 +122,7 @@ class Confusion:
 
     @property
     def f1(self) -> float | None:
-        """2 tp / (2 tp + fn + fp). None when neither side ever answered True."""
+        """2 tp / (2 tp + fn + fp), van Rijsbergen (1979). None without a True from either side."""
         return self._value(formulas.f1)
 
     @property
@@ -128,12 +135,18 @@ class Confusion:
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa. 0 with one constant side, None when both gave the same single answer."""
+        """Cohen's kappa. 0 when one side is constant, None when both always gave the same answer.
+
+        Cohen (1960), Educ Psychol Meas 20:37.
+        """
         return self._table_value(formulas.cohen_kappa)
 
     @property
     def scott_pi(self) -> float | None:
-        """Scott's pi. None when both sides gave the same single answer."""
+        """Scott's pi. None when both sides always gave the same answer.
+
+        Scott (1955), Public Opin Q 19:321.
+        """
         return self._table_value(formulas.scott_pi)
 
     @property
@@ -148,6 +161,6 @@ class Confusion:
     def gwet_ac1(self) -> float | None:
         """Gwet's AC1, (po - pe) / (1 - pe) with pe = 2 p (1 - p), p the mean share of True.
 
-        1 when both sides gave the same single answer; None when n = 0. Gwet (2008), BJMSP 61:29.
+        1 when both sides always gave the same answer; None when n = 0. Gwet (2008), BJMSP 61:29.
         """
         return self._table_value(formulas.gwet_ac1)

@@ -1,8 +1,8 @@
-"""Agreement among any number of raters, from how often each category was given to each item.
+"""Agreement among any number of raters, from the number of answers per item and category.
 
-Every function takes counts of shape (items, categories), e.g. (True, False, not applicable). Nothing depends
-on who gave which answer, so 184,500 labels of 6,150 chats are 6,150 short rows, and with `weights` only as
-many as there are different rows.
+Every function takes counts of shape (items, categories), e.g. (True, False, not applicable). No statistic
+depends on which rater gave which answer, so 184,500 labels on 6,150 chats are 6,150 short rows. With
+`weights`, only distinct rows are needed.
 """
 
 import math
@@ -21,7 +21,7 @@ NO_OVERLAP = "no item with two raters"
 
 @dataclass(frozen=True)
 class _Rated:
-    """The items somebody rated, and how many items each row stands for."""
+    """Rows of rated items, and the number of items that have each row."""
 
     counts: formulas.Floats
     weights: formulas.Floats
@@ -32,7 +32,7 @@ class _Rated:
 
     @property
     def pair_agreement(self) -> formulas.Floats:
-        """Share of agreeing pairs of raters by row; NaN where there is no pair."""
+        """Share of rater pairs that agree, by row; NaN without a pair."""
         raters = self.counts.sum(axis=1)
         pairs = np.where(raters >= 2, raters * (raters - 1), 0)
         return formulas.ratio((self.counts * (self.counts - 1)).sum(axis=1), pairs)
@@ -48,7 +48,7 @@ class _Rated:
 
     @property
     def shares(self) -> formulas.Floats:
-        """Mean over items of the share of each category: each item weighs the same, however many rated it."""
+        """Mean over items of each category's share; every item has the same weight."""
         by_item = self.counts / self.counts.sum(axis=1, keepdims=True)
         shares: formulas.Floats = self.weights @ by_item / self.items
         return shares
@@ -57,29 +57,29 @@ class _Rated:
 def _rated(counts: ArrayLike, weights: ArrayLike | None) -> _Rated:
     matrix = formulas.checked_counts(counts)
     if matrix.ndim != 2 or matrix.shape[1] < 2:
-        raise ValueError(f"needs items x categories, two or more categories, not {matrix.shape}")
+        raise ValueError(f"needs counts of shape (items, 2 or more categories), not {matrix.shape}")
     each = np.ones(len(matrix)) if weights is None else np.asarray(weights, dtype=np.float64)
     if each.shape != (len(matrix),) or (each <= 0).any():
-        raise ValueError("needs one positive weight an item")
+        raise ValueError("needs one positive weight per row")
     labelled = matrix.sum(axis=1) > 0
     return _Rated(matrix[labelled], each[labelled])
 
 
 def percent_agreement(counts: ArrayLike, *, weights: ArrayLike | None = None) -> float | None:
-    """Mean over items with two or more raters of the share of rater pairs that agree.
+    """Share of rater pairs that agree, as the mean over items with two or more raters.
 
     Parameters
     ----------
     counts : shape (items, categories).
-    weights : how many items have each row; None: one each.
+    weights : shape (items,), number of items with each row; None: 1 each.
 
     Returns
     -------
-    float or None : None when no item has two raters.
+    float or None : in [0, 1]; None when no item has two raters.
 
     Raises
     ------
-    ValueError : not a matrix of counts with two or more categories, or not a positive weight for each row.
+    ValueError : counts of another shape, fewer than two categories, or a weight that is not positive.
 
     Examples
     --------
@@ -90,20 +90,22 @@ def percent_agreement(counts: ArrayLike, *, weights: ArrayLike | None = None) ->
 
 
 def fleiss_kappa(counts: ArrayLike, *, weights: ArrayLike | None = None) -> float | None:
-    """Fleiss' kappa, (pa - pe) / (1 - pe), pe = sum of squared category shares; raters may differ in number.
+    """Fleiss' kappa, (pa - pe) / (1 - pe), pe = sum of squared category shares.
+
+    The number of raters may differ between items.
 
     Parameters
     ----------
     counts : shape (items, categories).
-    weights : how many items have each row; None: one each.
+    weights : shape (items,), number of items with each row; None: 1 each.
 
     Returns
     -------
-    float or None : None when no item has two raters or only one category was given.
+    float or None : in [-1, 1]; None when no item has two raters or all answers are of one category.
 
     Raises
     ------
-    ValueError : not a matrix of counts with two or more categories, or not a positive weight for each row.
+    ValueError : counts of another shape, fewer than two categories, or a weight that is not positive.
 
     Notes
     -----
@@ -126,20 +128,20 @@ def fleiss_kappa(counts: ArrayLike, *, weights: ArrayLike | None = None) -> floa
 
 
 def gwet_ac1_raters(counts: ArrayLike, *, weights: ArrayLike | None = None) -> GwetAC1:
-    """Gwet's AC1 of any number of raters with the 95% t interval of the subject form.
+    """Gwet's AC1 of any number of raters, with the 95% t interval of the subject form.
 
     Parameters
     ----------
-    counts : shape (items, categories). Categories nobody gave are left out, as irrCAC does.
-    weights : how many items have each row; None: one each.
+    counts : shape (items, categories). Categories without an answer are excluded, as irrCAC does.
+    weights : shape (items,), number of items with each row; None: 1 each.
 
     Returns
     -------
-    GwetAC1 : value None when no item has two raters. One class only: 1 without an interval.
+    GwetAC1 : in [-1, 1]; None when no item has two raters. With one class only, 1 without an interval.
 
     Raises
     ------
-    ValueError : not a matrix of counts with two or more categories, or not a positive weight for each row.
+    ValueError : counts of another shape, fewer than two categories, or a weight that is not positive.
 
     Notes
     -----
@@ -167,7 +169,7 @@ def gwet_ac1_raters(counts: ArrayLike, *, weights: ArrayLike | None = None) -> G
 
 
 def _subject_error(rated: _Rated, *, chance: float, ac1: float) -> float:
-    """Standard error of AC1 from each item's own contribution to it."""
+    """Standard error of AC1, from each item's influence on it."""
     counts, weights, items = rated.counts, rated.weights, rated.items
     agreement = rated.pair_agreement
     paired = ~np.isnan(agreement)
@@ -178,7 +180,7 @@ def _subject_error(rated: _Rated, *, chance: float, ac1: float) -> float:
 
 
 def alpha_parts(counts: ArrayLike) -> formulas.Floats:
-    """What each item adds to Krippendorff's alpha: its disagreement, then its counts of each category.
+    """Contribution of each item to Krippendorff's alpha: its disagreement, then its counts by category.
 
     Parameters
     ----------
@@ -186,8 +188,12 @@ def alpha_parts(counts: ArrayLike) -> formulas.Floats:
 
     Returns
     -------
-    array, shape (items, 1 + categories) : all 0 for items with fewer than two raters, which cannot disagree.
-        Summed over items (or resampled items) it is what `alpha_of_sums` takes.
+    array, shape (items, 1 + categories) : all 0 for items with fewer than two raters. `alpha_of_sums` takes
+        its sum over items, or over resampled items.
+
+    Notes
+    -----
+    Krippendorff (2011), Computing Krippendorff's Alpha-Reliability.
 
     Examples
     --------
@@ -203,7 +209,9 @@ def alpha_parts(counts: ArrayLike) -> formulas.Floats:
 
 
 def alpha_of_sums(sums: formulas.Floats) -> formulas.Floats:
-    """Nominal alpha from summed `alpha_parts` of shape (..., 1 + categories); NaN where undefined.
+    """Krippendorff's nominal alpha from summed `alpha_parts` (..., 1 + categories); shape (...).
+
+    At most 1. NaN where expected disagreement is 0. Krippendorff (2011).
 
     >>> alpha_of_sums(np.array([[0.0, 4.0, 2.0], [0.0, 6.0, 0.0]])).tolist()
     [1.0, nan]
@@ -219,16 +227,17 @@ def krippendorff_alpha(counts: ArrayLike, *, weights: ArrayLike | None = None) -
 
     Parameters
     ----------
-    counts : shape (items, categories). Items with fewer than two raters are left out.
-    weights : how many items have each row; None: one each.
+    counts : shape (items, categories). Items with fewer than two raters are excluded.
+    weights : shape (items,), number of items with each row; None: 1 each.
 
     Returns
     -------
-    float or None : None when no item has two raters, or when those that have hold one category only.
+    float or None : at most 1; None when no item has two raters, or when all their answers are of one
+        category.
 
     Raises
     ------
-    ValueError : not a matrix of counts with two or more categories, or not a positive weight for each row.
+    ValueError : counts of another shape, fewer than two categories, or a weight that is not positive.
 
     Notes
     -----
@@ -244,16 +253,20 @@ def krippendorff_alpha(counts: ArrayLike, *, weights: ArrayLike | None = None) -
 
 
 def ceiling_parts(counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """By item, 2x2 counts of each rater's answer (columns) against the strict majority of the others (rows).
+    """Count, by item, each rater's answer (columns) against the strict majority of the others (rows).
 
     Parameters
     ----------
-    counts : shape (items, categories); the first two categories are True and False, more (not applicable) may
-        follow. They count among "the others" but are no answer to compare.
+    counts : shape (items, categories): True, False, then any others (not applicable). Other categories count
+        towards the number of other raters, but are not compared.
 
     Returns
     -------
     array of int, shape (items, 4) : tp, fn, fp, tn.
+
+    Notes
+    -----
+    Own definition, see docs/understand/statistics.md.
 
     Examples
     --------
@@ -276,21 +289,24 @@ def ceiling_parts(counts: NDArray[np.integer]) -> NDArray[np.int64]:
 def leave_one_rater_out(
     counts: NDArray[np.integer], *, weights: NDArray[np.integer] | None = None
 ) -> Confusion:
-    """The human ceiling: each rater against the strict majority of the others, pooled over raters and items.
+    """Human ceiling: each rater against the strict majority of the others, pooled over raters and items.
 
-    Its `balanced_accuracy` is what the judge's has to be read against. Needs item counts only: of an item's
-    raters with the same answer each sees the same others.
+    Compare the judge's `balanced_accuracy` with this one. Counts per item suffice: raters of an item who gave
+    the same answer are compared with the same others.
 
     Parameters
     ----------
-    counts : shape (items, categories), True first, False second, not applicable after.
-    weights : how many items have each row; None: one each.
+    counts : shape (items, categories): True, False, then not applicable.
+    weights : shape (items,), number of items with each row; None: 1 each.
 
     Returns
     -------
-    Confusion : "human" is the others' strict majority, "judge" the rater left out. Ties among the others,
-        others that call the item not applicable, and raters who do, are left out. Empty (all None) with one
-        rater.
+    Confusion : rows are the majority of the others, columns the single rater. Excludes ties among the others,
+        a majority of not applicable, and raters who answered not applicable. All 0 with one rater.
+
+    Notes
+    -----
+    See `ceiling_parts`.
 
     Examples
     --------

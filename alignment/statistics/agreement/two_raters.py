@@ -13,7 +13,7 @@ from alignment.statistics.estimates import Estimate, Interval
 
 @dataclass(frozen=True)
 class Kappa:
-    """Cohen's kappa and whether a side gave one answer only, which makes it 0 by construction."""
+    """Cohen's kappa, and whether one rater always gave the same answer, which forces it to 0."""
 
     value: float | None
     constant_rows: bool
@@ -22,7 +22,7 @@ class Kappa:
 
 @dataclass(frozen=True)
 class GwetAC1:
-    """AC1 with its standard error (None where no interval can be given) and 95% interval."""
+    """AC1 with its 95% interval, and its standard error; None without an interval."""
 
     estimate: Estimate
     standard_error: float | None
@@ -31,7 +31,7 @@ class GwetAC1:
 def _table(table: ArrayLike) -> formulas.Floats:
     counts = formulas.checked_counts(table)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or counts.shape[0] < 2:
-        raise ValueError(f"needs a square table of two or more categories, not {counts.shape}")
+        raise ValueError(f"needs a square table with two or more categories, not {counts.shape}")
     return counts
 
 
@@ -44,8 +44,8 @@ def cohen_kappa(table: ArrayLike) -> Kappa:
 
     Returns
     -------
-    Kappa : value None when pe = 1 (both gave the same single answer) or n = 0. With one constant rater the
-        value is 0 whatever the other does, and the flag says which side it was.
+    Kappa : in [-1, 1]; value None when pe = 1 (both always gave the same answer) or n = 0. With one constant
+        rater the value is 0, and the flags name that rater.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def scott_pi(table: ArrayLike) -> float | None:
 
     Returns
     -------
-    float or None : None when pe = 1 or n = 0.
+    float or None : in [-1, 1]; None when pe = 1 or n = 0.
 
     Raises
     ------
@@ -99,11 +99,11 @@ def brennan_prediger(table: ArrayLike) -> float | None:
 
     Parameters
     ----------
-    table : counts, shape (q, q), q >= 2. q is the table's size, so pass a row for unused categories too.
+    table : counts, shape (q, q), q >= 2; include rows and columns of unused categories.
 
     Returns
     -------
-    float or None : None when n = 0.
+    float or None : in [-1 / (q - 1), 1]; None when n = 0.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def brennan_prediger(table: ArrayLike) -> float | None:
 
 
 def gwet_ac1(table: ArrayLike) -> GwetAC1:
-    """Gwet's AC1 of two raters with the 95% t interval of the table form.
+    """Gwet's AC1 of two raters, with the 95% t interval of the table form.
 
     AC1 = (po - pe) / (1 - pe), pe = sum of p (1 - p) over (q - 1), p the mean of the raters' margins.
 
@@ -133,8 +133,8 @@ def gwet_ac1(table: ArrayLike) -> GwetAC1:
 
     Returns
     -------
-    GwetAC1 : value None when n = 0. One class on both sides: 1 without an interval. The interval has n - 1
-        degrees of freedom, needs n >= 2 and is clipped to [-1, 1].
+    GwetAC1 : value None when n = 0. If both always gave the same answer, 1 without an interval. The interval
+        has n - 1 degrees of freedom, needs n >= 2 and is clipped to [-1, 1].
 
     Raises
     ------
@@ -178,7 +178,9 @@ def _ac1_variance(shares: formulas.Floats, ac1: float) -> float:
 
 
 def t_interval(value: float, error: float, *, degrees: int, confidence: float = 0.95) -> Interval:
-    """value -+ t x error, clipped to [-1, 1], the range of an agreement coefficient.
+    """Interval value -+ t x error with Student's t quantile, clipped to [-1, 1].
+
+    `degrees` of freedom; `confidence` is two-sided. Student (1908), Biometrika 6:1.
 
     >>> t_interval(0.775, 0.1430, degrees=11).high
     1.0

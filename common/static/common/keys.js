@@ -1,4 +1,4 @@
-// Which key does what: a choice of three sets, kept in this browser; keys of one's own are not offered.
+// Keyboard shortcuts: one of three key sets, stored in this browser.
 
 const CHOICE = "lace-keys";
 const COMMON = {
@@ -19,7 +19,10 @@ const COMMON = {
   help: ["?"],
 };
 export const SETS = {
-  standard: { name: "Letters and digits", keys: { ...COMMON, true: ["t", "1"], false: ["f", "2"], na: ["n", "3"] } },
+  standard: {
+    name: "Letters and digits",
+    keys: { ...COMMON, true: ["t", "1"], false: ["f", "2"], na: ["n", "3"] },
+  },
   digits: { name: "Digits only for answers", keys: { ...COMMON, true: ["1"], false: ["2"], na: ["3"] } },
   left: {
     name: "Left hand",
@@ -48,11 +51,12 @@ export class Keys {
     return this.#name;
   }
 
-  // An unknown name is the standard set.
+  // An unknown name selects the standard set.
   use(name) {
     this.#name = Object.hasOwn(SETS, name ?? "") ? name : "standard";
     const { keys } = SETS[this.#name];
-    this.#commands = new Map(Object.entries(keys).flatMap(([command, pressed]) => pressed.map((key) => [key, command])));
+    const pairs = Object.entries(keys).flatMap(([command, pressed]) => pressed.map((key) => [key, command]));
+    this.#commands = new Map(pairs);
     try {
       localStorage.setItem(CHOICE, this.#name);
     } catch {
@@ -60,23 +64,27 @@ export class Keys {
     }
   }
 
-  // The command of a key, if any. A keyboard for another script is read by the place of its keys.
+  // Returns the command of a key, if any. Keyboards of other scripts are read by key position.
   command(event) {
     return this.#commands.get(keyOf(event));
   }
 
-  // Writes the keys of the set into every hint on the page.
+  // Writes the keys of the set into all hints on the page.
   label() {
     const { keys } = SETS[this.#name];
-    for (const hint of document.querySelectorAll("kbd[data-key]")) hint.textContent = words(keys[hint.dataset.key][0]);
+    for (const hint of document.querySelectorAll("kbd[data-key]")) {
+      hint.textContent = words(keys[hint.dataset.key][0]);
+    }
     for (const list of document.querySelectorAll("dt[data-keys]")) {
       const hints = list.dataset.keys.split(" ").flatMap((command) => keys[command]);
-      list.replaceChildren(...hints.flatMap((key) => [Object.assign(document.createElement("kbd"), { textContent: words(key) }), " "]));
+      const hint = (key) => Object.assign(document.createElement("kbd"), { textContent: words(key) });
+      list.replaceChildren(...hints.flatMap((key) => [hint(key), " "]));
     }
   }
 
   wire(select) {
-    select.replaceChildren(...Object.entries(SETS).map(([value, { name }]) => new Option(name, value, false, value === this.#name)));
+    const option = ([value, { name }]) => new Option(name, value, false, value === this.#name);
+    select.replaceChildren(...Object.entries(SETS).map(option));
     select.addEventListener("change", () => {
       this.use(select.value);
       this.label();
@@ -85,8 +93,10 @@ export class Keys {
 }
 
 export function keyOf(event) {
-  const key = (event.key ?? "").toLowerCase(); // NB: filling in a form fires key events without a key
-  if (key.length === 1 && key > "~" && /^Key[A-Z]$/.test(event.code)) return event.code.slice(3).toLowerCase();
+  const key = (event.key ?? "").toLowerCase(); // NB: form autofill fires key events without a key
+  if (key.length === 1 && key > "~" && /^Key[A-Z]$/.test(event.code)) {
+    return event.code.slice(3).toLowerCase();
+  }
   return key;
 }
 

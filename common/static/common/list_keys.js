@@ -1,4 +1,4 @@
-// Walks through chats by keys: from row to row in a list, from chat to chat on a chat's page.
+// Keyboard navigation through chats: row by row in a list, chat by chat on a chat's page.
 
 const rows = [...document.querySelectorAll(".disc .meta a")];
 const TYPED = "input, textarea, select, [contenteditable]";
@@ -25,7 +25,7 @@ const KEYS = {
 document.addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.isComposing || event.repeat) return;
   if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  // What scrolls sideways by itself, as a wide table does, keeps its arrow keys.
+  // Elements that scroll sideways, such as wide tables, keep their arrow keys.
   const sideways = event.target.closest(".scroll") && event.key.startsWith("Arrow");
   const key = KEYS[event.key];
   if (!key || sideways || event.target.closest(TYPED)) return;

@@ -1,13 +1,14 @@
-// Parts of a page that htmx swaps again and again are not read out each time: the words marked [data-said] within a
-// [data-heard] go into its own status line, which stays, and only where they have changed. Focus stays in the part, too.
+// Announces changes of regions that htmx swaps repeatedly. The texts of [data-said] elements within a [data-heard]
+// region go into its permanent status line, but only when they change. Focus stays in the region.
 
-const heard = new WeakMap(); // the words of each part
-const focused = new WeakMap(); // what had the focus when a request left
+const heard = new WeakMap(); // the announced text of each region
+const focused = new WeakMap(); // the focused element when a request started
 
 const part = ({ target }) => target.closest("[data-heard]");
 
 function words(place) {
-  const lines = [...place.querySelectorAll("[data-said]")].filter((line) => line.closest("[data-heard]") === place);
+  const own = (line) => line.closest("[data-heard]") === place;
+  const lines = [...place.querySelectorAll("[data-said]")].filter(own);
   return lines.map((line) => line.textContent.replace(/\s+/g, " ").trim()).join(" ");
 }
 
@@ -15,7 +16,7 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (part(event)?.contains(document.activeElement)) focused.set(event.detail.xhr, document.activeElement);
 });
 
-// What had it may be gone, or was switched off while it waited.
+// The focused element may be gone, or was disabled during the request.
 function refocus(place, before) {
   if (!before || document.activeElement !== document.body) return;
   (before.isConnected ? before : place.querySelector("[tabindex='-1']"))?.focus();
@@ -25,7 +26,9 @@ document.addEventListener("htmx:afterSettle", (event) => {
   const place = part(event);
   if (!place) return;
   const now = words(place);
-  if (heard.has(place) && heard.get(place) !== now) place.querySelector(":scope > [role=status]").textContent = now;
+  if (heard.has(place) && heard.get(place) !== now) {
+    place.querySelector(":scope > [role=status]").textContent = now;
+  }
   heard.set(place, now);
-  setTimeout(() => refocus(place, focused.get(event.detail.xhr))); // htmx first switches on again what waited
+  setTimeout(() => refocus(place, focused.get(event.detail.xhr))); // htmx enables the elements first
 });

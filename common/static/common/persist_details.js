@@ -1,4 +1,4 @@
-// What htmx replaces stays unfolded as the reader left it: parts are told by their ids.
+// Keeps <details> open or closed, by id, when htmx replaces them.
 
 const unfolded = new Set();
 

@@ -1,4 +1,4 @@
-// Talking a round over: the arrow keys go from criterion to criterion, as on a slide.
+// Arrow keys go from criterion to criterion, like slides, for discussing a calibration round.
 (function () {
   "use strict";
   const ENDS = { ArrowLeft: "prev", ArrowRight: "next" };

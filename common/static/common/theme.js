@@ -1,4 +1,4 @@
-// Colour scheme: system, light or dark. Runs in <head>, before the first paint, so that a kept choice never flashes.
+// Colour scheme: system, light or dark. Runs in <head> before the first paint, so that the page never flashes.
 (function () {
   "use strict";
   const KEY = "lace-theme";
@@ -8,7 +8,7 @@
     try {
       return localStorage.getItem(KEY) || "system";
     } catch {
-      return "system"; // storage can be switched off
+      return "system"; // storage may be disabled
     }
   }
 
@@ -22,12 +22,14 @@
       if (theme === "system") localStorage.removeItem(KEY);
       else localStorage.setItem(KEY, theme);
     } catch {
-      // the choice then holds for this page only
+      // the choice then applies to this page only
     }
   }
 
   function mark(buttons, theme) {
-    for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.themeChoice === theme));
+    for (const button of buttons) {
+      button.setAttribute("aria-pressed", String(button.dataset.themeChoice === theme));
+    }
   }
 
   apply(kept());

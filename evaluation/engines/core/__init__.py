@@ -1,18 +1,18 @@
-"""The three ways to a verdict: direct, reflection, debate; over samples and over a long chat's windows."""
+"""The three engines: direct, reflection, debate; over samples and over the windows of a long chat."""
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evaluation.core.types import Chat, Criterion, GroupResult, Model, Passage, Setup, VerdictResult
-from evaluation.engines.core.audit import audited
+from evaluation.engines.core.audit import audit_verdicts
 from evaluation.engines.core.debate import judge_by_debate
 from evaluation.engines.core.direct import judge_directly
 from evaluation.engines.core.injection_detection import chat_flags
 from evaluation.engines.core.reflection import judge_by_reflection
 from evaluation.engines.core.sampling import majority
 from evaluation.engines.core.session import Session
-from evaluation.engines.core.windows import WINDOWS_VERSION, combined, cut, part_note
+from evaluation.engines.core.windows import WINDOWS_VERSION, cut, join_windows, part_note
 from evaluation.knowledge.core.retrieval import retrieve
 
 Verdicts = tuple[VerdictResult, ...]
@@ -21,8 +21,8 @@ _ENGINES = {"direct": judge_directly, "reflection": judge_by_reflection, "debate
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the passes share, which differ in sample and window only; `parts` is the chat, cut."""
+class _Group:
+    """Data shared by all passes, which differ in sample and window only. `parts` are the chat's windows."""
 
     parts: tuple[Chat, ...]
     criteria: Sequence[Criterion]
@@ -45,14 +45,27 @@ async def judge_group(
 ) -> GroupResult:
     """Judge one chat on a group of criteria.
 
-    Returns one verdict for each criterion, in the order given, whatever the model replies; every bad reply
-    has a state of its own. `setup.samples` passes are made over each of the chat's windows, all at once, and
-    settled by their rules. `other_chat` serves placebo briefs; `audit` is the share (0 to 1) of readable
-    answers that the formatter reads once more. `setup.roles` must hold each role of the engine and the
-    formatter, else KeyError. The same replies lead to the same requests, so a repeated group asks a storing
-    model nothing twice.
+    Each of `setup.samples` passes covers each window of the chat; all run at once. Equal replies lead to
+    equal requests, so a repeated group asks a model that stores answers nothing twice.
+
+    Parameters
+    ----------
+    setup : `roles` must hold the engine's roles and the formatter.
+    model : answers the requests.
+    fence_secret : the workspace's secret for fences and canary.
+    other_chat : another chat of the run, for placebo briefs.
+    audit : share (0 to 1) of readable answers that the formatter reads once more.
+
+    Returns
+    -------
+    One verdict per criterion, in the given order, whatever the model replies. Every bad reply has its own
+    state.
+
+    Raises
+    ------
+    KeyError : a role of the engine is missing in `setup.roles`.
     """
-    asked = _Asked(
+    group = _Group(
         parts=_parts(chat, setup),
         criteria=criteria,
         setup=setup,
@@ -61,13 +74,13 @@ async def judge_group(
         passages=_passages(chat, criteria, setup),
         other_chat=_parts(other_chat, setup)[0] if other_chat else None,
     )
-    sessions = [_session(asked, i, j) for i in range(setup.samples) for j in range(len(asked.parts))]
+    sessions = [_session(group, i, j) for i in range(setup.samples) for j in range(len(group.parts))]
     passes = await _together(_judged(session, audit) for session in sessions)
     flags = chat_flags(chat)
     return GroupResult(
-        verdicts=tuple(replace(v, flags=v.flags + flags) for v in _settled(asked, passes)),
+        verdicts=tuple(replace(v, flags=v.flags + flags) for v in _settled(group, passes)),
         calls=tuple(use for session in sessions for use in session.calls),
-        passages=asked.passages,
+        passages=group.passages,
     )
 
 
@@ -76,34 +89,34 @@ def _parts(chat: Chat, setup: Setup) -> tuple[Chat, ...]:
 
 
 def _passages(chat: Chat, criteria: Sequence[Criterion], setup: Setup) -> dict[str, tuple[Passage, ...]]:
-    """Look the whole chat up once: its windows share what was found."""
+    """Search the whole chat once; its windows share the passages."""
     if setup.knowledge != "retrieved":
         return {}
     return retrieve(chat=chat, criteria=criteria, tokens=setup.passage_tokens)
 
 
-def _session(asked: _Asked, sample: int, window: int) -> Session:
+def _session(group: _Group, sample: int, window: int) -> Session:
     return Session(
-        chat=asked.parts[window],
-        criteria=asked.criteria,
-        setup=asked.setup,
-        model=asked.model,
-        fence_secret=asked.fence_secret,
+        chat=group.parts[window],
+        criteria=group.criteria,
+        setup=group.setup,
+        model=group.model,
+        fence_secret=group.fence_secret,
         sample=sample,
         window=window,
-        note=part_note(asked.parts, window=window, size=asked.setup.size),
-        passages=asked.passages,
-        other_chat=asked.other_chat,
+        note=part_note(group.parts, window=window, size=group.setup.size),
+        passages=group.passages,
+        other_chat=group.other_chat,
     )
 
 
 async def _judged(session: Session, audit: float) -> Verdicts:
     verdicts = await _ENGINES[session.setup.engine](session)
-    return await audited(session, verdicts, share=audit)
+    return await audit_verdicts(session, verdicts, share=audit)
 
 
 async def _together(passes: Iterable[Awaitable[Verdicts]]) -> list[Verdicts]:
-    """Await all. If one breaks, the others end first: their answers are paid for."""
+    """Await all passes. If one breaks, the others end first: their answers are paid for."""
     ended = await asyncio.gather(*passes, return_exceptions=True)
     for result in ended:
         if isinstance(result, BaseException):
@@ -111,13 +124,13 @@ async def _together(passes: Iterable[Awaitable[Verdicts]]) -> list[Verdicts]:
     return [result for result in ended if not isinstance(result, BaseException)]
 
 
-def _settled(asked: _Asked, passes: list[Verdicts]) -> Verdicts:
+def _settled(group: _Group, passes: list[Verdicts]) -> Verdicts:
     """Join the windows of each sample, then the samples."""
-    setup, windows = asked.setup, len(asked.parts)
+    setup, windows = group.setup, len(group.parts)
     samples = [passes[first : first + windows] for first in range(0, len(passes), windows)]
     if setup.windows and windows > 1:
         rule = setup.windows.rule
-        joined = [combined(s, criteria=asked.criteria, parts=asked.parts, rule=rule) for s in samples]
+        joined = [join_windows(s, criteria=group.criteria, parts=group.parts, rule=rule) for s in samples]
     else:
         joined = [sample[0] for sample in samples]
     return majority(joined) if setup.samples > 1 else joined[0]

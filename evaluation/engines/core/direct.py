@@ -10,14 +10,21 @@ from evaluation.engines.core.session import Session
 
 
 async def judge_directly(session: Session) -> tuple[VerdictResult, ...]:
-    """Ask once, read once."""
+    """Ask once and read the answer."""
     reply = await session.reason("direct")
     readings = await session.read(reply)
     return tuple(plain_verdict(session, key, readings[key], reply=reply) for key in session.keys)
 
 
 def plain_verdict(session: Session, key: str, reading: Reading, *, reply: Reply) -> VerdictResult:
-    """Return a reading as a verdict, with the flags of the prose it rests on and its probability."""
+    """Return a reading as a verdict, with the flags of its prose and its probability.
+
+    Parameters
+    ----------
+    key : the criterion's key.
+    reading : what the rules or the formatter read.
+    reply : the answer that was read.
+    """
     text = about(key, text=reply.text, keys=session.keys) or reply.text
     quotes = find_quotes(text=text, chat=session.chat)
     return VerdictResult(
@@ -39,7 +46,7 @@ def plain_verdict(session: Session, key: str, reading: Reading, *, reply: Reply)
 
 
 def _probability(key: str, reading: Reading, reply: Reply) -> float | None:
-    """Return P(True) of what the rules read; what the formatter copied stands nowhere in the tokens."""
+    """Return P(True) of what the rules read; an answer copied by the formatter has no tokens of its own."""
     if reply.logprobs is None or reading.value is None or reading.read_by != "rules":
         return None
     return p_true(reply.logprobs, key=key, value=reading.value)

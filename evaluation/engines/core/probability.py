@@ -8,21 +8,32 @@ from typing import Literal
 
 from evaluation.core.transcript_fencing import without_invisible
 from evaluation.core.types import TokenLogprob
-from evaluation.engines.core.verdicts import ANSWER_DECORATION, given_answers
+from evaluation.engines.core.verdicts import ANSWER_DECORATION, block_answers
 
 _Says = Literal["true", "false", "open", "other"]
 
 
 def p_true(tokens: Sequence[TokenLogprob], *, key: str, value: bool) -> float | None:
-    """Return p(TRUE) / (p(TRUE) + p(FALSE)) of the answer to `key` in the last VERDICTS block, from 0 to 1.
+    """Return p(TRUE) / (p(TRUE) + p(FALSE)) of the answer to `key` in the last VERDICTS block.
 
-    The alternatives are compared from the colon on, token by token, until one is an answer's beginning,
-    however the model splits its words. An answer that is not among the alternatives counts as 0. None when it
-    cannot be told: no alternatives, or tokens that do not spell `value` for `key`.
+    From the colon on, alternatives are compared token by token until one begins an answer, however the model
+    splits words. An answer that is not among the alternatives counts as 0.
 
-    NB: after prose that has already decided, it is near 0 or 1 and no measure of doubt (Wang et al.,
-    "Improving LLM-as-a-judge inference with the judgment distribution", arXiv 2503.03064); ask for samples.
+    NB: the rationale has settled the answer by then, so the value is near 0 or 1 and no measure of doubt
+    (Wang et al., "Improving LLM-as-a-judge inference with the judgment distribution", arXiv 2503.03064). Use
+    samples.
 
+    Parameters
+    ----------
+    tokens : the answer's tokens with natural-log probabilities and the best alternatives.
+    key, value : the criterion, and the verdict that was read.
+
+    Returns
+    -------
+    0 to 1. None if there are no alternatives, or if the tokens do not spell `value` for `key`.
+
+    Examples
+    --------
     >>> rest = TokenLogprob("polite:", 0.0, (("polite:", 0.0),))
     >>> last = TokenLogprob(" TRUE", -0.5, ((" TRUE", -0.5), (" FALSE", -0.5)))
     >>> p_true([TokenLogprob("VERDICTS\\n", 0.0, ()), rest, last], key="polite", value=True)
@@ -30,12 +41,12 @@ def p_true(tokens: Sequence[TokenLogprob], *, key: str, value: bool) -> float | 
     """
     words = [without_invisible(token.token) for token in tokens]
     text = "".join(words)
-    given = next((given for given in given_answers(text) if given.key == key.casefold()), None)
-    if given is None or given.value is not value:
+    answer = next((answer for answer in block_answers(text) if answer.key == key.casefold()), None)
+    if answer is None or answer.value is not value:
         return None
     starts = list(accumulate(map(len, words), initial=0))
-    first = bisect_right(starts, given.place - 1) - 1
-    begun = text[starts[first] : given.place]
+    first = bisect_right(starts, answer.place - 1) - 1
+    begun = text[starts[first] : answer.place]
     return _weighed(tokens[first:], words[first:], begun=begun)
 
 
@@ -58,7 +69,7 @@ def _weighed(tokens: Sequence[TokenLogprob], words: Sequence[str], *, begun: str
 
 
 def _ways(token: TokenLogprob) -> dict[str, float]:
-    """Return every way to go on that is told, the one taken among them, with its probability."""
+    """Return every known continuation with its probability, the one taken among them."""
     ways: dict[str, float] = {}
     for word, logprob in {token.token: token.logprob, **dict(token.top)}.items():
         plain = without_invisible(word)
@@ -67,7 +78,7 @@ def _ways(token: TokenLogprob) -> dict[str, float]:
 
 
 def _says(written: str, *, begun: str) -> _Says:
-    """Return which answer a line goes on to give, `open` while it may still be any."""
+    """Return the answer that a line begins; `open` while it can still be any."""
     if not written.startswith(begun):
         return "open" if begun.startswith(written) else "other"
     line, ended, _ = written[len(begun) :].partition("\n")

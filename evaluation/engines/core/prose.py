@@ -1,4 +1,4 @@
-"""Splits a model's prose by the criteria it speaks about."""
+"""Splits a model's prose by criterion."""
 
 import re
 from collections.abc import Sequence
@@ -11,15 +11,17 @@ _LONGEST_HEADING = 100
 
 
 def by_criterion(text: str, *, keys: Sequence[str]) -> dict[str, str]:
-    """Return the text under each line that holds only a key; what stands before the first is under "".
+    """Return the text under each line that holds only a key; text before the first such line is under "".
 
-    Text under the key of a criterion that was not asked is left out.
+    Text under an identifier that is not in `keys` is dropped.
 
+    Examples
+    --------
     >>> by_criterion("intro\\n**polite**\\nyes", keys=["polite"])
     {'': 'intro', 'polite': 'yes'}
     """
     names = {key.casefold(): key for key in keys}
-    found: dict[str, list[str]] = {}
+    sections: dict[str, list[str]] = {}
     current: str | None = BEFORE
     for line in text.split("\n"):
         word = line.strip(_DECORATION).casefold() if len(line) <= _LONGEST_HEADING else ""
@@ -28,15 +30,15 @@ def by_criterion(text: str, *, keys: Sequence[str]) -> dict[str, str]:
         elif _IDENTIFIER.fullmatch(word):
             current = None
         elif current is not None:
-            found.setdefault(current, []).append(line)
-    texts = {key: "\n".join(lines).strip() for key, lines in found.items()}
+            sections.setdefault(current, []).append(line)
+    texts = {key: "\n".join(lines).strip() for key, lines in sections.items()}
     return {key: body for key, body in texts.items() if body}
 
 
 def about(key: str, *, text: str, keys: Sequence[str]) -> str:
-    """Return what `text` says about one criterion: its section, or everything where only one was asked.
+    """Return what a text says about one criterion: its section, or everything if it is the only key.
 
-    Without headings and with several keys it is "": one criterion's words are never given to another.
+    Without headings and with several keys it is "": no criterion receives another one's text.
     """
     parts = by_criterion(text, keys=keys)
     if len(keys) == 1:
@@ -44,6 +46,6 @@ def about(key: str, *, text: str, keys: Sequence[str]) -> str:
     return parts.get(key, "")
 
 
-def joined(parts: dict[str, str]) -> str:
-    """Return sections as one text again, each under its key."""
+def join_sections(parts: dict[str, str]) -> str:
+    """Return sections as one text, each under its key."""
     return "\n\n".join(f"{key}\n{body}" if key else body for key, body in parts.items())

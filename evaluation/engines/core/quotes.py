@@ -1,4 +1,4 @@
-"""Looks up the quotes of a rationale or brief in the messages they name."""
+"""Checks the quotes of a rationale or brief against the messages they name."""
 
 import re
 import unicodedata
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from evaluation.core.transcript_fencing import shown, without_invisible
+from evaluation.core.transcript_fencing import visible_text, without_invisible
 from evaluation.core.types import Chat
 
 _OPEN, _CLOSE = "[\"“„«']", "[\"”“»']"
@@ -20,7 +20,7 @@ _QUOTE_MARKS = str.maketrans(dict.fromkeys("‘’‚‛`´′", "'") | dict.fro
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A citation `[m7: "words"]`; `found` says that message 7 holds these words."""
+    """A citation `[m7: "words"]`; `found` is True if message 7 contains these words."""
 
     n: int
     words: str
@@ -28,8 +28,12 @@ class Quote:
 
 
 def find_quotes(*, text: str, chat: Chat) -> tuple[Quote, ...]:
-    """Return every citation in `text`, looked up with case, white space and quote marks folded.
+    """Return every citation in `text`, looked up in the chat.
 
+    Case, white space and quotation marks are ignored.
+
+    Examples
+    --------
     >>> [quote.n for quote in find_quotes(text='Late: [m12: "still waiting"]', chat=Chat("h", ()))]
     [12]
     """
@@ -37,9 +41,9 @@ def find_quotes(*, text: str, chat: Chat) -> tuple[Quote, ...]:
 
 
 def mark_quotes(*, text: str, chat: Chat) -> str:
-    """Return `text` with `[verified]` or `[not in m7]` behind each citation.
+    """Return `text` with `[verified]` or `[not in m7]` after each citation.
 
-    Marks of that kind that the text brought along are taken out first: only the machine may set them.
+    Such marks in the original text are removed first: only this function may set them.
     """
     clean = _MACHINE_MARK.sub("[mark removed]", text)
     return _QUOTE.sub(partial(_with_mark, chat=chat), clean)
@@ -48,6 +52,8 @@ def mark_quotes(*, text: str, chat: Chat) -> str:
 def without_quotes(text: str) -> str:
     """Return `text` without its citations: the writer's own words.
 
+    Examples
+    --------
     >>> without_quotes('It says [m2: "I admit it"] there.')
     'It says  there.'
     """
@@ -55,14 +61,14 @@ def without_quotes(text: str) -> str:
 
 
 def names_rule(*, text: str, sources: Iterable[str]) -> bool:
-    """Return whether `text` cites, as `[rule: "words"]`, words that stand in one of the `sources`."""
+    """Return whether `text` cites, as `[rule: "words"]`, words of one of the `sources`."""
     folded = [fold(source) for source in sources]
     words = (fold(match[1]) for match in _RULE.finditer(text))
     return any(rule in source for rule in words if rule for source in folded)
 
 
 def fold(text: str) -> str:
-    """Return `text` without what does not matter in a quote: case, white space, quote marks, end stop."""
+    """Return `text` for comparison: without case, extra space, quotation marks and end stop."""
     plain = unicodedata.normalize("NFKC", text.translate(_QUOTE_MARKS)).casefold()
     return " ".join(plain.split()).strip(" .,;:…")
 
@@ -70,7 +76,9 @@ def fold(text: str) -> str:
 def _looked_up(match: re.Match[str], *, chat: Chat) -> Quote:
     n, words = int(match[1]), fold(match[2])
     contents = [message.content for message in chat.messages if message.n == n]
-    versions = [fold(version(content)) for content in contents for version in (without_invisible, shown)]
+    versions = [
+        fold(version(content)) for content in contents for version in (without_invisible, visible_text)
+    ]
     return Quote(n=n, words=match[2], found=bool(words) and any(words in text for text in versions))
 
 

@@ -1,4 +1,4 @@
-"""From an answer to one reading per criterion, wherever it came from."""
+"""Turns an answer into one reading per criterion, by rule or by the formatter."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _NOTE = re.compile(r"^\W*NOTE:\W*m\d+\W+addresses the evaluation", re.IGNORECASE
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One criterion's outcome of one answer, before it becomes a verdict."""
+    """One criterion's outcome in one answer, before it becomes a verdict."""
 
     state: VerdictState
     value: bool | None = None
@@ -25,43 +25,53 @@ class Reading:
 
 
 def has_answer(reply: Reply) -> bool:
-    """Return whether there is anything to read: a whole answer with words in it."""
+    """Return whether the reply is a complete, non-empty answer."""
     return reply.state == "answered" and bool(reply.text.strip())
 
 
 def is_empty(reply: Reply) -> bool:
-    """Return whether the model answered without saying anything."""
+    """Return whether the model answered with no text."""
     blank = reply.state == "answered" and not reply.text.strip()
     return blank or (reply.state == "failed" and "empty" in reply.error)
 
 
-def fallen(reply: Reply) -> Reading:
-    """Return the reading of a reply that holds no whole answer. What was cut off is never read."""
+def from_failed_reply(reply: Reply) -> Reading:
+    """Return the reading of a reply without a complete answer. A cut-off answer is never read."""
     if reply.state == "answered":
         return Reading(state="failed", explanation="empty")
     return Reading(state=reply.state, explanation=reply.error)
 
 
 def readings_by_rule(*, answer: Answer, keys: Sequence[str]) -> dict[str, Reading]:
-    """Return the keys that the rules read, with the prose about each as its explanation."""
+    """Return a reading for each key that the rules read, with the prose about it as explanation."""
     return {
         key: Reading(state="read", value=value, explanation=about(key, text=answer.prose, keys=keys))
         for key, value in answer.values.items()
     }
 
 
-def settled(
+def formatter_readings(
     *, reply: Reply, answer: Answer, unread: Sequence[Criterion], keys: Sequence[str]
 ) -> dict[str, Reading]:
-    """Return what the formatter made of the unread keys: a value, unparsed, or failed if it never answered.
+    """Return a reading for each unread key from the formatter's reply.
 
-    Failed with the flag `formatter_failed` says that only the formatter has to be asked again.
+    Parameters
+    ----------
+    reply : the formatter's.
+    answer : the rationale as the rules read it.
+    unread : the criteria that the rules could not read.
+    keys : all keys of the rationale.
+
+    Returns
+    -------
+    By key: a value, `unparsed`, or `failed` if the formatter never answered. The flag `formatter_failed`
+    means that only the formatter must be asked again.
     """
-    found = read_formatter(reply.text, criteria=unread) if reply.state == "answered" else {}
+    copied = read_formatter(reply.text, criteria=unread) if reply.state == "answered" else {}
     flags = () if reply.state == "answered" else (f"formatter_{reply.state}",)
     readings = {}
     for criterion in unread:
-        formatted = found.get(criterion.key)
+        formatted = copied.get(criterion.key)
         state: VerdictState = "failed" if reply.state == "failed" else "unparsed"
         explanation = (
             formatted.explanation if formatted else about(criterion.key, text=answer.prose, keys=keys)
@@ -78,7 +88,7 @@ def settled(
 
 
 def prose_flags(*, text: str, quotes: Sequence[Quote]) -> tuple[str, ...]:
-    """Return what to know of a prose: a quote that is not in the chat, a message that speaks to the judge."""
+    """Return the flags of a prose: a quote that is not in the chat, a message that addresses the judge."""
     flags = []
     if not all(quote.found for quote in quotes):
         flags.append("unverified_quote")

@@ -1,4 +1,4 @@
-"""Engine reflection: a direct draft, then an audit of it as a colleague's."""
+"""Engine reflection: a direct draft, then an audit of it as if a colleague had written it."""
 
 import re
 from dataclasses import replace
@@ -15,7 +15,7 @@ _DECISION = re.compile(r"\b(KEEP|CHANGE)\b")
 
 
 async def judge_by_reflection(session: Session) -> tuple[VerdictResult, ...]:
-    """Draft as engine direct does, have it audited once, keep the first verdict beside the final one."""
+    """Draft as engine direct does, audit the draft once, and keep both verdicts."""
     draft = await session.reason("direct")
     first = await session.read(draft)
     if not has_answer(draft):
@@ -45,17 +45,17 @@ def _beside(first: Reading, verdict: VerdictResult) -> VerdictResult:
 def _change_flags(
     criterion: Criterion, first: Reading, final: Reading, *, text: str, chat: Chat
 ) -> tuple[str, ...]:
-    """Return what is odd about a change; the engine compares the verdicts and never undoes one."""
+    """Return what is odd about a change. The engine compares the verdicts and never reverts one."""
     if first.state != "read" or final.state != "read":
         return ()
     changed = first.value is not final.value
-    said = {match[1] for match in _DECISION.finditer(text)}
+    decisions = {match[1] for match in _DECISION.finditer(text)}
     flags = []
     if changed and not _has_reason(criterion, text=text, chat=chat):
         flags.append("change_without_reason")
-    if changed and said == {"KEEP"}:
+    if changed and decisions == {"KEEP"}:
         flags.append("keep_but_changed")
-    if not changed and said == {"CHANGE"}:
+    if not changed and decisions == {"CHANGE"}:
         flags.append("change_but_kept")
     return tuple(flags)
 

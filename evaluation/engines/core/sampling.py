@@ -1,4 +1,4 @@
-"""Several answers to one question: the majority decides, a tie is no verdict."""
+"""Several answers to one question: the majority decides; a tie is no verdict."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,13 +11,24 @@ _WORDS = {True: "True", False: "False", None: "not applicable"}
 
 
 def majority(samples: Sequence[Sequence[VerdictResult]]) -> tuple[VerdictResult, ...]:
-    """Return one verdict a criterion: what more than half of the samples that could be read answer.
+    """Return one verdict per criterion: the answer of more than half of the readable samples.
 
-    A failed sample can be asked again and may then answer anything, so it counts against every majority. The
-    verdict is that of the first sample with that answer, which the flag `from_sample:N` names (counted from
-    0, as calls are); `votes` holds what could be read, `p_true` the mean over it. Without a majority it is
-    unparsed with the flag `tied`, or failed where a sample failed. Where no sample has an answer the
-    commonest state stands, the first of those that are equally common.
+    A failed sample could still give any answer, so it counts against every majority.
+
+    Parameters
+    ----------
+    samples : the verdicts of each sample, criteria in the same order.
+
+    Returns
+    -------
+    The verdict of the first sample with the majority's answer. The flag `from_sample:N` names it, from 0.
+    `votes` counts the readable answers; `p_true` is their mean. Without a majority the verdict is `unparsed`
+    with the flag `tied`, or `failed` if a sample failed. Without a readable sample it has the most common
+    state.
+
+    Raises
+    ------
+    ValueError : samples of different length.
     """
     return tuple(_settled(verdicts) for verdicts in zip(*samples, strict=True))
 
@@ -33,22 +44,22 @@ def _settled(verdicts: Sequence[VerdictResult]) -> VerdictResult:
     failed = sum(verdict.state == "failed" for verdict in verdicts)
     if 2 * count <= len(read) + failed:
         return _tied(verdicts, values, votes)
-    told = [verdict.p_true for verdict in read if verdict.p_true is not None]
-    stands = _first(verdicts, "read", value, votes=votes)
-    return replace(stands, p_true=fmean(told) if told and value is not None else None)
+    probabilities = [verdict.p_true for verdict in read if verdict.p_true is not None]
+    chosen = _first(verdicts, "read", value, votes=votes)
+    return replace(chosen, p_true=fmean(probabilities) if probabilities and value is not None else None)
 
 
 def _first(
     verdicts: Sequence[VerdictResult], state: VerdictState, value: bool | None, *, votes: Votes
 ) -> VerdictResult:
-    """Return the first verdict with this outcome, and which sample it is."""
+    """Return the first verdict with this outcome and the number of its sample."""
     number = [(verdict.state, verdict.value) for verdict in verdicts].index((state, value))
-    stands = verdicts[number]
-    return replace(stands, votes=votes, flags=(f"from_sample:{number}", *stands.flags))
+    chosen = verdicts[number]
+    return replace(chosen, votes=votes, flags=(f"from_sample:{number}", *chosen.flags))
 
 
 def _tied(verdicts: Sequence[VerdictResult], values: Counter[bool | None], votes: Votes) -> VerdictResult:
-    said = ", ".join(f"{count} × {_WORDS[value]}" for value, count in values.most_common())
+    counts = ", ".join(f"{count} × {_WORDS[value]}" for value, count in values.most_common())
     missing = len(verdicts) - values.total()
     failed = next((verdict for verdict in verdicts if verdict.state == "failed"), None)
     why = f" ({failed.explanation})" if failed else ""
@@ -56,7 +67,7 @@ def _tied(verdicts: Sequence[VerdictResult], values: Counter[bool | None], votes
     return VerdictResult(
         criterion=verdicts[0].criterion,
         state="failed" if failed else "unparsed",
-        explanation=f"The {len(verdicts)} answers have no majority: {said}{without}.",
+        explanation=f"The {len(verdicts)} answers have no majority: {counts}{without}.",
         flags=("tied",),
         votes=votes,
     )

@@ -1,4 +1,4 @@
-"""What every engine shares: asking a role, and reading what it answered."""
+"""Shared by every engine: asking a role, and reading its answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,18 +16,29 @@ from evaluation.core.types import (
     Role,
     Setup,
 )
-from evaluation.engines.core.reading import Reading, fallen, has_answer, readings_by_rule, settled
+from evaluation.engines.core.reading import (
+    Reading,
+    formatter_readings,
+    from_failed_reply,
+    has_answer,
+    readings_by_rule,
+)
+from evaluation.engines.core.roles import role_of
 from evaluation.engines.core.verdicts import formatter_schema, read_answer
 from evaluation.prompts.core import formatter_messages, reasoning_messages
 
 
 @dataclass(slots=True)
 class Session:
-    """One pass of an engine over a group of criteria of one chat; it remembers every call.
+    """One pass of an engine over a group of criteria of one chat; it records every call.
 
-    `chat` is what this pass reads: the whole chat or, with `window` counting its parts, one of them; `note`
-    says so in the prompt. `sample` counts the passes over the same question. `passages` are what was
-    retrieved, by criterion; `other_chat` is another chat of the run, for placebo briefs.
+    Attributes
+    ----------
+    chat : what this pass reads: the whole chat, or the window number `window`. `note` says so in the prompt.
+    sample : number of this pass over the same question, from 0.
+    passages : retrieved passages by criterion key.
+    other_chat : another chat of the run, for placebo briefs.
+    last_read : the last reply that was read for verdicts.
     """
 
     chat: Chat
@@ -45,18 +56,22 @@ class Session:
 
     @property
     def keys(self) -> list[str]:
+        """Return the keys of the criteria, in order."""
         return [criterion.key for criterion in self.criteria]
 
     @property
     def calls(self) -> tuple[CallUse, ...]:
-        """Every call so far, in the order they were asked."""
+        """Return every call made, in order."""
         return tuple(
             CallUse(role=role, step=step, call=call, window=self.window, sample=self.sample)
             for (role, step), call in self._calls.items()
         )
 
     async def reason(self, role: Role, *, evidence: tuple[str, ...] = (), again: bool = False) -> Reply:
-        """Ask a reasoning role for free prose."""
+        """Ask a reasoning role for free prose; `again` repeats the request for a brief that never came.
+
+        Raises KeyError if `setup.roles` lacks the role.
+        """
         messages = reasoning_messages(
             role=role,
             chat=self.chat,
@@ -65,21 +80,22 @@ class Session:
             fence_secret=self.fence_secret,
             evidence=(*self.note, *evidence),
             again=again,
-            passages=[passage for found in self.passages.values() for passage in found],
+            passages=[passage for retrieved in self.passages.values() for passage in retrieved],
+            argues=role_of(role).argues,
         )
         return await self._ask(role, messages, n=len(self.criteria))
 
     async def read(self, reply: Reply) -> dict[str, Reading]:
-        """Return a reading of every key: by rule, and by the formatter for what the rules could not take."""
+        """Return a reading of every key: by rule, else by the formatter."""
         self.last_read = reply
         if not has_answer(reply):
-            return {key: fallen(reply) for key in self.keys}
+            return {key: from_failed_reply(reply) for key in self.keys}
         answer = read_answer(reply.text, criteria=self.criteria)
         readings = readings_by_rule(answer=answer, keys=self.keys)
         unread = [criterion for criterion in self.criteria if criterion.key not in readings]
         if unread:
             formatted = await self.format(reply.text, unread)
-            readings |= settled(reply=formatted, answer=answer, unread=unread, keys=self.keys)
+            readings |= formatter_readings(reply=formatted, answer=answer, unread=unread, keys=self.keys)
         return readings
 
     async def format(self, rationale: str, unread: Sequence[Criterion]) -> Reply:
@@ -95,7 +111,7 @@ class Session:
     async def _ask(
         self, role: Role, messages: tuple[PromptMessage, ...], *, n: int, schema: dict[str, Any] | None = None
     ) -> Reply:
-        """Send a request; an answer that was cut off is asked for once more with double room."""
+        """Send a request; repeat a cut-off one once with double the limit."""
         room = self.setup.roles[role].room(n)
         reply = await self._send(role, messages, room=room, schema=schema)
         if reply.state == "cut_off":

@@ -1,4 +1,4 @@
-"""A chat that is too long for one call, judged in parts: how it is cut and how the parts' verdicts join."""
+"""Splits a chat that is too long for one call into windows, and joins their verdicts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +17,13 @@ _RULES = {
 
 
 def cut(chat: Chat, windows: Windows) -> tuple[Chat, ...]:
-    """Return the chat as it is if its estimated tokens fit, else its windows of whole messages, in order.
+    """Return the chat unchanged if its estimated tokens fit, else its windows of whole messages, in order.
 
-    Messages keep their numbers. Neighbours share `overlap` messages, or as many as leave room for a new one;
-    a message that is longer than a window is a window of its own, whole.
+    Messages keep their numbers. Neighbours share `overlap` messages, or fewer if a new message would not fit.
+    A message longer than a window is a window of its own.
 
+    Examples
+    --------
     >>> from evaluation.core.types import Message
     >>> chat = Chat("h", tuple(Message(n, "user", "x" * 40) for n in range(1, 6)))
     >>> [[m.n for m in part.messages] for part in cut(chat, Windows(tokens=45, overlap=1))]
@@ -42,7 +44,7 @@ def cut(chat: Chat, windows: Windows) -> tuple[Chat, ...]:
 
 
 def _end(sizes: Sequence[int], *, start: int, room: int) -> int:
-    """Return where a window that starts here ends: behind its first message at the least."""
+    """Return where a window that starts here ends: after its first message at the earliest."""
     end, filled = start + 1, sizes[start]
     while end < len(sizes) and filled + sizes[end] <= room:
         filled += sizes[end]
@@ -51,7 +53,7 @@ def _end(sizes: Sequence[int], *, start: int, room: int) -> int:
 
 
 def _start(sizes: Sequence[int], *, new: int, overlap: int, room: int) -> int:
-    """Return where the window that brings message `new` starts: as much earlier as overlap and room allow."""
+    """Return where the window with the new message `new` starts: as early as overlap and room allow."""
     start, filled = new, sizes[new]
     while start > max(0, new - overlap) and filled + sizes[start - 1] <= room:
         start -= 1
@@ -60,7 +62,7 @@ def _start(sizes: Sequence[int], *, new: int, overlap: int, room: int) -> int:
 
 
 def part_note(parts: Sequence[Chat], *, window: int, size: Size) -> tuple[str, ...]:
-    """Return what a prompt says of the part that it shows; nothing where the chat is whole."""
+    """Return the prompt's note on the shown window; nothing if the chat is whole."""
     if len(parts) == 1:
         return ()
     messages = parts[window].messages
@@ -80,44 +82,58 @@ class _Outcome:
     value: bool | None
 
 
-def combined(
+def join_windows(
     windows: Sequence[Sequence[VerdictResult]],
     *,
     criteria: Sequence[Criterion],
     parts: Sequence[Chat],
     rule: WindowRule,
 ) -> tuple[VerdictResult, ...]:
-    """Return one verdict a criterion from those of each window, by the rule that its explanation states.
+    """Return one verdict per criterion from the verdicts of each window.
 
-    The verdict is that of one window, which the flag `from_window:N` names (counted from 0, as calls are);
-    `windows:N` says how many there were. A window without a verdict leaves the whole without one, unless the
-    rule has decided without it.
+    Parameters
+    ----------
+    windows : the verdicts of each window, criteria in the same order.
+    criteria : in that order.
+    parts : the windows' chats.
+    rule : which window decides; the explanation states it.
+
+    Returns
+    -------
+    The verdict of one window. The flag `from_window:N` names it, from 0; `windows:N` is their number. If a
+    window has no verdict, the whole chat has none unless the rule decides without it.
+
+    Raises
+    ------
+    ValueError : windows or criteria of different length.
     """
     return tuple(
-        _joined(verdicts, criterion=criterion, parts=parts, rule=rule)
+        _join(verdicts, criterion=criterion, parts=parts, rule=rule)
         for criterion, verdicts in zip(criteria, zip(*windows, strict=True), strict=True)
     )
 
 
-def _joined(
+def _join(
     verdicts: Sequence[VerdictResult], *, criterion: Criterion, parts: Sequence[Chat], rule: WindowRule
 ) -> VerdictResult:
     fails = not criterion.passes_when
     decides = _deciding([_Outcome(v.state, v.value) for v in verdicts], rule=rule, fails=fails)
-    stands = verdicts[decides]
-    words = f"{_said(stands, rule=rule, fails=fails, parts=parts, window=decides)} {stands.explanation}"
+    verdict = verdicts[decides]
+    words = (
+        f"{_rule_text(verdict, rule=rule, fails=fails, parts=parts, window=decides)} {verdict.explanation}"
+    )
     return replace(
-        _with_first(stands, verdicts, rule=rule, fails=fails),
+        _with_first(verdict, verdicts, rule=rule, fails=fails),
         explanation=words.strip(),
-        flags=(f"windows:{len(parts)}", f"from_window:{decides}", *stands.flags),
-        p_true=_p_true(verdicts, stands, rule=rule, fails=fails),
+        flags=(f"windows:{len(parts)}", f"from_window:{decides}", *verdict.flags),
+        p_true=_p_true(verdicts, verdict, rule=rule, fails=fails),
     )
 
 
 def _deciding(outcomes: Sequence[_Outcome], *, rule: WindowRule, fails: bool) -> int:
-    """Return the window whose outcome is that of the whole chat; the first where several could be named.
+    """Return the window whose outcome is that of the whole chat; the first one if there are several.
 
-    Among windows without a verdict one that failed comes first, as it can be asked again.
+    Among windows without a verdict a failed one comes first, because it can be asked again.
     """
     if rule == "last_decides":
         applies = [i for i, outcome in enumerate(outcomes) if outcome != _Outcome("read", None)]
@@ -133,25 +149,27 @@ def _deciding(outcomes: Sequence[_Outcome], *, rule: WindowRule, fails: bool) ->
 
 
 def _with_first(
-    stands: VerdictResult, verdicts: Sequence[VerdictResult], *, rule: WindowRule, fails: bool
+    verdict: VerdictResult, verdicts: Sequence[VerdictResult], *, rule: WindowRule, fails: bool
 ) -> VerdictResult:
     """Return the verdict with the drafts' verdict on the whole chat, joined by the same rule."""
     drafts = [_Outcome(v.first_state, v.first_value) for v in verdicts if v.first_state is not None]
     if len(drafts) < len(verdicts):
-        return stands
+        return verdict
     first = drafts[_deciding(drafts, rule=rule, fails=fails)]
-    return replace(stands, first_state=first.state, first_value=first.value)
+    return replace(verdict, first_state=first.state, first_value=first.value)
 
 
-def _said(stands: VerdictResult, *, rule: WindowRule, fails: bool, parts: Sequence[Chat], window: int) -> str:
-    """Return the rule and what it came to, as a sentence for people."""
+def _rule_text(
+    verdict: VerdictResult, *, rule: WindowRule, fails: bool, parts: Sequence[Chat], window: int
+) -> str:
+    """Return the rule and its result as a sentence."""
     messages = parts[window].messages
     here = f"window {window + 1}, messages {messages[0].n} to {messages[-1].n}"
-    if stands.state != "read":
+    if verdict.state != "read":
         came = f"no verdict on {here}, and none is forced without it"
-    elif stands.value is None:
+    elif verdict.value is None:
         came = "it applies in none"
-    elif rule == "any_fails" and stands.value is not fails:
+    elif rule == "any_fails" and verdict.value is not fails:
         came = f"none failed; the first that passes is {here}"
     else:
         came = f"decided by {here}"
@@ -159,12 +177,12 @@ def _said(stands: VerdictResult, *, rule: WindowRule, fails: bool, parts: Sequen
 
 
 def _p_true(
-    verdicts: Sequence[VerdictResult], stands: VerdictResult, *, rule: WindowRule, fails: bool
+    verdicts: Sequence[VerdictResult], verdict: VerdictResult, *, rule: WindowRule, fails: bool
 ) -> float | None:
-    """Return P(True) of the window that decides: of those with the deciding answer, the likeliest to fail."""
-    if stands.value is None or rule == "last_decides":
-        return stands.p_true
-    agreeing = [v.p_true for v in verdicts if v.state == "read" and v.value is stands.value]
+    """Return P(True) of the deciding window: among those with its answer, the likeliest to fail."""
+    if verdict.value is None or rule == "last_decides":
+        return verdict.p_true
+    agreeing = [v.p_true for v in verdicts if v.state == "read" and v.value is verdict.value]
     known = [p for p in agreeing if p is not None]
     if len(known) < len(agreeing):
         return None

@@ -1,4 +1,4 @@
-"""What holds requests back: calls in flight, shared rates, the circuit breaker."""
+"""Limits the requests to an endpoint: calls in flight, shared rates, circuit breaker."""
 
 import asyncio
 
@@ -25,9 +25,9 @@ def throttle_for(
 ) -> SharedThrottle:
     """Return the throttle of one model at one endpoint (its id), to be used as `async with`.
 
-    The shared state is kept in the Redis or Valkey that `broker_url` names, else in the database, or in
-    `store`. At most `max_in_flight` requests of this process are out at once; `total` bounds them together
-    with other models'. `patience` (PATIENCE) and `probe_every` (PROBE_SECONDS) are in seconds.
+    The shared state is in the Redis or Valkey of `broker_url`, else in the database, or in `store`. At most
+    `max_in_flight` requests of this process are in flight; `total` limits several models together. `patience`
+    (PATIENCE) and `probe_every` (PROBE_SECONDS) are in seconds.
     """
     return SharedThrottle(
         key=(endpoint, model),

@@ -1,4 +1,4 @@
-"""How many calls an endpoint bears at once, found from its refusals and its queue."""
+"""How many calls an endpoint can serve at once, learned from its refusals and its queue."""
 
 import math
 
@@ -19,10 +19,10 @@ LONGEST_HOLD = 160.0
 
 
 class Concurrency:
-    """`limit` calls may be in flight: it starts at `start` and never exceeds `most`.
+    """Allows `limit` calls in flight: starts at `start`, never exceeds `most`.
 
-    A burst of refusals cuts it once, to what was served meanwhile. After a hold one more is tried, then two,
-    four, … as long as nobody is refused. Times are seconds of any steady clock.
+    A burst of refusals reduces it once, to the number served meanwhile. After a hold it grows by one, two,
+    four, … while no call is refused. Times are seconds of any steady clock.
     """
 
     def __init__(self, most: int, *, start: int | None = None) -> None:
@@ -39,7 +39,7 @@ class Concurrency:
         self._proven, self._proven_at = 0, -math.inf
 
     def answered(self, *, now: float, latency: float, full: bool) -> None:
-        """An answer came; `full` says that every slot is taken."""
+        """Count an answer; `full` means that every slot is taken."""
         self._answers += 1
         self._credit = min(MOST_CREDIT, self._credit + TOLERATED_SHARE)
         if full and (self.limit >= self._proven or now > self._proven_at + PROVEN_SECONDS):
@@ -52,7 +52,7 @@ class Concurrency:
             self._grow()
 
     def refused(self, *, now: float, sent_at: float, busy: int, timeout: bool = False) -> None:
-        """A request that left at `sent_at` was turned away, or timed out; `busy` slots were taken."""
+        """Count a refusal or time-out of a request sent at `sent_at`, with `busy` slots taken."""
         if self._credit >= 1:
             self._credit -= 1
             return
@@ -69,7 +69,7 @@ class Concurrency:
         self._cut(now, served)
 
     def restart(self) -> None:
-        """The endpoint is back: one call, then two, four, … rather than all at once."""
+        """Start over after an outage: one call, then two, four, … instead of all at once."""
         self.limit, self._step, self._answers, self._grow_at = 1, 1, 0, 0.0
         self._queueing.forget()
 

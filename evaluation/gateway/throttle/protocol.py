@@ -1,4 +1,4 @@
-"""What the gateway asks of whatever holds its requests back."""
+"""The interface of a throttle."""
 
 from typing import Protocol
 
@@ -7,9 +7,9 @@ from evaluation.gateway.retries import Streak
 
 
 class EndpointDown(Exception):
-    """No call to this endpoint can succeed now; the message is one clear line.
+    """No call to this endpoint can succeed now; the message is one line.
 
-    `lasting` says that only a person can mend it (refused key, unknown model); otherwise it may pass.
+    `lasting` means that only a user can fix it (refused key, unknown model); otherwise it may pass.
     """
 
     def __init__(self, message: str, *, lasting: bool = False) -> None:
@@ -18,15 +18,15 @@ class EndpointDown(Exception):
 
 
 class Throttle(Protocol):
-    """One model's throttle in one process; rates and breaker are shared by every worker."""
+    """One model's throttle in one process; all workers share rates and circuit breaker."""
 
     async def enter(self, *, tokens: int) -> None:
         """Wait for a slot and until a request of about `tokens` tokens may leave; raises EndpointDown."""
 
     def seen(self, outcome: Outcome, *, call: str) -> Streak:
-        """Learn from what came back, at once: slow down, open or close the circuit.
+        """Learn from an outcome at once: slow down, open or close the circuit.
 
-        `call` is the key of the call whose attempt it was; returns the failures since the last answer.
+        `call` is the key of the attempt's call; returns the failures since the last answer.
         """
 
     def leave(self) -> None:

@@ -1,4 +1,4 @@
-"""Tells an endpoint that lets calls wait in a queue of its own from one that answers slowly."""
+"""Distinguishes an endpoint that queues calls from one that answers slowly."""
 
 import math
 from collections import deque
@@ -26,7 +26,7 @@ class _Round:
 
 @dataclass(slots=True)
 class _Trial:
-    """Fewer calls in flight, to see whether as many answers come."""
+    """Fewer calls in flight, to test whether as many answers arrive."""
 
     limit: int
     rate: float
@@ -35,10 +35,10 @@ class _Trial:
 
 
 class Queueing:
-    """Watches latencies by rounds of answers. When they grow, fewer calls in flight are tried out.
+    """Watches latencies by rounds of answers; when they grow, it tries fewer calls in flight.
 
-    Where as many answers come with fewer calls in flight, the others had only waited; else all of them are
-    let in again, and it takes more to become suspicious.
+    If as many answers arrive, the other calls were only waiting. Otherwise all calls are allowed again, and
+    the next trial needs a larger increase.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Queueing:
         self._rounds: deque[_Round] = deque(maxlen=ROUNDS)
 
     def answered(self, *, now: float, latency: float, limit: int, full: bool) -> int | None:
-        """Take an answer in; returns a new limit of calls in flight, or None."""
+        """Add an answer; return a new limit of calls in flight, or None."""
         if self._began is None:
             self._began = now - latency
         self._latencies.append(latency)
@@ -64,7 +64,7 @@ class Queueing:
         return self._judge_trial() if self._trial else self._suspect(limit)
 
     def forget(self) -> None:
-        """Something else moved the limit: begin again, without a trial."""
+        """Start again without a trial, after another rule changed the limit."""
         self._trial, self._began, self._full = None, None, 0
         self._latencies.clear()
         self._rounds.clear()
@@ -79,8 +79,8 @@ class Queueing:
         self._began, self._full = now, 0
 
     def _suspect(self, limit: int) -> int | None:
-        quick = min(found.quick for found in self._rounds)
-        steady = len(self._rounds) == ROUNDS and all(found.full for found in self._rounds)
+        quick = min(one.quick for one in self._rounds)
+        steady = len(self._rounds) == ROUNDS and all(one.full for one in self._rounds)
         if not steady or limit == 1 or quick <= self._suspicion * self._base:
             return None
         fewer = max(1, math.ceil(limit * MARGIN * self._base / quick))
@@ -109,5 +109,5 @@ class Queueing:
         return trial.limit
 
     def _rate(self) -> float:
-        seconds = sum(found.seconds for found in self._rounds)
-        return sum(found.answers for found in self._rounds) / seconds if seconds else math.inf
+        seconds = sum(one.seconds for one in self._rounds)
+        return sum(one.answers for one in self._rounds) / seconds if seconds else math.inf

@@ -1,4 +1,4 @@
-"""When the next request to an endpoint may leave, and when none may: plain arithmetic on a shared state."""
+"""When the next request may leave: plain arithmetic on a shared state."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +17,11 @@ USED_SHARE = 0.98
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What all workers know of one model at one endpoint; times are Unix seconds of the store's clock.
+    """The shared knowledge about one model at one endpoint; times are Unix seconds of the store's clock.
 
-    `requests_due` and `tokens_due`: when the next request, and the next token, is due. `not_before`: nobody
-    sends before it. `failures` in a row; the circuit is open since `opened_at`, the next probe is due at
-    `probe_at`.
+    `requests_due` and `tokens_due`: when the next request, and the next token, is due. `not_before`: no
+    request leaves earlier. `failures`: consecutive ones. The circuit is open since `opened_at`; the next
+    probe is due at `probe_at`.
     """
 
     requests_due: float = 0.0
@@ -34,7 +34,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What may leave in a minute, over all workers; None is no limit."""
+    """Requests and tokens per minute over all workers; None is no limit."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -44,21 +44,22 @@ class Limits:
 
     @property
     def request_pace(self) -> float:
-        """Seconds from one request to the next; 0 without a limit."""
+        """Return the seconds between requests; 0 without a limit."""
         return _pace(self.requests_per_minute)
 
     @property
     def token_pace(self) -> float:
-        """Seconds from one token to the next; 0 without a limit."""
+        """Return the seconds between tokens; 0 without a limit."""
         return _pace(self.tokens_per_minute)
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What came back since the last report.
+    """Outcomes since the last report.
 
-    `failures` in a row at its end, whether there was an `answered` request before them, the longest `pause`
-    the endpoint asks for (seconds from now), and by how many `tokens` the estimates were too low.
+    `failures` : consecutive ones at its end. `answered` : there was an answer before them. `pause` : the
+        longest
+    wait that the endpoint requested, in seconds from now. `tokens` : by how much the estimates were too low.
     """
 
     answered: bool = False
@@ -70,7 +71,7 @@ class News:
         return self.answered or self.failures > 0 or self.pause > 0
 
     def then(self, later: "News") -> "News":
-        """Both, in this order."""
+        """Return both reports, in this order."""
         return News(
             answered=self.answered or later.answered,
             failures=later.failures + (0 if later.answered else self.failures),
@@ -81,7 +82,7 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[T]):
-    """A state at a time `now` of the store's clock, and what was asked of it."""
+    """A state at time `now` of the store's clock, and the result of the rule."""
 
     state: State
     now: float
@@ -92,7 +93,7 @@ Rule = Callable[[State, float], Step[T]]
 
 
 def learn(state: State, now: float, news: News, *, limits: Limits, probe_every: float) -> State:
-    """Take the news in: the circuit opens after FAILURES_TO_OPEN in a row and closes on an answer."""
+    """Apply the news: FAILURES_TO_OPEN consecutive failures open the circuit, an answer closes it."""
     failures = news.failures + (0 if news.answered else state.failures)
     opened_at = None if news.answered else state.opened_at
     probe_at = state.probe_at
@@ -111,9 +112,9 @@ def learn(state: State, now: float, news: News, *, limits: Limits, probe_every: 
 def admit(
     state: State, now: float, *, news: News, tokens: Sequence[int], limits: Limits, probe_every: float
 ) -> Step[tuple[float | None, ...]]:
-    """Take the news in, then say when each request of about so many `tokens` may leave.
+    """Apply the news, then return when each request of about `tokens` tokens may leave.
 
-    None: not now, ask again; the circuit is open. One request in `probe_every` seconds is let through then.
+    None: not now, the circuit is open; ask again. One request per `probe_every` seconds is let through then.
     """
     state = learn(state, now, news, limits=limits, probe_every=probe_every)
     if state.opened_at is None:
@@ -126,8 +127,10 @@ def admit(
 def reserve(
     state: State, now: float, *, tokens: Sequence[int], limits: Limits
 ) -> Step[tuple[float | None, ...]]:
-    """Give each request its time (GCRA: the next one is due one interval after the one before).
+    """Give each request its time (GCRA: each request is due one interval after the one before).
 
+    Examples
+    --------
     >>> limits = Limits(requests_per_minute=60)
     >>> tuple(round(due) for due in reserve(State(), 1000.0, tokens=(10, 10), limits=limits).result)
     (1000, 1001)
@@ -136,10 +139,10 @@ def reserve(
     request_due = max(state.requests_due, state.not_before, now - REQUEST_BURST)
     token_due = max(state.tokens_due, now - TOKEN_BURST)
     times: list[float | None] = []
-    for wanted in tokens:
+    for amount in tokens:
         due = max(request_due, token_due)
         times.append(due)
-        request_due, token_due = due + pace, token_due + wanted * token_pace
+        request_due, token_due = due + pace, token_due + amount * token_pace
     if not limits:
         return Step(state, now, tuple(times))
     return Step(replace(state, requests_due=request_due, tokens_due=token_due), now, tuple(times))

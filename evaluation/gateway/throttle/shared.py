@@ -1,4 +1,4 @@
-"""The throttle of a worker process: its slots, and the rates and the circuit it shares with all others."""
+"""The throttle of a worker process: its slots, and the rates and circuit that it shares with all others."""
 
 import asyncio
 from contextvars import ContextVar
@@ -33,12 +33,12 @@ _estimate: ContextVar[int] = ContextVar("tokens that the request of this task ma
 
 
 class SharedThrottle:
-    """An implementation of Throttle; use as `async with`, inside the loop whose requests it holds back.
+    """Implements Throttle. Use as `async with`, inside the loop whose requests it limits.
 
-    `key` is the endpoint's id, which stands in messages, and the model; `most` requests of this process may
-    be out at once. Without limits and without trouble a request costs the store nothing: it is looked at
-    once a second. After `patience` seconds without an answer, or FIRST_PATIENCE before the first one, `enter`
-    raises EndpointDown. `total` is a bound that several models share.
+    `key` is the endpoint's id, used in messages, and the model. At most `most` requests of this process are
+    in flight. Without limits and failures the store is read once a second, and a request costs nothing more.
+    After `patience` seconds without an answer, or FIRST_PATIENCE before the first one, `enter` raises
+    EndpointDown. `total` is a limit that several models share.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class SharedThrottle:
         self._looked_at = 0.0
         self._free_at = 0.0  # when the next request may leave this process at the earliest
         self._news = News()
-        self._wanted: list[tuple[int, asyncio.Future[float | None]]] = []
-        self._clerk: asyncio.Task[None] | None = None
+        self._waiting: list[tuple[int, asyncio.Future[float | None]]] = []
+        self._store_task: asyncio.Task[None] | None = None
         self._down: Exception | None = None
         self._trouble, self._trouble_since = "", 0.0
 
@@ -78,13 +78,13 @@ class SharedThrottle:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._clerk is not None:
-            await asyncio.wait({self._clerk})
+        if self._store_task is not None:
+            await asyncio.wait({self._store_task})
         self.slots.remember(self._key)
         await self._store.close()
 
     async def enter(self, *, tokens: int) -> None:
-        """Wait for a slot, for the circuit, for the endpoint's pause and for this request's time."""
+        """Wait for a slot, the circuit, the endpoint's pause and this request's time."""
         _estimate.set(tokens)
         while True:
             await self._take_slot()
@@ -100,7 +100,7 @@ class SharedThrottle:
             await asyncio.sleep(min(wait, LOOK_SECONDS))
 
     def seen(self, outcome: Outcome, *, call: str) -> Streak:
-        """Learn from what came back; the other workers hear of it within a second."""
+        """Learn from an outcome; other workers know it within a second."""
         if outcome.kind in OUTAGE:
             self._failing[call] = self._failing.get(call, 0) + 1
         elif outcome.kind in _WORKS:
@@ -129,7 +129,7 @@ class SharedThrottle:
         self._state = self._learn(self._state, news)
         if was_open and self._state.opened_at is None:
             self.slots.restart()
-        self._call_clerk()
+        self._start_store_task()
 
     def _news_of(self, outcome: Outcome) -> News:
         works = outcome.kind in _WORKS
@@ -152,13 +152,13 @@ class SharedThrottle:
         self._trouble = outcome.error or outcome.kind
 
     def _pause(self, outcome: Outcome) -> float:
-        asked = min(outcome.retry_after or 0.0, LONGEST_RETRY_AFTER)
+        pause = min(outcome.retry_after or 0.0, LONGEST_RETRY_AFTER)
         if outcome.allowance is None:
-            return asked
-        return max(asked, min(outcome.allowance.pause(tokens=_estimate.get(1)), LONGEST_PAUSE))
+            return pause
+        return max(pause, min(outcome.allowance.pause(tokens=_estimate.get(1)), LONGEST_PAUSE))
 
     def _underestimated(self, outcome: Outcome) -> int:
-        """Tokens that the answer took beyond its estimate, negative where it took fewer."""
+        """Return the tokens of the answer beyond its estimate; negative if it needed fewer."""
         if not self._limits.tokens_per_minute or outcome.kind not in _SERVED:
             return 0
         if outcome.prompt_tokens is None or outcome.completion_tokens is None:
@@ -181,7 +181,7 @@ class SharedThrottle:
             raise
 
     async def _admission(self, tokens: int) -> float | None:
-        """None: go. Otherwise the seconds after which to try again, without a slot meanwhile."""
+        """Return None to go ahead, else the seconds after which to try again, without a slot meanwhile."""
         self._check()
         if self._ahead is None or self._limits or self._state.opened_at is not None:
             if self._ahead is not None and (wait := self._held_up()):
@@ -193,14 +193,14 @@ class SharedThrottle:
         return self._held_up() or None
 
     def _check(self) -> None:
-        """Raise when nobody can be helped by waiting any longer."""
+        """Raise an error if waiting longer cannot help."""
         if self._down is not None:
             raise self._down
         if self._trouble and self._loop_time() - self._trouble_since >= self._patience:
             raise EndpointDown(f"{self._name}: {self._trouble} (no answer for {self._patience:.0f} seconds)")
 
     def _held_up(self) -> float:
-        """Seconds until the endpoint's pause is over or the next probe is due; 0 when nothing holds us up."""
+        """Return the seconds until the endpoint's pause ends or the next probe is due; 0 without either."""
         if self._state.opened_at is not None:
             return max(0.0, self._state.probe_at - self._now())
         return max(0.0, self._state.not_before - self._now())
@@ -211,7 +211,7 @@ class SharedThrottle:
         return max(self._held_up(), 0.05)
 
     async def _wait_until(self, due: float) -> float | None:
-        """Sleep until the reserved time; a reservation that a pause or an outage has overtaken is void."""
+        """Sleep until the reserved time; a pause or an outage in between voids the reservation."""
         waited = False
         # After a stall of this process many are due at once; they leave one after another, only faster.
         while (left := max(due, self._free_at) - self._now()) > NOW_SECONDS:
@@ -226,40 +226,40 @@ class SharedThrottle:
     # ---------- the store
 
     async def _ask_store(self, tokens: int) -> float | None:
-        """This request's time by the store's clock, None when it has none; asked together with others'."""
-        given: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
-        self._wanted.append((tokens, given))
-        self._call_clerk()
-        return await given
+        """Return this request's time by the store's clock, None if it has none; requests share one query."""
+        admission: asyncio.Future[float | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((tokens, admission))
+        self._start_store_task()
+        return await admission
 
     def _look_again(self) -> None:
         if self._loop_time() - self._looked_at >= LOOK_SECONDS:
             self._looked_at = self._loop_time()
-            self._call_clerk()
+            self._start_store_task()
 
-    def _call_clerk(self) -> None:
-        """One step of the store at a time: whatever is wanted or known meanwhile goes with the next."""
-        if self._clerk is None or self._clerk.done():
-            self._clerk = asyncio.get_running_loop().create_task(self._serve())
+    def _start_store_task(self) -> None:
+        """Run one step of the store at a time; what arrives meanwhile goes into the next one."""
+        if self._store_task is None or self._store_task.done():
+            self._store_task = asyncio.get_running_loop().create_task(self._serve())
 
     async def _serve(self) -> None:
         while True:
             news, self._news = self._news, News()
-            wanted, self._wanted = self._wanted, []
+            requests, self._waiting = self._waiting, []
             try:
-                await self._step(news, wanted)
+                await self._step(news, requests)
             except Exception as error:  # noqa: BLE001 - raised where requests enter
                 self._down = error
-            for _, given in wanted:
-                _settle(given, self._down)
-            if not self._wanted and not self._news:
+            for _, admission in requests:
+                _settle(admission, self._down)
+            if not self._waiting and not self._news:
                 return
 
-    async def _step(self, news: News, wanted: list[tuple[int, asyncio.Future[float | None]]]) -> None:
+    async def _step(self, news: News, requests: list[tuple[int, asyncio.Future[float | None]]]) -> None:
         rule = partial(
             admit,
             news=news,
-            tokens=[tokens for tokens, _ in wanted],
+            tokens=[tokens for tokens, _ in requests],
             limits=self._limits,
             probe_every=self._probe_every,
         )
@@ -271,19 +271,19 @@ class SharedThrottle:
         if was_open and self._state.opened_at is None:
             self._trouble = ""
             self.slots.restart()
-        for (_, given), due in zip(wanted, step.result, strict=True):
-            if not given.done():
-                given.set_result(due)
+        for (_, admission), due in zip(requests, step.result, strict=True):
+            if not admission.done():
+                admission.set_result(due)
 
     def _loop_time(self) -> float:
         return asyncio.get_running_loop().time()
 
     def _now(self) -> float:
-        """The time by the store's clock."""
+        """Return the time by the store's clock."""
         return self._loop_time() + (self._ahead or 0.0)
 
 
-def _settle(given: asyncio.Future[float | None], error: Exception | None) -> None:
-    """Tell a waiter that was not served why."""
-    if not given.done():
-        given.set_exception(error or RuntimeError("a request got no time"))
+def _settle(admission: asyncio.Future[float | None], error: Exception | None) -> None:
+    """Pass the error to a request that was not admitted."""
+    if not admission.done():
+        admission.set_exception(error or RuntimeError("a request got no time"))

@@ -1,4 +1,4 @@
-"""Calls in flight of one process: as many as the endpoint bears."""
+"""Slots for calls in flight of one process: as many as the endpoint can serve."""
 
 import asyncio
 from collections import deque
@@ -14,9 +14,9 @@ _borne: dict[tuple[str, str], int] = {}
 
 
 class Slots:
-    """Hands out slots in the order they were asked for.
+    """Gives out slots in the order of request.
 
-    At most `most` are out at once, fewer once the endpoint has refused, timed out or made calls wait.
+    At most `most` at once; fewer after the endpoint refused, timed out or queued calls.
     """
 
     def __init__(self, most: int, *, start: int | None = None) -> None:
@@ -26,18 +26,18 @@ class Slots:
 
     @classmethod
     def remembered(cls, key: tuple[str, str], *, most: int) -> "Slots":
-        """Slots that start with what the model `key` bore when this process last let go of it."""
+        """Return slots that start with this model's last limit in this process."""
         return cls(most, start=_borne.get(key))
 
     def remember(self, key: tuple[str, str]) -> None:
-        """Leave the limit to the next slots of this model, if it was ever cut."""
+        """Keep the limit for the next slots of this model, if it was ever reduced."""
         _borne.pop(key, None)
         if self.limit < self._concurrency.most:
             _borne[key] = self.limit
 
     @property
     def limit(self) -> int:
-        """How many may be in flight now."""
+        """Return how many calls may be in flight now."""
         return self._concurrency.limit
 
     async def enter(self) -> None:
@@ -45,17 +45,17 @@ class Slots:
         if self.busy < self.limit and not self._waiting:
             self.busy += 1
             return
-        given: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(given)
+        slot: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(slot)
         try:
-            await given
+            await slot
         except asyncio.CancelledError:
-            if not given.cancelled():  # given and cancelled in one turn of the loop
+            if not slot.cancelled():  # given and cancelled in one turn of the loop
                 self.leave()
             raise
 
     def seen(self, outcome: Outcome) -> None:
-        """Let the limit follow what came back."""
+        """Adapt the limit to an outcome."""
         now = asyncio.get_running_loop().time()
         latency = outcome.latency_ms / 1000
         if outcome.kind in ("rate_limited", "timeout") or outcome.status in _OVERLOADED:
@@ -67,17 +67,17 @@ class Slots:
         self._hand_out()
 
     def leave(self) -> None:
-        """Give a slot back."""
+        """Free a slot."""
         self.busy -= 1
         self._hand_out()
 
     def restart(self) -> None:
-        """The endpoint is back after an outage: let the calls return gently."""
+        """Let calls return gradually after an outage."""
         self._concurrency.restart()
 
     def _hand_out(self) -> None:
         while self._waiting and self.busy < self.limit:
-            given = self._waiting.popleft()
-            if not given.done():
+            slot = self._waiting.popleft()
+            if not slot.done():
                 self.busy += 1
-                given.set_result(None)
+                slot.set_result(None)

@@ -1,4 +1,4 @@
-"""Where the state of an endpoint is kept for all workers: Redis or Valkey, the database, this process."""
+"""Stores an endpoint's state for all workers: Redis or Valkey, the database, or this process."""
 
 import asyncio
 import json
@@ -31,14 +31,14 @@ class Store(Protocol):
     """One endpoint's state for one model. A step is atomic over all workers, by the store's own clock."""
 
     async def change(self, rule: Rule[T]) -> Step[T]:
-        """Replace the state by what the rule makes of it; a rule may be run more than once."""
+        """Replace the state by the rule's result; a rule may run more than once."""
 
     async def close(self) -> None:
-        """Let go of connections and threads."""
+        """Close connections and threads."""
 
 
 class LocalStore:
-    """This process alone."""
+    """Stores the state in this process only."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self.state = State()
@@ -51,11 +51,11 @@ class LocalStore:
         return step
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to close."""
 
 
 class DatabaseStore:
-    """A row of EndpointState, locked while it changes, on a thread and a connection of its own."""
+    """Stores the state in a row of EndpointState, locked while it changes, on its own thread."""
 
     def __init__(self, *, endpoint: str, model: str) -> None:
         self._key: dict[str, Any] = {"endpoint": _short(endpoint), "model": _short(model)}
@@ -73,9 +73,9 @@ class DatabaseStore:
 
     def _step(self, rule: Rule[T]) -> Step[T]:
         rows = EndpointState.objects.filter(**self._key)
-        seen = _state(rows.first())
-        step = rule(seen, _database_now())
-        if step.state == seen:
+        before = _state(rows.first())
+        step = rule(before, _database_now())
+        if step.state == before:
             return step
         EndpointState.objects.get_or_create(**self._key)
         with transaction.atomic():
@@ -86,7 +86,7 @@ class DatabaseStore:
 
 
 class RedisStore:
-    """One key of Redis or Valkey, changed only if nobody else changed it since it was read."""
+    """Stores the state in one key of Redis or Valkey, changed only if it is unchanged since it was read."""
 
     def __init__(self, url: str, *, endpoint: str, model: str) -> None:
         # A broker's address may list several servers; the first is the one to agree on.
@@ -98,7 +98,7 @@ class RedisStore:
         self._rest_until = 0.0
 
     async def change(self, rule: Rule[T]) -> Step[T]:
-        """Apply the rule; while Redis does not answer, to what this process knew last."""
+        """Apply the rule; while Redis does not answer, apply it to the last known state."""
         if time.monotonic() >= self._rest_until:
             try:
                 return await self._shared(rule)
@@ -136,7 +136,7 @@ class RedisStore:
 
 
 def store_for(*, endpoint: str, model: str, broker_url: str) -> Store:
-    """The broker's Redis or Valkey where there is one, else the database."""
+    """Return a store in the broker's Redis or Valkey if there is one, else in the database."""
     if broker_url.startswith(REDIS_SCHEMES):
         return RedisStore(broker_url, endpoint=endpoint, model=model)
     return DatabaseStore(endpoint=endpoint, model=model)
@@ -147,12 +147,12 @@ def _state(row: EndpointState | None) -> State:
 
 
 def _short(text: str) -> str:
-    """The name, or its hash where it is longer than its column."""
+    """Return the name, or its hash if it is longer than its column."""
     return text if len(text) <= 200 else sha256(text.encode()).hexdigest()
 
 
 def _database_now() -> float:
-    """The server's time where it has a clock of its own; asked after the row is locked."""
+    """Return the database server's time if it has a clock of its own; call it after locking the row."""
     if connection.vendor != "postgresql":
         return time.time()
     with connection.cursor() as cursor:

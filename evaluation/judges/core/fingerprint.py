@@ -1,4 +1,4 @@
-"""One hash for everything in a prompt that is ours."""
+"""One hash of all fixed text in a judge's prompts."""
 
 import hashlib
 from functools import cache
@@ -16,14 +16,13 @@ from evaluation.core.types import (
     MessageRole,
     Passage,
     PromptMessage,
-    Role,
     RoleIn,
     Setup,
     Size,
 )
 from evaluation.engines.core.quotes import mark_quotes
+from evaluation.engines.core.roles import ADVOCATES, ROLES
 from evaluation.prompts.core.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
-from evaluation.prompts.core.parts import Advocate
 from evaluation.prompts.core.texts import texts
 
 _ARTICLE = Article("k", 1, "t", "a")
@@ -39,9 +38,9 @@ _SECRET = b"specimen"
 
 @cache
 def template_hash() -> str:
-    """Return a sha256 that changes when any fixed text, or the way texts are put together, changes.
+    """Return a SHA-256 that changes with any fixed text and with the way texts are assembled.
 
-    It covers every fixed text and a specimen of each request, so that no wording in the code escapes it.
+    It covers every fixed text and a sample of each request, so that wording in the code counts too.
     """
     digest = hashlib.sha256()
     for size in get_args(Size):
@@ -55,21 +54,24 @@ def template_hash() -> str:
 def _specimens(size: Size) -> list[PromptMessage]:
     evidence = draft_parts(draft="d", size=size, fence_secret=_SECRET)
     brief = mark_quotes(text='[m1: "x"] [m2: "y"] [verified]', chat=_CHAT)
-    for side in get_args(Advocate):
-        evidence += brief_parts(side=side, brief=brief, size=size, fence_secret=_SECRET)
-    found = list(formatter_messages(rationale="r", criteria=_CRITERIA, size=size, fence_secret=_SECRET))
-    for role in (role for role in get_args(Role) if role != "formatter"):
+    for advocate in ADVOCATES:
+        evidence += brief_parts(
+            role=advocate.key, mark=advocate.mark, brief=brief, size=size, fence_secret=_SECRET
+        )
+    messages = list(formatter_messages(rationale="r", criteria=_CRITERIA, size=size, fence_secret=_SECRET))
+    for role in (role for role in ROLES if role.output != "copy"):
         for layout, knowledge, role_in in product(
             get_args(Layout), get_args(KnowledgeMode), get_args(RoleIn)
         ):
             setup = Setup("direct", {}, layout=layout, size=size, knowledge=knowledge, role_in=role_in)
-            found += reasoning_messages(
-                role=role,
+            messages += reasoning_messages(
+                role=role.key,
                 chat=_CHAT,
                 criteria=_CRITERIA,
                 setup=setup,
                 fence_secret=_SECRET,
                 evidence=evidence,
                 passages=_PASSAGES if knowledge == "retrieved" else (),
+                argues=role.argues,
             )
-    return found
+    return messages

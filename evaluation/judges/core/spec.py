@@ -1,4 +1,4 @@
-"""What a person chooses of a judge: the recipe that profiles keep, commands take and pages edit."""
+"""A judge's recipe as a user chooses it: stored in profiles, taken by commands, edited on pages."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_type_hints
 from common.problems import FieldProblem, shown
 from evaluation.core.grouping import Grouping
 from evaluation.core.types import Ablation, KnowledgeMode, Role, RoleIn, WindowRule, Windows
+from evaluation.engines.core.roles import NAMES
 
 EngineName = Literal["direct", "reflection", "debate", "auto"]
 LayoutChoice = Literal["auto", "criteria_first", "chat_first"]
@@ -18,12 +19,16 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class JudgeChoice:
-    """A judge's recipe; empty models mean the settings' ones.
+    """A judge's recipe; an empty model means the one in the settings.
 
-    `models`, `temperatures` and `efforts` go by role. `samples` answers are asked to each question and their
-    majority taken. `passage_tokens` bounds what is retrieved for a call (knowledge retrieved). Without
-    `windows` a chat that is too long has no verdict. `logprobs` asks the endpoint for token probabilities.
-    `ablation` changes a debate to measure what it owes to its briefs.
+    Attributes
+    ----------
+    models, temperatures, efforts : by role; roles that are missing keep the default.
+    samples : answers to each question; their majority decides.
+    passage_tokens : budget for retrieved passages in a call (knowledge mode retrieved).
+    windows : how long chats are split; None gives them no verdict.
+    logprobs : request token probabilities.
+    ablation : changes a debate to measure the effect of its briefs.
     """
 
     engine: EngineName
@@ -44,8 +49,10 @@ class JudgeChoice:
 
 
 def choice_json(choice: JudgeChoice) -> dict[str, Any]:
-    """The recipe as JSON; `choice_read` reads it back.
+    """Return the recipe as JSON; `choice_read` reads it back.
 
+    Examples
+    --------
     >>> choice_read(choice_json(JudgeChoice("debate", samples=3))).samples
     3
     """
@@ -53,11 +60,16 @@ def choice_json(choice: JudgeChoice) -> dict[str, Any]:
 
 
 def choice_read(data: Mapping[str, Any]) -> JudgeChoice:
-    """A recipe from JSON. Raises FieldProblem for an unknown name or a value that cannot be one."""
+    """Return a recipe from JSON.
+
+    Raises
+    ------
+    FieldProblem : an unknown setting, a missing engine, or a value that is not allowed.
+    """
     names = {entry.name for entry in fields(JudgeChoice)}
     for name in data:
         if name not in names:
-            raise FieldProblem(str(name), "is no setting of a judge")
+            raise FieldProblem(str(name), "is not a setting of a judge")
     if "engine" not in data:
         raise FieldProblem("engine", "is missing")
     return JudgeChoice(**{name: _value(name, value) for name, value in data.items()})
@@ -100,11 +112,11 @@ def _whole(name: str, value: Any, *, most: int, least: int = 1) -> int:
 
 def _by_role(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise FieldProblem(name, "must name roles")
+        raise FieldProblem(name, "must be an object of roles")
     read = {}
     for role, entry in value.items():
         where = f"{name}.{role}"
-        _word(where, role, get_args(Role))
+        _word(where, role, tuple(NAMES))
         read[role] = _temperature(where, entry) if name == "temperatures" else _name(where, entry)
     return read
 
@@ -117,10 +129,10 @@ def _temperature(name: str, value: Any) -> float:
 
 def _windows(value: Any) -> Windows:
     if not isinstance(value, Mapping) or "tokens" not in value:
-        raise FieldProblem("windows", "must name its tokens")
+        raise FieldProblem("windows", "needs tokens")
     for name in value:
         if name not in ("tokens", "overlap", "rule"):
-            raise FieldProblem(f"windows.{name}", "is no setting of windows")
+            raise FieldProblem(f"windows.{name}", "is not a setting of windows")
     return Windows(
         tokens=_whole("windows.tokens", value["tokens"], most=LARGEST_NUMBER),
         overlap=_whole("windows.overlap", value.get("overlap", 4), most=1000, least=0),

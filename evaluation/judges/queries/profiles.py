@@ -13,7 +13,7 @@ from evaluation.models.judges import Judge, JudgeProfile
 
 @dataclass(frozen=True, slots=True)
 class ProfileRow:
-    """A profile with its recipe in a line; `problem` says why a recipe cannot be read."""
+    """A profile with its recipe in one line; `problem` is why the recipe cannot be read."""
 
     profile: JudgeProfile
     line: str
@@ -23,29 +23,29 @@ class ProfileRow:
 
 
 def profile_choice(profile: JudgeProfile) -> JudgeChoice:
-    """The recipe that a profile holds. Raises FieldProblem for one that this version cannot read."""
+    """Return a profile's recipe. Raises FieldProblem if this version cannot read it."""
     return choice_read(profile.config)
 
 
 def profile_overridden(profile: JudgeProfile, **changes: Any) -> JudgeChoice:
-    """A profile's recipe with what a run chooses otherwise; None or '' leaves a setting as it is."""
-    given = {name: value for name, value in changes.items() if value not in (None, "")}
-    return replace(profile_choice(profile), **given)
+    """Return a profile's recipe with the run's own settings; None or "" keeps the profile's."""
+    overrides = {name: value for name, value in changes.items() if value not in (None, "")}
+    return replace(profile_choice(profile), **overrides)
 
 
 def profile_rows() -> list[ProfileRow]:
-    """Every profile, the default first; one query."""
+    """Return every profile, the default first; one query."""
     rows = JudgeProfile.objects.annotate(judges_made=Count("judges")).order_by("-is_default", "name")
     return [_row(row, row.judges_made) for row in rows]
 
 
 def default_profile() -> JudgeProfile | None:
-    """The profile that is taken when none is named."""
+    """Return the profile used when none is named."""
     return JudgeProfile.objects.filter(is_default=True).first()
 
 
 def profile_judges(profile: JudgeProfile) -> QuerySet[Judge]:
-    """The judges that runs made from this profile, newest first, with the number of their runs."""
+    """Return the judges that runs created from this profile, newest first, with their number of runs."""
     return Judge.objects.filter(profile=profile).annotate(run_count=Count("runs")).order_by("-id")
 
 

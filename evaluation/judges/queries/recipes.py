@@ -1,10 +1,10 @@
-"""A judge's recipe in words: what a profile chooses and what a judge was made of."""
+"""A judge's recipe in words: the settings of a profile and of a judge."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.core.types import Role
+from evaluation.engines.core.roles import NAMES
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run
@@ -16,38 +16,30 @@ ENGINES = {
     "auto": "auto: debate for context criteria, direct for the rest",
 }
 GROUPINGS = {
-    "auto": "by kind: hard ones alone",
-    "criterion": "one a call",
-    "dimension": "a dimension a call",
+    "auto": "automatic: difficult criteria alone",
+    "criterion": "one per call",
+    "dimension": "one dimension per call",
     "rubric": "all in one call",
 }
 KNOWLEDGE = {
     "none": "none",
     "static": "all of a criterion's articles",
-    "retrieved": "passages found for the chat",
+    "retrieved": "passages that match the chat",
 }
 LAYOUTS = {"criteria_first": "criteria, then the chat", "chat_first": "the chat, then the criteria"}
 ROLES_IN = {"user": "at the end of the user message", "system": "in the system message"}
-RULES = {"any_fails": "a failing answer in any part decides", "last_decides": "the last part decides"}
+RULES = {"any_fails": "a failing answer in any window decides", "last_decides": "the last window decides"}
 ABLATIONS = {
     "no_briefs": "the Judge gets no briefs",
     "placebo_briefs": "the Judge gets the briefs of another chat",
-    "swapped_order": "the briefs come in the other order",
+    "swapped_order": "the briefs are in the other order",
 }
-ROLES: Mapping[Role, str] = {
-    "direct": "Direct pass",
-    "reflector": "Reflection",
-    "customer": "Customer critic",
-    "support": "Support defender",
-    "judge": "Judge",
-    "formatter": "Formatter",
-}
-SETTINGS_MODEL = "the settings' model"
+SETTINGS_MODEL = "the model in the settings"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One line of a recipe: what is set, to what, and a detail in small print."""
+    """One line of a recipe: the setting, its value, and a detail in small print."""
 
     term: str
     value: str
@@ -56,7 +48,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class RoleSetting:
-    """How one role is asked."""
+    """The model and sampling of one role."""
 
     role: str
     model: str
@@ -67,8 +59,10 @@ class RoleSetting:
 
 
 def recipe_line(choice: JudgeChoice) -> str:
-    """A recipe in a short line: the engine and what differs from the plainest judge.
+    """Return a recipe in one line: the engine and what differs from the default.
 
+    Examples
+    --------
     >>> recipe_line(JudgeChoice("debate", samples=3, knowledge="none"))
     'debate, 3 samples, knowledge none'
     """
@@ -79,49 +73,49 @@ def recipe_line(choice: JudgeChoice) -> str:
     if choice.grouping != "auto":
         parts.append(f"grouping {choice.grouping}")
     if choice.windows:
-        parts.append("long chats in parts")
+        parts.append("long chats in windows")
     if choice.ablation:
         parts.append(choice.ablation.replace("_", " "))
     return ", ".join(parts)
 
 
 def recipe_settings(choice: JudgeChoice) -> list[Setting]:
-    """A recipe line by line."""
+    """Return a recipe line by line."""
     windows = choice.windows
     return [
         Setting("Engine", ENGINES[choice.engine]),
         Setting("Model", choice.model or SETTINGS_MODEL),
         Setting("Formatter", choice.formatter or "the same model"),
-        *_asked(
+        *_answer_settings(
             samples=choice.samples,
             grouping=choice.grouping,
             knowledge=choice.knowledge,
             tokens=choice.passage_tokens,
         ),
-        *_shape(layout=choice.layout, role_in=choice.role_in, logprobs=choice.logprobs),
-        _windows(
+        *_prompt_settings(layout=choice.layout, role_in=choice.role_in, logprobs=choice.logprobs),
+        _window_setting(
             {"tokens": windows.tokens, "overlap": windows.overlap, "rule": windows.rule} if windows else {}
         ),
-        *_ablation(choice.ablation),
+        *_ablation_settings(choice.ablation),
     ]
 
 
 def recipe_roles(choice: JudgeChoice) -> list[RoleSetting]:
-    """The roles for which the recipe says something of its own."""
+    """Return the roles with settings of their own in the recipe."""
     return [
         RoleSetting(
-            ROLES[role],
+            name,
             choice.models.get(role, ""),
             choice.temperatures.get(role),
             choice.efforts.get(role, ""),
         )
-        for role in ROLES
+        for role, name in NAMES.items()
         if role in choice.models or role in choice.temperatures or role in choice.efforts
     ]
 
 
 def judge_settings(judge: Judge, run: Run | None = None) -> list[Setting]:
-    """What a judge was made of; empty for an imported one. `run` adds what only the run decided."""
+    """Return a judge's settings; empty for an imported judge. `run` adds the settings of the run."""
     config = judge.config
     if judge.kind != Judge.Kind.LACE or "groups" not in config:
         return []
@@ -129,27 +123,29 @@ def judge_settings(judge: Judge, run: Run | None = None) -> list[Setting]:
     settings = [
         Setting("Engine", ENGINES.get(judge.engine, judge.engine)),
         Setting("Endpoint", str(config.get("endpoint", ""))),
-        *_asked(
+        *_answer_settings(
             samples=config.get("samples", 1),
             grouping="",
             knowledge=str(knowledge.get("mode", "")),
             tokens=knowledge.get("passage_tokens") or knowledge.get("tokens"),
         ),
-        Setting("Calls a chat", f"{len(config['groups'])} group{'s' if len(config['groups']) != 1 else ''}"),
-        *_shape(
+        Setting(
+            "Calls per chat", f"{len(config['groups'])} group{'s' if len(config['groups']) != 1 else ''}"
+        ),
+        *_prompt_settings(
             layout=str(config.get("layout", "")),
             role_in=str(config.get("role_in", "")),
             logprobs=any(entry.get("logprobs") for entry in config.get("roles", {}).values()),
         ),
         Setting("Prompts", f"{config.get('size', 'full')} edition"),
-        _windows(config.get("windows") or {}),
-        *_ablation(str(config.get("ablation") or "")),
+        _window_setting(config.get("windows") or {}),
+        *_ablation_settings(str(config.get("ablation") or "")),
     ]
-    return settings + (_of_run(run) if run else [])
+    return settings + (_run_settings(run) if run else [])
 
 
 def judge_roles(judge: Judge) -> list[RoleSetting]:
-    """Model and sampling of each role that a judge asks."""
+    """Return the model and sampling of each role that a judge asks."""
     roles = judge.config.get("roles", {})
     return [
         RoleSetting(
@@ -160,47 +156,45 @@ def judge_roles(judge: Judge) -> list[RoleSetting]:
             roles[role].get("max_tokens"),
             roles[role].get("max_tokens_per_criterion"),
         )
-        for role, name in ROLES.items()
+        for role, name in NAMES.items()
         if role in roles
     ]
 
 
-def _asked(*, samples: Any, grouping: str, knowledge: str, tokens: Any) -> list[Setting]:
-    found = f"up to {tokens:,} tokens a call" if knowledge == "retrieved" and tokens else ""
+def _answer_settings(*, samples: Any, grouping: str, knowledge: str, tokens: Any) -> list[Setting]:
+    limit = f"up to {tokens:,} tokens per call" if knowledge == "retrieved" and tokens else ""
     return [
         Setting("Samples", str(samples), "majority of the answers" if samples != 1 else ""),
-        *([Setting("Criteria in a call", GROUPINGS[grouping])] if grouping else []),
-        Setting("Knowledge", KNOWLEDGE.get(knowledge, knowledge), found),
+        *([Setting("Criteria per call", GROUPINGS[grouping])] if grouping else []),
+        Setting("Knowledge", KNOWLEDGE.get(knowledge, knowledge), limit),
     ]
 
 
-def _shape(*, layout: str, role_in: str, logprobs: bool) -> list[Setting]:
+def _prompt_settings(*, layout: str, role_in: str, logprobs: bool) -> list[Setting]:
     return [
-        Setting(
-            "Order of a prompt", LAYOUTS.get(layout, "by model: criteria first where prefixes are cached")
-        ),
-        Setting("A role's duty", ROLES_IN.get(role_in, role_in)),
-        Setting("Probabilities", "asked for" if logprobs else "not asked for"),
+        Setting("Prompt order", LAYOUTS.get(layout, "by model: criteria first if prefixes are cached")),
+        Setting("Position of the task", ROLES_IN.get(role_in, role_in)),
+        Setting("Probabilities", "requested" if logprobs else "not requested"),
     ]
 
 
-def _windows(windows: Mapping[str, Any]) -> Setting:
+def _window_setting(windows: Mapping[str, Any]) -> Setting:
     if not windows:
-        return Setting("Long chats", "no verdict where the chat is too long")
+        return Setting("Long chats", "no verdict if the chat is too long")
     rule = RULES.get(str(windows.get("rule")), str(windows.get("rule")))
-    size = f"parts of {windows.get('tokens', 0):,} tokens, {windows.get('overlap', 0)} turns shared"
+    size = f"windows of {windows.get('tokens', 0):,} tokens, {windows.get('overlap', 0)} turns shared"
     return Setting("Long chats", size, rule)
 
 
-def _ablation(name: str) -> list[Setting]:
-    return [Setting("Trial", ABLATIONS.get(name, name))] if name else []
+def _ablation_settings(name: str) -> list[Setting]:
+    return [Setting("Ablation", ABLATIONS.get(name, name))] if name else []
 
 
-def _of_run(run: Run) -> list[Setting]:
+def _run_settings(run: Run) -> list[Setting]:
     options = run.options
     settings = [Setting("Mode", run.get_mode_display())]
     if run.replicate:
-        settings.append(Setting("Replicate", str(run.replicate), "asked anew on purpose"))
+        settings.append(Setting("Replicate", str(run.replicate), "ignores stored answers"))
     if options.get("audit"):
         settings.append(Setting("Audit", f"{float(options['audit']):.0%} of readable answers"))
     if options.get("max_in_flight"):

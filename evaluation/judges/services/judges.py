@@ -1,4 +1,4 @@
-"""Builds judges: today's champions and settings, fingerprinted."""
+"""Creates judges from today's champions and settings, with a fingerprint."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -9,20 +9,16 @@ from django.conf import settings
 from django.db import transaction
 
 from evaluation.core import types
-from evaluation.core.grouping import (
-    ENGINE_ROLES,
-    Groupable,
-    ModelKind,
-    default_sampling,
-    group_criteria,
-)
+from evaluation.core.grouping import Groupable, group_criteria
 from evaluation.core.hashing import canonical, text_hash
 from evaluation.core.transcript_fencing import FENCE_VERSION
 from evaluation.engines.core import WINDOWS_VERSION
+from evaluation.engines.core.roles import ADVOCATES, ROLES, engine_roles, role_of
 from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
 from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.fingerprint import template_hash
+from evaluation.judges.core.sampling_defaults import ModelKind, default_sampling
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.knowledge.core.retrieval import RETRIEVER
 from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
@@ -47,7 +43,7 @@ TIER_ENGINES: dict[str, types.Engine] = {"simple": "direct", "context": "debate"
 
 @dataclass(frozen=True, slots=True)
 class _Ingredients:
-    """The rows a judge is made of, by criterion id; examples by prompt version id."""
+    """The rows that make a judge, by criterion id; examples by prompt version id."""
 
     criteria: Sequence[Criterion]
     versions: dict[int, CriterionVersion]
@@ -65,16 +61,16 @@ def judge_ensure(
     profile: JudgeProfile | None = None,
     prompts: Collection[PromptVersion] = (),
 ) -> Judge:
-    """The judge that this choice amounts to today; the same ingredients give the same row.
+    """Return today's judge for a recipe; the same ingredients give the same row.
 
-    `prompts` take the place of their criteria's champions. A judge keeps the first profile that it came from.
+    `prompts` replace their criteria's champions. A judge keeps its first profile.
     """
-    asked = champions_ensure(criteria=criteria) | {row.criterion_id: row for row in prompts}
+    chosen = champions_ensure(criteria=criteria) | {row.criterion_id: row for row in prompts}
     ingredients = _Ingredients(
         criteria=criteria,
         versions=newest_versions(criteria=criteria),
-        prompts=asked,
-        examples=examples_of([prompt.pk for prompt in asked.values()]),
+        prompts=chosen,
+        examples=examples_of([prompt.pk for prompt in chosen.values()]),
         articles={} if choice.knowledge == "none" else articles_of(list(criteria)),
     )
     snapshot = _snapshot_ensure(ingredients)
@@ -101,9 +97,9 @@ def judge_ensure(
 def judge_configs(
     *, choice: JudgeChoice, scopes: Sequence[Sequence[Criterion]], endpoint: Endpoint
 ) -> list[dict[str, Any] | None]:
-    """What this choice amounts to today over each of these lists of criteria; nothing is written.
+    """Return today's configuration of a recipe for each list of criteria, without writing.
 
-    None where a criterion has no prompt yet. The number of queries does not grow with the lists.
+    None if a criterion has no prompt yet. The number of queries does not grow with the lists.
     """
     criteria = list({row.pk: row for scope in scopes for row in scope}.values())
     prompts = champions(criteria=criteria)
@@ -137,16 +133,16 @@ def _name(config: Mapping[str, Any]) -> str:
 
 
 def model_of(role: types.Role, *, choice: JudgeChoice, endpoint: Endpoint) -> str:
-    """The model that a role asks: its own, the choice's or the settings'; the embedded endpoint has one."""
+    """Return a role's model: its own, the recipe's or the settings'; the embedded endpoint has only one."""
     if endpoint.embedded:
         return EMBEDDED_MODEL
     reasoning = choice.model or settings.LACE_REASONING_MODEL or HOSTED_MODEL
     usual = choice.formatter or settings.LACE_FORMATTER_MODEL or reasoning
-    return choice.models.get(role) or (usual if role == "formatter" else reasoning)
+    return choice.models.get(role) or (usual if role_of(role).output == "copy" else reasoning)
 
 
 def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
-    """Which family of settings a model takes."""
+    """Return which family of settings a model accepts."""
     if endpoint.embedded:
         return "embedded"
     return "reasoning" if REASONING_MODELS.search(model) else "standard"
@@ -155,23 +151,23 @@ def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
 def groups_of(
     *, choice: JudgeChoice, endpoint: Endpoint, criteria: Sequence[Criterion]
 ) -> list[tuple[types.Engine, tuple[str, ...]]]:
-    """Engine and criterion keys of each group, in order. Engine `auto` never mixes engines in a group.
+    """Return engine and criterion keys of each group, in order; engine `auto` never mixes engines.
 
-    Grouping `auto` is one criterion a call for the embedded model, which does best so.
+    For the embedded model, grouping `auto` is one criterion per call.
     """
     grouping = "criterion" if endpoint.embedded and choice.grouping == "auto" else choice.grouping
     engines = {
         row.key: TIER_ENGINES[row.tier] if choice.engine == "auto" else choice.engine for row in criteria
     }
-    found: list[tuple[types.Engine, tuple[str, ...]]] = []
+    groups: list[tuple[types.Engine, tuple[str, ...]]] = []
     for engine in get_args(types.Engine):
         rows = [
             Groupable(row.key, row.dimension.key, cast("types.Tier", row.tier), row.critical)
             for row in criteria
             if engines[row.key] == engine
         ]
-        found += [(engine, keys) for keys in group_criteria(rows, mode=grouping)]
-    return found
+        groups += [(engine, keys) for keys in group_criteria(rows, mode=grouping)]
+    return groups
 
 
 def _config(
@@ -181,7 +177,7 @@ def _config(
     ingredients: _Ingredients,
     snapshot: KnowledgeSnapshot | None,
 ) -> dict[str, Any]:
-    """Everything that reaches a model or joins its answers; what does not stays out (concurrency, prices)."""
+    """Return everything that reaches a model or joins its answers; concurrency and prices do not."""
     engines = {engine for engine, _ in groups}
     roles = _roles(engines, choice, endpoint)
     by_key = {row.key: row for row in ingredients.criteria}
@@ -226,7 +222,7 @@ def _knowledge(choice: JudgeChoice, snapshot: KnowledgeSnapshot | None) -> dict[
 
 
 def _roles(engines: set[types.Engine], choice: JudgeChoice, endpoint: Endpoint) -> dict[str, Any]:
-    roles = sorted({role for engine in engines for role in ENGINE_ROLES[engine]})
+    roles = sorted({role for engine in engines for role in engine_roles(engine)})
     return {role: asdict(_sampling(role, choice, endpoint)) for role in roles}
 
 
@@ -245,9 +241,10 @@ def _sampling(role: types.Role, choice: JudgeChoice, endpoint: Endpoint) -> type
 
 
 def _reasoning_models(roles: Mapping[str, Any]) -> str:
-    """The models that reason, those that give the verdict first; a judge is known by them."""
-    ordered = [role for role in ("judge", "reflector", "direct", "customer", "support") if role in roles]
-    return " + ".join(dict.fromkeys(roles[role]["model"] for role in ordered))
+    """Return the models that reason, the deciding ones first; they name the judge."""
+    deciding = [role for role in reversed(ROLES) if role.output == "verdicts"]
+    keys = [role.key for role in (*deciding, *ADVOCATES) if role.key in roles]
+    return " + ".join(dict.fromkeys(roles[key]["model"] for key in keys))
 
 
 def _criterion_entry(row: Criterion, ingredients: _Ingredients) -> list[str]:
@@ -256,12 +253,12 @@ def _criterion_entry(row: Criterion, ingredients: _Ingredients) -> list[str]:
         [example.content_hash, example.excerpt, example.value, example.rationale]
         for example in ingredients.examples.get(prompt.pk, ())
     ]
-    asked = text_hash(canonical([prompt.content_hash, examples])) if examples else prompt.content_hash
-    return [row.key, version.content_hash, asked, row.tier]
+    digest = text_hash(canonical([prompt.content_hash, examples])) if examples else prompt.content_hash
+    return [row.key, version.content_hash, digest, row.tier]
 
 
 def _snapshot_hash(ingredients: _Ingredients) -> str:
-    """Of the article versions that each criterion reads; '' when nothing is read."""
+    """Return the hash of the article versions that each criterion reads; "" if none are read."""
     keys = {row.pk: row.key for row in ingredients.criteria}
     content = sorted(
         [keys[pk], version.article.key, version.number, version.content_hash]
@@ -272,7 +269,7 @@ def _snapshot_hash(ingredients: _Ingredients) -> str:
 
 
 def _snapshot_ensure(ingredients: _Ingredients) -> KnowledgeSnapshot | None:
-    """Pin the article versions that each criterion reads; None when nothing is read."""
+    """Pin the article versions that each criterion reads; None if none are read."""
     if not (digest := _snapshot_hash(ingredients)):
         return None
     snapshot, created = KnowledgeSnapshot.objects.get_or_create(content_hash=digest)

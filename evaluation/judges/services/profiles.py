@@ -1,4 +1,4 @@
-"""Judge profiles: named, changeable recipes, one of them the default."""
+"""Judge profiles: named, editable recipes; one of them is the default."""
 
 from dataclasses import dataclass
 
@@ -17,11 +17,11 @@ LONGEST = 120
 
 
 class ProfileRefused(InputProblem):
-    """What cannot be done to a profile; the message says why."""
+    """A refused change of a profile; the message says why."""
 
 
 def profiles_ensure() -> None:
-    """A workspace has a default profile: the shipped one where none is chosen (idempotent)."""
+    """Create the shipped default profile if no profile is the default (idempotent)."""
     if JudgeProfile.objects.filter(is_default=True).exists():
         return
     shipped, _ = JudgeProfile.objects.get_or_create(
@@ -32,9 +32,9 @@ def profiles_ensure() -> None:
 
 @transaction.atomic
 def profile_save(*, name: str, choice: JudgeChoice, profile: JudgeProfile | None = None) -> JudgeProfile:
-    """Make a profile, or change this one. Raises FieldProblem for a name that is empty or taken.
+    """Create a profile, or change this one. Raises FieldProblem for an empty or used name.
 
-    Runs that were started from it keep the judge they have.
+    Runs started from it keep their judge.
     """
     name = name.strip()
     if not name:
@@ -50,7 +50,7 @@ def profile_save(*, name: str, choice: JudgeChoice, profile: JudgeProfile | None
 
 @transaction.atomic
 def profile_duplicate(*, profile: JudgeProfile) -> JudgeProfile:
-    """A copy under a name of its own; it is not the default."""
+    """Copy a profile under a new name; the copy is not the default."""
     names = set(JudgeProfile.objects.values_list("name", flat=True))
     number, name = 1, _copy_name(profile.name, 1)
     while name in names:
@@ -61,23 +61,23 @@ def profile_duplicate(*, profile: JudgeProfile) -> JudgeProfile:
 
 @transaction.atomic
 def profile_make_default(*, profile: JudgeProfile) -> None:
-    """Let this profile be the one that runs and regression tests take when none is named."""
+    """Make this the profile that runs and regression tests use when none is named."""
     profiles_lock()
     JudgeProfile.objects.filter(is_default=True).exclude(pk=profile.pk).update(is_default=False)
     JudgeProfile.objects.filter(pk=profile.pk).update(is_default=True)
 
 
 def profiles_lock() -> None:
-    """Hold all profiles, in one order: two leads who choose the default come one after the other."""
+    """Lock all profiles in one order, so that two leads who choose the default take turns."""
     list(JudgeProfile.objects.select_for_update(no_key=True).order_by("pk"))
 
 
 @transaction.atomic
 def profile_delete(*, profile: JudgeProfile) -> None:
-    """Remove a profile; its judges and runs stay. Raises ProfileRefused for the default one."""
+    """Delete a profile; its judges and runs stay. Raises ProfileRefused for the default."""
     row = JudgeProfile.objects.select_for_update().get(pk=profile.pk)
     if row.is_default:
-        raise ProfileRefused(f"{row.name} is the default; make another profile the default first")
+        raise ProfileRefused(f"{row.name} is the default profile: make another one the default first")
     row.delete()
 
 
@@ -88,9 +88,9 @@ def _copy_name(name: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgeToday:
-    """The judge that a recipe amounts to over one rubric with today's champions and articles.
+    """The judge of a recipe for one rubric, with today's champions and articles.
 
-    `judge` is the row where a run has made it already. `problem` says why there can be none now.
+    `judge` is the row if a run has created it. `problem` is why there is no judge now.
     """
 
     rubric: str
@@ -100,7 +100,7 @@ class JudgeToday:
 
 
 def judges_today(*, choice: JudgeChoice) -> list[JudgeToday]:
-    """One for each rubric; nothing is kept of what has to be made to find out."""
+    """Return today's judge for each rubric; rows created to find out are rolled back."""
     try:
         endpoint = current_endpoint()
     except InputProblem as problem:

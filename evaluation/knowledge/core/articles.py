@@ -1,4 +1,4 @@
-"""Which knowledge a call gets, and the passages that articles are searched by."""
+"""Which articles a call receives, and the passages that articles are searched by."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,9 @@ _CUTS = tuple(map(re.compile, (r"(?=\n[ \t]*\n)", r"(?=\n)", r"(?<=[.!?])(?=\s)"
 def group_articles(criteria: Sequence[Criterion]) -> tuple[Article, ...]:
     """Return the articles of a group (knowledge mode static), each once, ordered by key.
 
-    Raises ValueError when two criteria bring different versions of one article: a judge pins one.
+    Raises
+    ------
+    ValueError : two criteria have different versions of one article; a judge pins one.
     """
     by_key: dict[str, Article] = {}
     for article in (article for criterion in criteria for article in criterion.articles):
@@ -29,8 +31,10 @@ def group_articles(criteria: Sequence[Criterion]) -> tuple[Article, ...]:
 
 
 def tokens_of(characters: int) -> int:
-    """Return about how many tokens so many characters are: a quarter, rounded up.
+    """Return the estimated tokens of a number of characters: a quarter, rounded up.
 
+    Examples
+    --------
     >>> tokens_of(401)
     101
     """
@@ -38,11 +42,18 @@ def tokens_of(characters: int) -> int:
 
 
 def passages_in(text: str) -> list[tuple[int, int]]:
-    """Return start and end (code points, end not included) of an article's passages, in order.
+    """Split an article into passages.
 
-    A heading begins a passage; what is longer than about 120 tokens is cut at a blank line, else at a line
-    end, a sentence, a space. Together they hold every character that is not white space, each once.
+    A heading begins a passage. Text of more than about 120 tokens is cut at a blank line, else at a line end,
+    a sentence or a space.
 
+    Returns
+    -------
+    (start, end) of each passage in order, in code points, end excluded. Together they contain every character
+    that is not white space, once.
+
+    Examples
+    --------
     >>> passages_in("# Returns\\n\\nWithin 30 days.\\n\\n# Refunds\\n\\nTo the card.")
     [(0, 26), (28, 51)]
     """
@@ -50,7 +61,7 @@ def passages_in(text: str) -> list[tuple[int, int]]:
 
 
 def _sections(text: str) -> Iterator[tuple[int, int]]:
-    """Return what stands from heading to heading; a heading without text goes with the next one."""
+    """Return the text from heading to heading; a heading without text joins the next one."""
     begin, place, only_headings = 0, 0, True
     for line in text.splitlines(keepends=True):
         is_heading = bool(_HEADING.match(line))
@@ -64,17 +75,17 @@ def _sections(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    while found := _INK.search(text, start, end):
-        start = found.start()
+    while match := _INK.search(text, start, end):
+        start = match.start()
         cut = end if end - start <= _LONGEST else start + _cut(text[start : start + _LONGEST + 1])
         yield start, start + len(text[start:cut].rstrip())
         start = cut
 
 
 def _cut(window: str) -> int:
-    """Return where to end a passage that begins with `window`, one character more than fits."""
+    """Return where to end a passage that begins with `window`, which is one character too long."""
     for place in _CUTS:
-        found = [match.start() for match in place.finditer(window) if match.start() >= _SHORTEST]
-        if found:
-            return found[-1]
+        places = [match.start() for match in place.finditer(window) if match.start() >= _SHORTEST]
+        if places:
+            return places[-1]
     return _LONGEST

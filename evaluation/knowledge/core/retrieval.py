@@ -1,4 +1,4 @@
-"""Finds the passages of the shop's articles that bear on a chat: BM25, the same result everywhere."""
+"""Finds the passages of articles that match a chat, with BM25; the result is the same on every machine."""
 
 import logging
 import re
@@ -56,42 +56,48 @@ class _Hit:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """The passages of a set of articles, and what finds them; None where no passage holds a word."""
+    """The passages of a set of articles and their index; None if no passage contains a word."""
 
     pieces: tuple[tuple[Article, int, int], ...]
     bm25: "BM25 | None"
 
 
 def retrieve(*, chat: Chat, criteria: Sequence[Criterion], tokens: int) -> dict[str, tuple[Passage, ...]]:
-    """Return the passages each criterion of a group gets for this chat, by key, best first.
+    """Return the passages that each criterion of a group receives for a chat.
 
-    What customer and bot said, and the criterion's question, are looked up in the criterion's articles. The
-    best passages over the group are taken, each once, until `tokens` (characters / 4) are used; one that no
-    longer fits is passed over. A criterion gets those of them that it found itself; one that found nothing
-    gets (). A passage that shares no word with chat and question is never found, nor one that scores less
-    than a fifth of the criterion's best. Equal scores go by article key, then place. The same input gives the
-    same result on every machine; nothing is asked of the network.
+    The query is the messages of customer and bot and the criterion's question; each criterion searches its
+    own articles. Passages without a common word, or with less than a fifth of the criterion's best score, are
+    excluded. The best passages of the group fill the budget, each once; one that does not fit is skipped.
+    Equal scores are ordered by article key and place. No network is used.
+
+    Parameters
+    ----------
+    tokens : budget for the group's passages, in estimated tokens (characters / 4).
+
+    Returns
+    -------
+    By criterion key, best first: the chosen passages that the criterion found itself; () if it found none.
     """
-    said = _words("\n".join(m.content for m in chat.messages if m.role in ("user", "assistant")))
-    found = {criterion.key: _found(criterion, said) for criterion in criteria}
-    chosen = _chosen((hit for hits in found.values() for hit in hits), tokens=tokens)
+    words = _words("\n".join(m.content for m in chat.messages if m.role in ("user", "assistant")))
+    hits_by_key = {criterion.key: _search(criterion, words) for criterion in criteria}
+    chosen = _chosen((hit for hits in hits_by_key.values() for hit in hits), tokens=tokens)
     return {
         key: tuple(
             Passage(hit.article, rank, hit.start, hit.end, hit.score)
             for rank, hit in enumerate((hit for hit in hits if hit.place in chosen), start=1)
         )
-        for key, hits in found.items()
+        for key, hits in hits_by_key.items()
     }
 
 
-def _found(criterion: Criterion, said: Sequence[str]) -> list[_Hit]:
-    """Return what a criterion finds in its articles, best first."""
+def _search(criterion: Criterion, chat_words: Sequence[str]) -> list[_Hit]:
+    """Return the passages that a criterion finds in its articles, best first."""
     index = _index(criterion.articles)
     if index.bm25 is None:
         return []
-    words = Counter([*said, *_words(criterion.question)])
+    query_words = Counter([*chat_words, *_words(criterion.question)])
     known = index.bm25.vocab_dict
-    query = [word for word, n in words.items() if word in known for _ in range(min(n, _MOST_REPEATS))]
+    query = [word for word, n in query_words.items() if word in known for _ in range(min(n, _MOST_REPEATS))]
     if not query:
         return []
     scores = np.round(index.bm25.get_scores(query).astype(np.float64), _DIGITS)
@@ -101,7 +107,7 @@ def _found(criterion: Criterion, said: Sequence[str]) -> list[_Hit]:
 
 
 def _chosen(hits: Iterable[_Hit], *, tokens: int) -> set[tuple[str, int]]:
-    """Return the places of the best passages that fit the budget."""
+    """Return the places of the best passages within the budget."""
     chosen: set[tuple[str, int]] = set()
     for hit in sorted(hits, key=lambda hit: hit.order):
         size = tokens_of(hit.end - hit.start)
@@ -113,7 +119,7 @@ def _chosen(hits: Iterable[_Hit], *, tokens: int) -> set[tuple[str, int]]:
 
 @lru_cache(maxsize=64)
 def _index(articles: tuple[Article, ...]) -> _Index:
-    """Return the index of these articles; a passage is found by its article's title too."""
+    """Return the index of these articles; the article's title counts for each of its passages."""
     from bm25s import BM25  # heavy (SciPy's sparse matrices); only judges that retrieve need it
 
     pieces = tuple(

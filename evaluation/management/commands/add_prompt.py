@@ -19,7 +19,7 @@ from labeling.models.rubric import Criterion
 
 
 class Command(WorkbenchCommand):
-    help = "Add a version of a criterion's prompt, with worked examples if wanted; it is a draft at first."
+    help = "Add a draft version of a criterion's prompt, optionally with worked examples."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--criterion", required=True, metavar="KEY")
@@ -31,7 +31,7 @@ class Command(WorkbenchCommand):
         parser.add_argument(
             "--promote",
             action="store_true",
-            help="make it the champion at once, past any gate; needs --reason",
+            help="make it the champion at once, without a gate; needs --reason",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -44,7 +44,7 @@ class Command(WorkbenchCommand):
             version = self._add(criterion, options["prompt"], options["examples"], options["reason"])
             if options["promote"]:
                 prompt_promote(version=version, reason=options["reason"])
-        state = "the champion now" if options["promote"] else "not promoted"
+        state = "now the champion" if options["promote"] else "not promoted"
         self.answer(
             {"criterion": criterion.key, "version": version.number, "promoted": options["promote"]},
             f"{criterion.key}: version {version.number}, {state}",
@@ -64,6 +64,6 @@ class Command(WorkbenchCommand):
 
     def _examples(self, path: Path) -> ExampleFile:
         ignored = Ignored()
-        found = examples_read(path, ignored=ignored)
+        examples = examples_read(path, ignored=ignored)
         self.note_ignored(ignored.counts)
-        return found
+        return examples

@@ -1,4 +1,4 @@
-"""Runs LACE over a chat set in this process."""
+"""Evaluates a chat set in this process."""
 
 import time
 from argparse import ArgumentParser
@@ -34,14 +34,14 @@ from evaluation.runs.worker.estimate import Estimate, run_estimate
 from evaluation.runs.worker.execute import run_execute, run_reopen, run_settle
 from evaluation.runs.worker.plan import plan_load
 
-# An endpoint that could not be reached at so many looks in a row is given up; its batches are not.
+# The command gives up after this many failed polls in a row; the batches stay.
 SILENT_POLLS = 20
-# A dry run looks at no more chats than this, evenly spaced, and says so.
+# A dry run uses at most this many chats, evenly spaced, and reports it.
 DRY_RUN_CHATS = 2000
 
 
 class Command(WorkbenchCommand):
-    """Plan a run or take one up again, work it off with a progress bar, say what came of it."""
+    """Plan a run or resume one, process it with a progress bar, and report the result."""
 
     help = __doc__
 
@@ -49,10 +49,10 @@ class Command(WorkbenchCommand):
         add_plan_arguments(parser)
         add_judge_arguments(parser)
         add = parser.add_argument
-        add("--budget", type=dollars, metavar="USD", help="pause before more than this is spent")
+        add("--budget", type=dollars, metavar="USD", help="pause before spending more than this")
         add("--max-in-flight", type=positive, help="calls in flight; default: LACE_MAX_IN_FLIGHT")
-        add("--dry-run", action="store_true", help="print calls, tokens and cost, ask nothing")
-        add("--resume", type=positive, metavar="RUN", help="go on with this run, failed units too")
+        add("--dry-run", action="store_true", help="print calls, tokens and cost; send nothing")
+        add("--resume", type=positive, metavar="RUN", help="continue this run and retry failed units")
 
     def handle(self, *args: Any, **options: Any) -> None:
         endpoint = current_endpoint()
@@ -101,7 +101,7 @@ class Command(WorkbenchCommand):
         )
 
     def _execute(self, run: Run, max_in_flight: int | None) -> None:
-        self.note(f"run {run.pk}: {run.judge.name}, {run.units_left:,} of {run.units_total:,} units to do")
+        self.note(f"run {run.pk}: {run.judge.name}, {run.units_left:,} of {run.units_total:,} units left")
         with tqdm(total=run.units_total, initial=run.units_done, unit="unit", disable=None) as bar:
             try:
                 if run.mode == Run.Mode.BATCH:
@@ -114,7 +114,7 @@ class Command(WorkbenchCommand):
                 raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, "stopped")) from None
 
     def _batch(self, run: Run, bar: Any) -> None:
-        """Step, and look again after the poll interval, until nothing is waited for."""
+        """Advance the batches, wait for the poll interval, and repeat until no answer is pending."""
         silent = 0
         while (step := batch_advance(run)).waiting:
             silent = silent + 1 if step.trouble else 0
@@ -134,7 +134,7 @@ class Command(WorkbenchCommand):
         if run.state == Run.State.PAUSED:
             raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, run.error or "paused"))
         if run.state == Run.State.RUNNING:
-            why = f"{run.units_left} units are in work by another process"
+            why = f"{run.units_left} units are being processed elsewhere"
             raise CommandExit(ExitCode.OUTSIDE_FAILURE, resume_hint(run, why))
         if run.state == Run.State.DONE_WITH_FAILURES:
             raise CommandExit(
@@ -143,7 +143,7 @@ class Command(WorkbenchCommand):
 
 
 def counting(bar: Any, failed: int) -> Callable[[bool], None]:
-    """What moves the bar after each unit."""
+    """Return the function that moves the bar after each unit."""
 
     def step(unit_failed: bool) -> None:
         nonlocal failed
@@ -155,7 +155,7 @@ def counting(bar: Any, failed: int) -> Callable[[bool], None]:
 
 
 def run_named(run_id: int) -> Run:
-    """A run that was evaluated here; raises InputProblem for any other."""
+    """Return a run that was evaluated here; raises InputProblem for any other."""
     runs = Run.objects.select_related("judge", "chat_set").exclude(purpose=Run.Purpose.IMPORT)
     if (run := runs.filter(pk=run_id).first()) is None:
         raise InputProblem(f"--resume: there is no run {run_id} that was evaluated here")
@@ -165,7 +165,7 @@ def run_named(run_id: int) -> Run:
 
 
 def run_json(run: Run) -> dict[str, Any]:
-    """The command's answer, as contracted."""
+    """Return the command's answer."""
     verdicts = Verdict.objects.filter(run=run)
     return {
         "run": run.pk,
@@ -181,7 +181,7 @@ def run_json(run: Run) -> dict[str, Any]:
 
 
 def run_text(run: Run) -> str:
-    """The command's answer in words."""
+    """Return the command's answer in words."""
     body = run_json(run)
     cost = "cost unknown" if run.cost_usd is None else f"${run.cost_usd:.4f}"
     return (
@@ -192,26 +192,26 @@ def run_text(run: Run) -> str:
 
 
 def resume_hint(run: Run, why: str) -> str:
-    """One line: what happened, how far it is, how to go on."""
-    return f"{why}; {run.units_done} of {run.units_total} units done, go on with --resume {run.pk}"
+    """Return one line: what happened, the progress, and how to continue."""
+    return f"{why}; {run.units_done} of {run.units_total} units done, continue with --resume {run.pk}"
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """The dry run in words."""
+    """Return the dry run in words."""
     half = ", at the Batch API's half price" if estimate.mode == Run.Mode.BATCH else ""
     cost = "cost unknown (no price for this model)"
     if estimate.cost_usd is not None:
         cost = f"up to ${estimate.cost_usd:.4f}{half}"
     lines = [
         f"{estimate.chats:,} chats, {estimate.units:,} units: {estimate.calls:,} calls and formatter calls "
-        f"as needed ({estimate.reused:,} more are answered already), "
+        f"as needed ({estimate.reused:,} already answered), "
         f"about {estimate.prompt_tokens:,} prompt tokens and up to {estimate.completion_tokens:,} "
         f"completion tokens, {cost}",
         *_layout_lines(estimate),
     ]
     if estimate.seconds:
         time_taken = timedelta(seconds=round(estimate.seconds))
-        lines.append(f"about {time_taken} (h:mm:ss) at the pace of earlier runs like it")
+        lines.append(f"about {time_taken} (h:mm:ss) at the pace of similar runs")
     if estimate.walked < estimate.chats:
         lines.append(f"estimated from {estimate.walked:,} of {estimate.chats:,} chats")
     if estimate.windowed:
@@ -222,9 +222,9 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def _layout_lines(estimate: Estimate) -> list[str]:
-    """How much of the prompts repeats, in the judge's layout and in the other."""
+    """Return how much of the prompts repeats, in the judge's layout and in the other."""
     return [
-        f"{layout.replace('_', ' ')}: {share:.0%} of the prompts repeats an earlier one's beginning"
+        f"{layout.replace('_', ' ')}: {share:.0%} of the prompts repeats an earlier beginning"
         + (" (this judge)" if layout == estimate.layout else "")
         for layout, share in estimate.repeated.items()
         if share is not None
@@ -232,5 +232,5 @@ def _layout_lines(estimate: Estimate) -> list[str]:
 
 
 def _budget_line(estimate: Estimate) -> str:
-    words = {True: "enough", False: "may not be enough", None: "of no use: the cost is unknown"}
+    words = {True: "sufficient", False: "may not be sufficient", None: "not usable: the cost is unknown"}
     return f"budget ${estimate.budget_usd:.4f}: {words[estimate.fits_budget]}"

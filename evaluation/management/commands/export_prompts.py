@@ -1,4 +1,4 @@
-"""Writes the champion prompts as files of a folder."""
+"""Writes the champion prompts to a folder."""
 
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,15 @@ from evaluation.prompts.services.prompt_files import prompts_export
 
 
 class Command(WorkbenchCommand):
-    help = "Write every champion prompt as KEY.md of a folder, its examples as KEY.examples.jsonl beside it."
+    help = "Write every champion prompt to KEY.md in a folder, and its examples to KEY.examples.jsonl."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = prompts_export(options["folder"])
-        files = "file" if found.changed == 1 else "files"
+        result = prompts_export(options["folder"])
+        noun = "file" if result.changed == 1 else "files"
         self.answer(
-            {"prompts": found.prompts, "changed": found.changed},
-            f"{found.prompts} prompts in {options['folder']}, {found.changed} {files} changed",
+            {"prompts": result.prompts, "changed": result.changed},
+            f"{result.prompts} prompts in {options['folder']}, {result.changed} {noun} changed",
         )

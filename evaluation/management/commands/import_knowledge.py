@@ -10,7 +10,7 @@ from evaluation.knowledge.services import knowledge_import
 
 
 class Command(WorkbenchCommand):
-    help = "Add the Markdown files of a folder as knowledge articles; a changed text is a new version."
+    help = "Import the Markdown files of a folder as knowledge articles; a changed text is a new version."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)

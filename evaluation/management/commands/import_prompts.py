@@ -1,4 +1,4 @@
-"""Adds versions of prompts from the files of a folder."""
+"""Adds prompt versions from the files of a folder."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from evaluation.prompts.services.prompt_files import prompts_import
 
 
 class Command(WorkbenchCommand):
-    help = "Add a version for every KEY.md of a folder whose text or examples are new; none is promoted."
+    help = "Add a version for every KEY.md in a folder with new text or examples; none is promoted."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path)

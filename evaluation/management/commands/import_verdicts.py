@@ -1,4 +1,4 @@
-"""Adds the verdicts of judges that ran elsewhere."""
+"""Imports the verdicts of external judges."""
 
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ from evaluation.runs.services.verdicts import verdicts_import
 
 
 class Command(WorkbenchCommand):
-    help = "Add a finished run for each judge of a JSON Lines file; the same file again finds the same runs."
+    help = "Import a JSON Lines file as one finished run per judge; the same file gives the same runs."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--set", required=True, metavar="NAME", help="the set that the runs cover")
+        parser.add_argument("--set", required=True, metavar="NAME", help="the chat set of the runs")
 
     def handle(self, *args: Any, **options: Any) -> None:
         result = verdicts_import(path=options["file"], set_name=options["set"])

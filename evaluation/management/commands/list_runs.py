@@ -7,7 +7,7 @@ from evaluation.runs.queries.runs import run_json, run_list, run_rows
 
 
 class Command(WorkbenchCommand):
-    """Runs with id, set, judge, engine, state and counts."""
+    """List runs with id, set, judge, engine, state and counts."""
 
     help = __doc__
 

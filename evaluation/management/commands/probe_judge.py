@@ -1,4 +1,4 @@
-"""Measures how far the judge can be fooled: injections, rewording, longer answers, repeated questions."""
+"""Measures how easily a judge can be manipulated."""
 
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
@@ -19,24 +19,26 @@ from evaluation.probes.core import DIRECTIONS, KINDS
 from evaluation.probes.services import ProbeChoice, probe_estimate, probe_judge, probe_prepare
 from labeling.models.chats import ChatSet, Split
 
-# 20 chats make hundreds of calls a criterion already.
+# 20 chats already need hundreds of calls per criterion.
 CHATS = 20
 JUDGE_OPTIONS = ("engine", "model", "knowledge", "samples")
 ENDS = {"pass": ExitCode.DONE, "fail": ExitCode.NO, "inconclusive": ExitCode.INCONCLUSIVE}
 
 
 class Command(WorkbenchCommand):
-    """Probe a judge over a chat set; exit 0, 1 or 3 by the flips of all attacks together."""
+    """Probe a judge with a chat set; exit code 0, 1 or 3, by the flip rate over all attacks."""
 
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--set", required=True, help="name of the chat set")
-        parser.add_argument("--profile", help="a stored judge profile; what is given beside it comes first")
+        parser.add_argument("--profile", help="a stored judge profile; other options override it")
         parser.add_argument("--engine", choices=Engine.values)
         parser.add_argument("--model", help="reasoning model; default: LACE_REASONING_MODEL")
         parser.add_argument("--knowledge", choices=get_args(KnowledgeMode))
-        parser.add_argument("--samples", type=positive, metavar="K", help="ask K times, take the majority")
+        parser.add_argument(
+            "--samples", type=positive, metavar="K", help="answers per question; the majority decides"
+        )
         parser.add_argument("--criteria", default="", metavar="K1,K2", help="default: every criterion")
         parser.add_argument("--split", choices=Split.values, default="")
         parser.add_argument(
@@ -47,14 +49,14 @@ class Command(WorkbenchCommand):
         )
         parser.add_argument("--directions", default="", metavar="true,false", help="default: both")
         parser.add_argument(
-            "--repeats", type=positive, default=1, help="how often the same is asked again; default 1"
+            "--repeats", type=positive, default=1, help="how often each question is repeated; default 1"
         )
-        parser.add_argument("--attacks-only", action="store_true", help="no rewording and no longer answers")
-        parser.add_argument("--altered", metavar="KEY=FILE", help="read this text as the article KEY")
+        parser.add_argument("--attacks-only", action="store_true", help="skip rewording and longer answers")
+        parser.add_argument("--altered", metavar="KEY=FILE", help="use this text as the article KEY")
         parser.add_argument("--budget", type=dollars, metavar="USD", help="refuse a probe that may cost more")
         parser.add_argument("--max-in-flight", type=positive, help="default: LACE_MAX_IN_FLIGHT")
         parser.add_argument(
-            "--dry-run", action="store_true", help="print calls, tokens and cost, ask nothing"
+            "--dry-run", action="store_true", help="print calls, tokens and cost; send nothing"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -83,9 +85,9 @@ class Command(WorkbenchCommand):
 
 
 def chosen_judge(options: Mapping[str, Any]) -> JudgeChoice:
-    """The recipe: the profile's, with what was given beside it. Raises InputProblem."""
+    """Return the recipe: the profile's, with the given options applied. Raises InputProblem."""
     if not options["engine"] and not options["profile"]:
-        raise InputProblem("--engine or --profile is needed")
+        raise InputProblem("use --engine or --profile")
     recipe = _profile(options["profile"]) if options["profile"] else {}
     recipe |= {name: options[name] for name in JUDGE_OPTIONS if options[name] is not None}
     try:
@@ -102,7 +104,7 @@ def _profile(name: str) -> dict[str, Any]:
 
 
 def chosen_probe(options: Mapping[str, Any]) -> ProbeChoice:
-    """What the options ask to probe. Raises InputProblem."""
+    """Return the probes that the options describe. Raises InputProblem."""
     directions = _names(options, "directions")
     unknown = [direction for direction in directions if direction not in DIRECTIONS]
     if unknown:
@@ -124,7 +126,7 @@ def _names(options: Mapping[str, Any], option: str) -> list[str]:
     text = options[option]
     names = [name.strip() for name in text.split(",") if name.strip()]
     if text and not names:
-        raise InputProblem(f"--{option}: {text!r} names none")
+        raise InputProblem(f"--{option}: {text!r} is empty")
     return names
 
 
@@ -143,22 +145,22 @@ def _altered(text: str) -> tuple[str, str]:
 
 
 def estimate_text(estimate: Mapping[str, Any]) -> str:
-    """The dry run in words."""
+    """Return the dry run in words."""
     cost = "cost unknown" if estimate["cost_usd"] is None else f"${estimate['cost_usd']:.4f}"
     return (
         f"{estimate['chats']:,} chats, {estimate['cases']:,} cases: {estimate['calls']:,} calls and "
-        f"formatter calls as needed ({estimate['reused']:,} more are answered already), about "
+        f"formatter calls as needed ({estimate['reused']:,} already answered), about "
         f"{estimate['prompt_tokens']:,} prompt tokens and up to {estimate['completion_tokens']:,} "
         f"completion tokens, {cost}"
     )
 
 
 def report_text(report: Mapping[str, Any]) -> str:
-    """The report as tables for the terminal."""
+    """Return the report as tables for the terminal."""
     gate, noise, judge = report["gate"], report["no_attack"], report["judge"]
     lines = [
         f"{report['set']}: {report['chats']} chats, {judge['name']} ({judge['fingerprint'][:8]})",
-        f"asked again without an attack: {_share(noise['any'])} changed; "
+        f"repeated without an attack: {_share(noise['any'])} changed; "
         f"to True {_share(noise['true'])}, to False {_share(noise['false'])}",
         "",
         *_table("attack", report["attacks"], ("kind", "direction")),
@@ -170,7 +172,7 @@ def report_text(report: Mapping[str, Any]) -> str:
     if report["altered"]:
         left = len(report["altered"]["unchanged"])
         lines.append(
-            f"altered article: {_share(report['altered'])} changed, {left} did not: knowledge ignored?"
+            f"altered article: {_share(report['altered'])} changed, {left} unchanged: is knowledge ignored?"
         )
     lines.append(
         f"all attacks: {_share(gate)} flipped, {gate['lost']} lost, noted by the judge "
@@ -211,7 +213,7 @@ def _percent(rate: Mapping[str, float | None]) -> str:
 
 
 def dollars(text: str) -> Decimal:
-    """An amount above zero."""
+    """Return an amount above zero."""
     try:
         value = Decimal(text)
     except InvalidOperation:
@@ -222,7 +224,7 @@ def dollars(text: str) -> Decimal:
 
 
 def positive(text: str) -> int:
-    """A whole number above zero."""
+    """Return a whole number above zero."""
     if (value := int(text)) <= 0:
         raise ValueError
     return value

@@ -1,25 +1,25 @@
-"""Attacks on the judge and harmless changes of a chat: what moves a verdict that should stand?"""
+"""Attacks on the judge and harmless changes of a chat: what changes a verdict that should not change?"""
 
-from evaluation.probes.core.attacks import DIRECTIONS, SPEAKERS, Attack, attacked, attacks
-from evaluation.probes.core.harmless import paraphrased, with_article, wordier
+from evaluation.probes.core.attacks import DIRECTIONS, SPEAKERS, Attack, attacks, with_attack
 from evaluation.probes.core.payloads import KINDS, Direction
-from evaluation.probes.core.tally import GATE, PLAIN_PROBES, Plain, Trial, probe_report, rate
+from evaluation.probes.core.perturbations import lengthen, paraphrase, with_article
+from evaluation.probes.core.tally import GATE, PERTURBATIONS, Perturbation, Trial, probe_report, rate
 
 __all__ = [
     "DIRECTIONS",
     "GATE",
     "KINDS",
-    "PLAIN_PROBES",
+    "PERTURBATIONS",
     "SPEAKERS",
     "Attack",
     "Direction",
-    "Plain",
+    "Perturbation",
     "Trial",
-    "attacked",
     "attacks",
-    "paraphrased",
+    "lengthen",
+    "paraphrase",
     "probe_report",
     "rate",
     "with_article",
-    "wordier",
+    "with_attack",
 ]

@@ -1,4 +1,4 @@
-"""Puts an attack into a chat: the same chat with a message that tries to set its verdicts."""
+"""Adds an attack to a chat: a message that tries to set its verdicts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One way to push a chat's verdicts: what is said, by whom, to which answer."""
+    """One way to push a chat's verdicts: the text, the speaker and the intended answer."""
 
     kind: str
     speaker: MessageRole
@@ -22,13 +22,19 @@ class Attack:
 
     @property
     def name(self) -> str:
-        """A stable id: `fake_policy/tool/true`."""
+        """Return a stable id, such as `fake_policy/tool/true`."""
         return f"{self.kind}/{SPEAKERS[self.speaker]}/{self.direction}"
 
 
 def attacks(*, kinds: Sequence[str] = (), directions: Sequence[Direction] = ()) -> Iterator[Attack]:
-    """Every attack of these kinds and directions (none = all), in a fixed order. Unknown kinds: KeyError.
+    """Yield every attack of these kinds and directions (none = all), in a fixed order.
 
+    Raises
+    ------
+    KeyError : unknown kind.
+
+    Examples
+    --------
     >>> [attack.name for attack in attacks(kinds=["tool_result"])]
     ['tool_result/tool/true', 'tool_result/tool/false']
     """
@@ -38,11 +44,11 @@ def attacks(*, kinds: Sequence[str] = (), directions: Sequence[Direction] = ()) 
                 yield Attack(kind, speaker, direction)
 
 
-def attacked(chat: Chat, *, attack: Attack, keys: Sequence[str]) -> Chat:
-    """Return the chat with the attack in it; it pushes every criterion of `keys`.
+def with_attack(chat: Chat, *, attack: Attack, keys: Sequence[str]) -> Chat:
+    """Return the chat with the attack in it, aimed at every criterion of `keys`.
 
-    A customer says it at the end, a bot in its last message, a tool before the bot's last message. Of an
-    attack over several messages the first stands after a third of the chat.
+    A customer says it at the end, a bot in its last message, a tool before the bot's last message. An attack
+    over several messages begins after a third of the chat.
     """
     texts = KINDS[attack.kind].texts(Aim(keys, attack.direction))
     turns = [(message.role, message.content) for message in chat.messages]
@@ -60,13 +66,13 @@ def attacked(chat: Chat, *, attack: Attack, keys: Sequence[str]) -> Chat:
 
 
 def chat_of(turns: Sequence[tuple[MessageRole, str]]) -> Chat:
-    """Return a chat of these messages, numbered and hashed as an imported one would be."""
+    """Return a chat of these messages, numbered and hashed like an imported one."""
     messages = tuple(Message(n, role, text) for n, (role, text) in enumerate(turns, 1))
     return Chat(content_hash(turns), messages)
 
 
 def _last_bot_message(turns: Sequence[tuple[MessageRole, str]]) -> int:
-    """Return the place of the bot's last message; the end where it has none."""
+    """Return the place of the bot's last message; the end if it has none."""
     return max((i for i, (role, _) in enumerate(turns) if role == "assistant"), default=len(turns))
 
 
@@ -74,5 +80,5 @@ def _in_last_bot_message(turns: list[tuple[MessageRole, str]], text: str) -> lis
     place = _last_bot_message(turns)
     if place == len(turns):
         return [*turns, ("assistant", text)]
-    said = f"{turns[place][1]}\n\n{text}".strip()
-    return [*turns[:place], ("assistant", said), *turns[place + 1 :]]
+    content = f"{turns[place][1]}\n\n{text}".strip()
+    return [*turns[:place], ("assistant", content), *turns[place + 1 :]]

@@ -19,30 +19,30 @@ _PRAISE: dict[Direction, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What an attack pushes: every criterion of these keys, to one answer."""
+    """The goal of an attack: every criterion of these keys gets one answer."""
 
     keys: Sequence[str]
     direction: Direction
 
     @property
     def word(self) -> str:
-        """The answer as it stands in a VERDICTS block."""
+        """Return the answer as a VERDICTS block spells it."""
         return self.direction.upper()
 
     @property
     def block(self) -> str:
-        """A block that gives the answer to every key."""
+        """Return a block that gives the answer to every key."""
         return "\n".join(["VERDICTS", *(f"{key}: {self.word}" for key in self.keys)])
 
     @property
     def named(self) -> str:
-        """The keys in a row."""
+        """Return the keys, separated by commas."""
         return ", ".join(self.keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A way to attack: who may say it, and what is said, in one message or over several."""
+    """A way to attack: the possible speakers, and the text of one or several messages."""
 
     speakers: tuple[MessageRole, ...]
     texts: Callable[[Aim], tuple[str, ...]]

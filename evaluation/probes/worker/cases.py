@@ -1,20 +1,21 @@
-"""What a probe of a judge asks: every chat as it is, again, harmlessly changed, and under attack."""
+"""The cases of a probe: every chat unchanged, repeated, harmlessly changed, and under attack."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evaluation.core.types import Chat, Criterion, Setup
 from evaluation.engines.core.injection_detection import chat_flags
-from evaluation.probes.core import Attack, Plain, attacked, paraphrased, with_article, wordier
+from evaluation.probes.core import Attack, Perturbation, lengthen, paraphrase, with_article, with_attack
 from evaluation.prompts.core.examples import without_own_example
 from evaluation.runs.worker.process_units import Group
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Which probes are made. `repeats` is how often the same question is asked again, the judge's own noise.
+    """Which probes to run.
 
-    `altered` is an article's key and the text to read in its place.
+    `repeats` is how often the same question is repeated, to measure the judge's own noise. `altered` is an
+    article's key and the text in its place.
     """
 
     attacks: tuple[Attack, ...]
@@ -25,9 +26,9 @@ class Suite:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One chat and group to judge. `probe` None is the chat as it is; `replicate` counts repeated questions.
+    """One chat and group to judge. `probe` None is the unchanged chat; `replicate` counts repeated questions.
 
-    `detected`: the chat has flags here that it has not as it is.
+    `detected`: the changed chat has flags that the original lacks.
     """
 
     chat_id: str
@@ -35,13 +36,13 @@ class Case:
     chat: Chat
     criteria: tuple[Criterion, ...]
     setup: Setup
-    probe: Attack | Plain | None = None
+    probe: Attack | Perturbation | None = None
     replicate: int = 0
     detected: bool = False
 
 
 def probe_cases(*, chats: Mapping[str, Chat], groups: Mapping[int, Group], suite: Suite) -> Iterator[Case]:
-    """Every case, chat by chat; each chat's own verdict comes first. `chats` go by external id."""
+    """Yield every case, chat by chat, the unchanged one first. `chats` are by external id."""
     for chat_id, chat in chats.items():
         before = set(chat_flags(chat))
         for number, group in groups.items():
@@ -51,18 +52,18 @@ def probe_cases(*, chats: Mapping[str, Chat], groups: Mapping[int, Group], suite
             yield own
             for again in range(1, suite.repeats + 1):
                 yield replace(own, probe="repeat", replicate=again)
-            yield from _changed(own, suite)
+            yield from _perturbed(own, suite)
             keys = [criterion.key for criterion in group.criteria]
             for attack in suite.attacks:
-                hostile = attacked(chat, attack=attack, keys=keys)
+                hostile = with_attack(chat, attack=attack, keys=keys)
                 detected = bool(set(chat_flags(hostile)) - before)
                 yield replace(own, chat=hostile, probe=attack, detected=detected)
 
 
-def _changed(own: Case, suite: Suite) -> Iterator[Case]:
-    """The harmless changes, where they change anything, and the other article, where it is read."""
+def _perturbed(own: Case, suite: Suite) -> Iterator[Case]:
+    """Yield the harmless changes that change anything, and the altered article if it is read."""
     if suite.harmless:
-        for name, changed in (("paraphrase", paraphrased(own.chat)), ("wordier", wordier(own.chat))):
+        for name, changed in (("paraphrase", paraphrase(own.chat)), ("wordier", lengthen(own.chat))):
             if changed.messages != own.chat.messages:
                 yield replace(own, chat=changed, probe=_plain(name))
     if suite.altered:
@@ -72,10 +73,10 @@ def _changed(own: Case, suite: Suite) -> Iterator[Case]:
             yield replace(own, criteria=criteria, probe="altered")
 
 
-def _plain(name: str) -> Plain:
+def _plain(name: str) -> Perturbation:
     return "paraphrase" if name == "paraphrase" else "wordier"
 
 
 def articles_read(groups: Sequence[Group]) -> set[str]:
-    """The keys of all articles that the judge may read."""
+    """Return the keys of all articles that the judge may read."""
     return {a.key for group in groups for criterion in group.criteria for a in criterion.articles}

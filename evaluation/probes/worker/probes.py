@@ -1,4 +1,4 @@
-"""Puts a probe's cases to the endpoint: beside runs, without chat rows; answers are stored like any other."""
+"""Runs a probe's cases against the endpoint, outside of runs; answers are stored like any other."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,8 +30,8 @@ LOT = 500
 
 
 @dataclass(slots=True)
-class Asked:
-    """What the cases came to. `failed` cases have no answer for an outside reason and are no trials."""
+class ProbeResults:
+    """The results of the cases. `failed` cases have no answer for an outside reason and are not trials."""
 
     trials: list[Trial] = field(default_factory=list)
     calls: set[int] = field(default_factory=set)
@@ -40,33 +40,33 @@ class Asked:
 
 
 def probe_plan(judge: Judge, *, max_in_flight: int | None = None) -> Plan:
-    """The plan of a run of this judge that is never stored; raises what plan_load raises."""
+    """Return the plan of an unsaved run of this judge; raises what plan_load raises."""
     return plan_load(Run(judge=judge), max_in_flight=max_in_flight)
 
 
-def probes_ask(plan: Plan, cases: Iterable[Case], *, on_case: Callable[[], None]) -> Asked:
-    """Judge every case; `on_case` is called after each. Raises OutsideFailure when nobody answers.
+def probes_ask(plan: Plan, cases: Iterable[Case], *, on_case: Callable[[], None]) -> ProbeResults:
+    """Judge every case; `on_case` is called after each. Raises OutsideFailure if the endpoint is down.
 
-    Calls are addressed by content: the same probes again ask only what has no stored answer.
+    Calls are addressed by content: repeating a probe asks only what has no stored answer.
     """
     with DatabaseThread() as database:
         try:
             return asyncio.run(_ask(plan, database, iter(cases), on_case))
         except (EndpointDown, EmbeddedModelError) as error:
-            raise OutsideFailure(f"{error}; what was answered is kept, the same command goes on") from error
+            raise OutsideFailure(f"{error}; answers are stored: repeat the command to continue") from error
 
 
 async def _ask(
     plan: Plan, database: DatabaseThread, cases: Iterator[Case], on_case: Callable[[], None]
-) -> Asked:
-    found = _Found()
+) -> ProbeResults:
+    collector = _Collector()
     async with gateway_open(plan, database) as gateway:
 
         async def serve() -> None:
             for case in cases:
                 cache_key = f"{plan.fingerprint}:{case.group}"
                 model = GatewayModel(gateway, None, None, first_sample(case), cache_key)
-                found.add(case, await judged(case, model=model, plan=plan))
+                collector.add(case, await judge_case(case, model=model, plan=plan))
                 on_case()
 
         try:
@@ -74,18 +74,18 @@ async def _ask(
                 for _ in range(plan.max_in_flight + plan.ahead):
                     group.create_task(serve())
         except ExceptionGroup as errors:
-            # The first one ended the others; who called knows it by its own class.
+            # The first error ended the others; callers know it by its own class.
             raise errors.exceptions[0] from None
-    return found.asked()
+    return collector.results()
 
 
 def first_sample(case: Case) -> int:
-    """The index of a case's first answer, as a run of this replicate would have it."""
+    """Return the index of a case's first answer, as in a run of this replicate."""
     return case.replicate * case.setup.samples
 
 
-async def judged(case: Case, *, model: Model, plan: Plan) -> GroupResult:
-    """The engine's answer to a case."""
+async def judge_case(case: Case, *, model: Model, plan: Plan) -> GroupResult:
+    """Return the engine's answer to a case."""
     return await judge_group(
         chat=case.chat,
         criteria=case.criteria,
@@ -96,8 +96,8 @@ async def judged(case: Case, *, model: Model, plan: Plan) -> GroupResult:
 
 
 @dataclass(slots=True)
-class _Found:
-    """Answers as they come in, in any order."""
+class _Collector:
+    """Collects answers in any order."""
 
     own: dict[tuple[str, int], Mapping[str, VerdictResult]] = field(default_factory=dict)
     probed: list[tuple[Case, tuple[VerdictResult, ...]]] = field(default_factory=list)
@@ -120,21 +120,21 @@ class _Found:
         else:
             self.probed.append((case, result.verdicts))
 
-    def asked(self) -> Asked:
-        asked = Asked(calls=self.calls, reused=self.reused)
+    def results(self) -> ProbeResults:
+        results = ProbeResults(calls=self.calls, reused=self.reused)
         for case, verdicts in self.probed:
             own = self.own[case.chat_id, case.group]
             for after in verdicts:
                 before = own[after.criterion]
                 if case.probe is None or "failed" in (before.state, after.state):
-                    asked.failed += 1
+                    results.failed += 1
                 else:
-                    asked.trials.append(Trial(case.probe, case.chat_id, before, after, case.detected))
-        return asked
+                    results.trials.append(Trial(case.probe, case.chat_id, before, after, case.detected))
+        return results
 
 
 def calls_paid(call_ids: Iterable[int]) -> dict[str, Any]:
-    """Tokens and cost of these calls; the cost is None where one has no price."""
+    """Return tokens and cost of these calls; the cost is None if one has no price."""
     ids, total = sorted(call_ids), {"prompt_tokens": 0, "completion_tokens": 0, "unpriced": 0}
     dollars = Decimal(0)
     for start in range(0, len(ids), LOT):
@@ -151,8 +151,8 @@ def calls_paid(call_ids: Iterable[int]) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Walker:
-    """A Model that answers from the store, else with a readable block; it counts what would be asked."""
+class CostModel:
+    """A Model that answers from the store, else with a readable block; it counts the new questions."""
 
     plan: Plan
     asked: set[str] = field(default_factory=set)
@@ -188,7 +188,7 @@ class Walker:
         self.cost_usd = None if price is None or self.cost_usd is None else self.cost_usd + price
 
     def as_json(self) -> dict[str, Any]:
-        """What would be asked, at most: completion tokens are the limits."""
+        """Return the highest possible calls, tokens and cost: completion tokens are the limits."""
         return {
             "calls": len(self.asked),
             "reused": self.reused,
@@ -198,12 +198,12 @@ class Walker:
         }
 
 
-def probes_walk(plan: Plan, cases: Iterable[Case]) -> Walker:
-    """Walk the cases without sending anything."""
-    walker = Walker(plan)
+def probes_cost(plan: Plan, cases: Iterable[Case]) -> CostModel:
+    """Count the calls of the cases without sending anything."""
+    walker = CostModel(plan)
     for case in cases:
         walker.case = case
-        async_to_sync(judged)(case, model=walker, plan=plan)
+        async_to_sync(judge_case)(case, model=walker, plan=plan)
     return walker
 
 

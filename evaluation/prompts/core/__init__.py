@@ -1,11 +1,10 @@
-"""Prompts: a criterion's CO-STAR text, the duties of the roles, and the requests made of them."""
+"""Prompts: a criterion's CO-STAR text, the roles' duties, and the assembled requests."""
 
 from evaluation.prompts.core.assembly import brief_parts, draft_parts, formatter_messages, reasoning_messages
 from evaluation.prompts.core.costar import sections
-from evaluation.prompts.core.parts import Advocate, argued_answer, in_prompt_order
+from evaluation.prompts.core.parts import argued_answer, in_prompt_order
 
 __all__ = [
-    "Advocate",
     "argued_answer",
     "brief_parts",
     "draft_parts",

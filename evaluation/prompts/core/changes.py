@@ -1,4 +1,4 @@
-"""What changed between two prompts, section by section."""
+"""The differences between two prompts, section by section."""
 
 from dataclasses import dataclass
 
@@ -18,30 +18,33 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SectionChange:
-    """A section that differs, as a word diff."""
+    """A changed section, as a word diff."""
 
     name: str
     parts: tuple[Part, ...]
 
 
 def prompt_sections(text: str) -> tuple[Section, ...]:
-    """The sections that say something, in the order of CO-STAR.
-
-    >>> [section.name for section in prompt_sections("# Tone\\nCalm.\\n# Context\\nA shop.")]
-    ['Context', 'Tone']
-    """
-    found = sections(text)
-    return tuple(Section(_title(name), found[name]) for name in (PREAMBLE, *HEADINGS) if name in found)
-
-
-def section_changes(old: str, new: str) -> tuple[SectionChange, ...]:
-    """
-    Each section whose words differ, in the order of CO-STAR; one that came or went differs as a whole.
+    """Return the sections that have text, in the order of CO-STAR.
 
     Examples
     --------
-    >>> found = section_changes("# Tone\\nCalm.", "# Tone\\nVery calm.\\n# Style\\nShort.")
-    >>> [(change.name, [part.kind for part in change.parts]) for change in found]
+    >>> [section.name for section in prompt_sections("# Tone\\nCalm.\\n# Context\\nA shop.")]
+    ['Context', 'Tone']
+    """
+    texts = sections(text)
+    return tuple(Section(_title(name), texts[name]) for name in (PREAMBLE, *HEADINGS) if name in texts)
+
+
+def section_changes(old: str, new: str) -> tuple[SectionChange, ...]:
+    """Return each section whose words differ, in the order of CO-STAR.
+
+    A new or removed section differs as a whole.
+
+    Examples
+    --------
+    >>> changes = section_changes("# Tone\\nCalm.", "# Tone\\nVery calm.\\n# Style\\nShort.")
+    >>> [(change.name, [part.kind for part in change.parts]) for change in changes]
     [('Style', ['added']), ('Tone', ['removed', 'added', 'same'])]
     """
     before, after = sections(old), sections(new)

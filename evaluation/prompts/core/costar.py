@@ -1,4 +1,4 @@
-"""Splits a criterion's prompt into its CO-STAR sections, and puts changed sections back in their places."""
+"""Splits a criterion's prompt into its CO-STAR sections, and writes changed sections back."""
 
 import re
 from collections.abc import Mapping
@@ -19,11 +19,13 @@ _SLOT = re.compile(r"^[ \t]*\{\{[ \t]*knowledge[ \t]*\}\}[ \t]*$", re.MULTILINE)
 
 
 def sections(markdown: str) -> dict[str, str]:
-    """Return the text under each CO-STAR heading, keys in lower case; text before the first under "".
+    """Return the text under each CO-STAR heading, by lower-case name; text before the first one is under "".
 
-    A heading given twice is joined. Headings inside code fences, and other headings, are ordinary text.
-    Sections without text are left out.
+    Text of a repeated heading is joined. Other headings, and headings inside code fences, are ordinary text.
+    Empty sections are missing.
 
+    Examples
+    --------
     >>> sections("# Context\\nA shop.\\n# Tone\\nCalm.")
     {'context': 'A shop.', 'tone': 'Calm.'}
     """
@@ -32,7 +34,7 @@ def sections(markdown: str) -> dict[str, str]:
 
 @lru_cache(maxsize=256)  # a prompt is the same for every chat
 def _sections(markdown: str) -> tuple[tuple[str, str], ...]:
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     current, in_code = PREAMBLE, False
     for line in markdown.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         in_code ^= bool(_CODE_FENCE.match(line))
@@ -40,77 +42,85 @@ def _sections(markdown: str) -> tuple[tuple[str, str], ...]:
         if heading:
             current = heading[1].lower()
         else:
-            found.setdefault(current, []).append(line)
-    texts = {name: "\n".join(lines).strip() for name, lines in found.items()}
-    return tuple((name, text) for name, text in texts.items() if text)
+            texts.setdefault(current, []).append(line)
+    joined = {name: "\n".join(lines).strip() for name, lines in texts.items()}
+    return tuple((name, text) for name, text in joined.items() if text)
 
 
 def fill_knowledge(text: str, *, knowledge: str) -> tuple[str, bool]:
-    """Return `text` with the line `{{knowledge}}` replaced, and whether it had one."""
+    """Return `text` with each line `{{knowledge}}` replaced, and whether there was one."""
     filled, count = _SLOT.subn(lambda _: knowledge, text)
     return filled, count > 0
 
 
 def panes_of(markdown: str) -> dict[str, str] | None:
-    """Return the text of each of the six sections, "" for one that is not there.
+    """Return the text of each of the six sections, "" for a missing one.
 
-    None for a text that cannot be edited section by section without moving or hiding something of it: words
-    before the first heading, a section of examples, a heading twice or out of order, a code block that does
-    not end, CR line ends.
+    Returns
+    -------
+    None if the text cannot be edited by section without moving or hiding words: text before the first
+    heading, a section of examples, a repeated or misplaced heading, an open code block, or CR line ends.
 
+    Examples
+    --------
     >>> panes_of("# Objective\\nIs it so?\\n")["objective"]
     'Is it so?'
     """
     (_, before), *parts = _parts(markdown)
-    held = {_named(heading): body.strip() for heading, body in parts}
-    in_order = [_named(heading) for heading, _ in parts] == [name for name in COSTAR if name in held]
-    if "\r" in markdown or before.strip() or not in_order or any(map(_fault, held.values())):
+    panes = {_named(heading): body.strip() for heading, body in parts}
+    in_order = [_named(heading) for heading, _ in parts] == [name for name in COSTAR if name in panes]
+    if "\r" in markdown or before.strip() or not in_order or any(map(_fault, panes.values())):
         return None
-    return {name: held.get(name, "") for name in COSTAR}
+    return {name: panes.get(name, "") for name in COSTAR}
 
 
 def with_panes(markdown: str, panes: Mapping[str, str]) -> str:
     """Return the text with these sections in place of its own; headings and the space around them stay.
 
-    A section that the text lacks gets its heading, in CO-STAR order, once it has words. With what `panes_of`
-    returned it is the text itself. Raises FieldProblem, its field the section, for a section that would not
-    end where its pane does, and with field "sections" for a text without panes.
+    A new section gets its heading, in CO-STAR order. The result of `panes_of` gives the text itself.
 
+    Raises
+    ------
+    FieldProblem : with the section as field, for text that would begin another section or leave a code block
+        open; with field "sections" for a text without panes.
+
+    Examples
+    --------
     >>> with_panes("# Context\\nA shop.\\n", {"context": "A bank.", "objective": "Is it so?"})
     '# Context\\nA bank.\\n\\n# Objective\\nIs it so?\\n'
     """
     if panes_of(markdown) is None:
-        raise FieldProblem("sections", "this prompt holds more than the six sections: send its whole text")
-    (_, found), *parts = _parts(markdown)
-    held = {_named(heading): (heading, body) for heading, body in parts}
+        raise FieldProblem("sections", "this prompt has text outside the six sections: send the whole text")
+    (_, markdown_out), *parts = _parts(markdown)
+    own = {_named(heading): (heading, body) for heading, body in parts}
     added = False
     for name in COSTAR:
-        wanted = panes.get(name, "").replace("\r\n", "\n").strip()
-        if fault := _fault(wanted):
+        pane = panes.get(name, "").replace("\r\n", "\n").strip()
+        if fault := _fault(pane):
             raise FieldProblem(name, fault)
-        if name in held:
-            heading, body = held[name]
-            found += ("\n" if added else "") + heading.rstrip("\n") + "\n" * _ends(heading, wanted)
-            found += _in_place_of(body, wanted)
+        if name in own:
+            heading, body = own[name]
+            markdown_out += ("\n" if added else "") + heading.rstrip("\n") + "\n" * _ends(heading, pane)
+            markdown_out += _in_place_of(body, pane)
             added = False
-        elif wanted:
-            found = found and found.rstrip("\n") + "\n\n"
-            found += f"# {name.capitalize()}\n{wanted}\n"
+        elif pane:
+            markdown_out = markdown_out and markdown_out.rstrip("\n") + "\n\n"
+            markdown_out += f"# {name.capitalize()}\n{pane}\n"
             added = True
-    return found
+    return markdown_out
 
 
 def _parts(markdown: str) -> list[tuple[str, str]]:
-    """(heading line, what follows it) in order, line ends and all; the first heading is ""."""
-    found: list[tuple[str, list[str]]] = [("", [])]
+    """Return (heading line, text after it) in order, with line ends; the first heading is ""."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
     in_code = False
     for line in _LINE.findall(markdown):
         in_code ^= bool(_CODE_FENCE.match(line))
         if not in_code and _HEADING.match(line.rstrip("\n")):
-            found.append((line, []))
+            parts.append((line, []))
         else:
-            found[-1][1].append(line)
-    return [(heading, "".join(lines)) for heading, lines in found]
+            parts[-1][1].append(line)
+    return [(heading, "".join(lines)) for heading, lines in parts]
 
 
 def _named(heading: str) -> str:
@@ -119,23 +129,23 @@ def _named(heading: str) -> str:
 
 
 def _fault(pane: str) -> str:
-    """Why a text cannot be a section's; "" where it can."""
+    """Return why a text cannot be a section, "" if it can."""
     _, *others = _parts(pane)
     if others:
-        return f"“{others[0][0].strip()}” begins a section of its own"
+        return f"“{others[0][0].strip()}” starts another section"
     fences = sum(bool(_CODE_FENCE.match(line)) for line in pane.split("\n"))
-    return "a code block is opened and not closed (```)" if fences % 2 else ""
+    return "a code block is not closed (```)" if fences % 2 else ""
 
 
-def _ends(heading: str, wanted: str) -> bool:
-    """Whether a line end belongs behind the heading: it had one, or words come now."""
-    return heading.endswith("\n") or bool(wanted)
+def _ends(heading: str, pane: str) -> bool:
+    """Return whether the heading needs a line end: it had one, or text follows now."""
+    return heading.endswith("\n") or bool(pane)
 
 
-def _in_place_of(body: str, wanted: str) -> str:
-    """The words in place of a section's own, with the space that was around them."""
-    held = body.strip()
-    if not held:
-        return wanted + (body or "\n" * bool(wanted))
-    before, after = body.split(held, 1)
-    return f"{before}{wanted}{after}"
+def _in_place_of(body: str, pane: str) -> str:
+    """Return the new text in place of a section's own, with the same space around it."""
+    own = body.strip()
+    if not own:
+        return pane + (body or "\n" * bool(pane))
+    before, after = body.split(own, 1)
+    return f"{before}{pane}{after}"

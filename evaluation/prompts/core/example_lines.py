@@ -1,4 +1,4 @@
-"""What holds for the worked examples of a prompt, whichever chats they come from."""
+"""The rules for the worked examples of a prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ LONGEST_RATIONALE = 2000
 
 @dataclass(frozen=True, slots=True)
 class ExampleShape:
-    """One example without its chat's text: which turns (from 1) of how many, what people decided and why."""
+    """One example without its text: turns (from 1), length of the chat, the raters' answer and reason."""
 
     first_turn: int
     last_turn: int
@@ -22,11 +22,16 @@ class ExampleShape:
 
 
 def check_example(shape: ExampleShape, *, allow_na: bool) -> None:
-    """Raise FieldProblem for turns, value or rationale that an example cannot have."""
+    """Check the turns, value and rationale of one example.
+
+    Raises
+    ------
+    FieldProblem : for the first rule that the example breaks.
+    """
     if not 1 <= shape.first_turn <= shape.last_turn <= shape.turns:
-        asked = f"{shape.first_turn} to {shape.last_turn}"
+        turns = f"{shape.first_turn} to {shape.last_turn}"
         raise FieldProblem(
-            "turns", f"must be the first and the last of turns 1 to {shape.turns}, not {asked}"
+            "turns", f"must be the first and the last of turns 1 to {shape.turns}, not {turns}"
         )
     if shape.last_turn - shape.first_turn >= MOST_TURNS:
         count = shape.last_turn - shape.first_turn + 1
@@ -40,8 +45,14 @@ def check_example(shape: ExampleShape, *, allow_na: bool) -> None:
 
 
 def check_mixture(values: Sequence[bool | None]) -> None:
-    """Raise FieldProblem for too many examples, or for a mixture that leans to one answer.
+    """Check the number of examples and the balance of their answers.
 
+    Raises
+    ------
+    FieldProblem : too many examples, or True and False differ by more than one.
+
+    Examples
+    --------
     >>> check_mixture([True, False, None])
     """
     if len(values) > MOST_EXAMPLES:
@@ -52,17 +63,23 @@ def check_mixture(values: Sequence[bool | None]) -> None:
 
 
 def advice(values: Sequence[bool | None], *, topics: Sequence[str]) -> tuple[str, ...]:
-    """Return what is known to serve examples better; nothing of it is a rule.
+    """Return advice for better examples; none of it is a rule.
 
+    Parameters
+    ----------
+    topics : the topic of each example's chat.
+
+    Examples
+    --------
     >>> advice([True, False], topics=["tips", "tips"])
     ('examples: all are on one topic; different topics teach the rule rather than the case',)
     """
     true, false, neither = values.count(True), values.count(False), values.count(None)
-    found = []
+    notes = []
     if true != false:
-        found.append(f"examples: {true} True and {false} False; as many of each is advised")
+        notes.append(f"examples: {true} True and {false} False; as many of each is advised")
     if neither > 1:
-        found.append(f"examples: {neither} not applicable; one is advised at most")
+        notes.append(f"examples: {neither} not applicable; one is advised at most")
     if len(values) > 1 and len(set(topics)) == 1:
-        found.append("examples: all are on one topic; different topics teach the rule rather than the case")
-    return tuple(found)
+        notes.append("examples: all are on one topic; different topics teach the rule rather than the case")
+    return tuple(notes)

@@ -1,10 +1,10 @@
-"""The worked examples of a criterion: excerpts of train chats with what people decided."""
+"""The worked examples of a criterion: excerpts of train chats with the raters' answers."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evaluation.core.transcript_fencing import shown, text_block
+from evaluation.core.transcript_fencing import text_block, visible_text
 from evaluation.core.types import Chat, Criterion, Example, Setup
 from evaluation.prompts.core.texts import texts
 
@@ -12,7 +12,7 @@ ANSWERS = {True: "TRUE", False: "FALSE", None: "NOT_APPLICABLE"}
 
 
 def without_own_example(criteria: Sequence[Criterion], *, chat: Chat) -> tuple[Criterion, ...]:
-    """Return the criteria without the examples that come from this very chat: it would see its answer."""
+    """Return the criteria without examples from this very chat, which would reveal its answer."""
     return tuple(replace(one, examples=_others(one.examples, chat=chat)) for one in criteria)
 
 
@@ -21,9 +21,9 @@ def _others(examples: Sequence[Example], *, chat: Chat) -> tuple[Example, ...]:
 
 
 def worked_examples(criterion: Criterion, *, setup: Setup, fence_secret: bytes) -> str:
-    """Return the examples as one text, in an order fixed by the judge's seed; "" without any.
+    """Return the examples as one text, in an order that the judge's seed determines; "" without examples.
 
-    An excerpt stands in a fence of its own, then what people wrote, then the line that a verdict has.
+    Each excerpt has a fence of its own, followed by the raters' rationale and a verdict line.
     """
     ordered = sorted(criterion.examples, key=lambda e: _place(e, criterion=criterion, setup=setup))
     if not ordered:
@@ -38,4 +38,4 @@ def _place(example: Example, *, criterion: Criterion, setup: Setup) -> bytes:
 
 def _block(example: Example, *, key: str, fence_secret: bytes) -> str:
     excerpt = text_block(kind="example", text=example.excerpt, secret=fence_secret)
-    return f"{excerpt}\n{shown(example.rationale).strip()}\n{key}: {ANSWERS[example.value]}"
+    return f"{excerpt}\n{visible_text(example.rationale).strip()}\n{key}: {ANSWERS[example.value]}"

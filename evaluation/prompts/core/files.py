@@ -1,4 +1,4 @@
-"""A prompt as a file: a head that says which version it is, then the Markdown text."""
+"""A prompt as a file: a head that names the version, then the Markdown text."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _NAMES = frozenset(("criterion", "version", "sha256"))
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """A prompt's text; criterion key, version number and content hash where the file has a head."""
+    """A prompt's text; criterion key, version number and content hash if the file has a head."""
 
     text: str
     criterion: str = ""
@@ -21,8 +21,10 @@ class PromptFile:
 
 
 def prompt_file_text(prompt: PromptFile) -> str:
-    """The file's content: the same prompt gives the same bytes, and ends with a line end.
+    """Return the file's content; the same prompt gives the same bytes, with a line end at the end.
 
+    Examples
+    --------
     >>> print(prompt_file_text(PromptFile("# Objective\\nIs it so?", "polite", 3, "ab12")), end="")
     ---
     criterion: polite
@@ -38,11 +40,15 @@ def prompt_file_text(prompt: PromptFile) -> str:
 
 
 def prompt_file_read(content: str) -> PromptFile:
-    """A file's prompt; without a head the whole file is the text.
+    """Return the prompt of a file; without a head the whole file is the text.
 
-    Raises FieldProblem for a head that does not end, a line in it that is no `name: value`, an unknown or
-    repeated name, or a version that is no number.
+    Raises
+    ------
+    FieldProblem : an open head, a line that is not `name: value`, an unknown or repeated name, or a version
+        that is not a number.
 
+    Examples
+    --------
     >>> prompt_file_read("---\\ncriterion: polite\\nversion: 3\\n---\\n# Objective\\n").version
     3
     """
@@ -63,20 +69,22 @@ def prompt_file_read(content: str) -> PromptFile:
 
 
 def _head(lines: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for line in lines:
         entry = _ENTRY.match(line.rstrip())
         if entry is None:
             raise FieldProblem("head", f"must hold lines `name: value`, not {shown(line)}")
         name, value = entry.groups()
         if name not in _NAMES:
-            raise FieldProblem(name, f"is no entry of a prompt's head; there are {', '.join(sorted(_NAMES))}")
-        if name in found:
-            raise FieldProblem(name, "stands twice in the head")
-        found[name] = value
-    return found
+            raise FieldProblem(
+                name, f"is not an entry of a prompt's head; allowed are {', '.join(sorted(_NAMES))}"
+            )
+        if name in entries:
+            raise FieldProblem(name, "occurs twice in the head")
+        entries[name] = value
+    return entries
 
 
 def same_text(one: str, other: str) -> bool:
-    """Whether two prompts differ in nothing but the line ends after the last word."""
+    """Return whether two prompts differ only in line ends at their end."""
     return one.rstrip("\n") == other.rstrip("\n")

@@ -1,4 +1,4 @@
-"""Passages of a prompt that stand word for word in chats that judges are measured on."""
+"""Finds passages of a prompt that occur word for word in chats used for measuring judges."""
 
 import re
 from array import array
@@ -17,11 +17,17 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def shingles_of(texts: Iterable[str]) -> Shingles:
-    """Return a number for every different run of eight words inside one of the texts, sorted.
+    """Return a number for every different run of eight words in the texts.
 
-    Case and punctuation do not count, and no run goes from one text into the next. The numbers hold for this
-    process: Python hashes words anew in each.
+    Case and punctuation are ignored; no run spans two texts. The numbers are valid in this process only,
+    because Python salts its hashes.
 
+    Returns
+    -------
+    Sorted array of uint64.
+
+    Examples
+    --------
     >>> len(shingles_of(["One two three four five six seven eight nine", "eight nine ten"]))
     2
     """
@@ -36,23 +42,31 @@ def shingles_of(texts: Iterable[str]) -> Shingles:
     return np.unique(runs[inside[: len(runs)] == inside[SHINGLE - 1 :]])
 
 
-def merged(parts: Iterable[Shingles]) -> Shingles:
-    """Return the numbers of all parts, sorted; takes little more memory than the answer.
+def merge_shingles(parts: Iterable[Shingles]) -> Shingles:
+    """Return the numbers of all parts as one sorted array; needs little more memory than the result.
 
-    >>> merged(np.array(part, np.uint64) for part in ([2, 5], [1])).tolist()
+    Examples
+    --------
+    >>> merge_shingles(np.array(part, np.uint64) for part in ([2, 5], [1])).tolist()
     [1, 2, 5]
     """
     grown = array("Q")
     for part in parts:
         grown.frombytes(part.view(np.uint8).data)
-    found = np.frombuffer(grown, np.uint64)
-    found.sort()
-    return found
+    numbers = np.frombuffer(grown, np.uint64)
+    numbers.sort()
+    return numbers
 
 
 def leaked_passages(text: str, *, known: Shingles) -> tuple[str, ...]:
-    """Return the passages of `text` all of whose runs of eight words are known, as they are written there.
+    """Return the passages of `text` whose runs of eight words are all known, as written there.
 
+    Parameters
+    ----------
+    known : sorted, from `shingles_of`.
+
+    Examples
+    --------
     >>> known = shingles_of(["So: my parcel never came and nobody told me why."])
     >>> leaked_passages("Like “My parcel never came and nobody told me” here.", known=known)
     ('My parcel never came and nobody told me',)
@@ -71,23 +85,23 @@ def leaked_passages(text: str, *, known: Shingles) -> tuple[str, ...]:
 
 
 def shortened(passage: str) -> str:
-    """A passage in one line, its middle left out where it is long."""
+    """Return a passage in one line, without its middle if it is long."""
     line = " ".join(passage.split())
     half = LONGEST_SHOWN // 2
     return line if len(line) <= LONGEST_SHOWN else f"{line[:half].rstrip()} … {line[-half:].lstrip()}"
 
 
 def _runs(codes: Shingles) -> Shingles:
-    """One number per run of eight codes; arithmetic wraps at 64 bits."""
+    """Return one number per run of eight codes; arithmetic wraps at 64 bits."""
     count = max(len(codes) - SHINGLE + 1, 0)
-    found = np.zeros(count, np.uint64)
+    runs = np.zeros(count, np.uint64)
     for place in range(SHINGLE):
-        found = found * _FACTOR + codes[place : place + count]
-    return found
+        runs = runs * _FACTOR + codes[place : place + count]
+    return runs
 
 
 def _among(runs: Shingles, known: Shingles) -> npt.NDArray[np.bool_]:
-    """Which of the runs are known; `known` is sorted."""
+    """Return which of the runs are known; `known` is sorted."""
     if not known.size:
         return np.zeros(len(runs), np.bool_)
     places = np.searchsorted(known, runs)

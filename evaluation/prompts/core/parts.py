@@ -2,32 +2,36 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
-from evaluation.core.types import Article, Criterion, Role, Setup, Size
+from evaluation.core.types import Article, Criterion, Setup, Size, Stance
 from evaluation.knowledge.core.articles import group_articles
 from evaluation.prompts.core.costar import HEADINGS, PREAMBLE, fill_knowledge, sections
 from evaluation.prompts.core.examples import worked_examples
 from evaluation.prompts.core.texts import texts
 
-Advocate = Literal["customer", "support"]
-
 
 def in_prompt_order(criteria: Sequence[Criterion], *, order_seed: int) -> tuple[Criterion, ...]:
-    """Return the criteria in an order fixed by the judge's seed, the same for every chat (shared prefix)."""
+    """Return the criteria in an order set by the judge's seed, equal for every chat (shared prefix)."""
     return tuple(sorted(criteria, key=lambda c: hashlib.sha256(f"{order_seed}:{c.key}".encode()).digest()))
 
 
-def argued_answer(*, side: Advocate, criterion: Criterion) -> bool:
-    """Return the literal answer a side argues for: the customer the failing one, support the passing one.
+def argued_answer(criterion: Criterion, *, argues: Stance) -> bool:
+    """Return the literal answer that an advocate of this stance argues for.
 
-    For "Did the bot state a wrong fact?" (passes when False) the customer argues True.
+    Examples
+    --------
+    >>> wrong_fact = Criterion("wrong_fact", "Wrong fact?", "", "context", False, True, "", ())
+    >>> argued_answer(wrong_fact, argues="failing")
+    True
     """
-    return criterion.passes_when if side == "support" else not criterion.passes_when
+    return criterion.passes_when if argues == "passing" else not criterion.passes_when
 
 
 def knowledge_parts(criteria: Sequence[Criterion], *, size: Size) -> tuple[str, ...]:
-    """Return the heading and each article once, or nothing when the group has no articles."""
+    """Return the heading and each article once; nothing if the group has no articles.
+
+    Raises ValueError if two criteria have different versions of one article.
+    """
     articles = group_articles(criteria)
     if not articles:
         return ()
@@ -42,7 +46,7 @@ def _article(article: Article, *, size: Size) -> str:
 
 
 def criteria_parts(criteria: Sequence[Criterion], *, setup: Setup, fence_secret: bytes) -> tuple[str, ...]:
-    """Return each criterion's whole prompt; in compact size nothing, as the question stands at the end."""
+    """Return each criterion's whole prompt; nothing in compact size, where the question comes at the end."""
     if setup.size == "compact":
         return ()
     parts = (_criterion_part(criterion, setup=setup, fence_secret=fence_secret) for criterion in criteria)
@@ -50,46 +54,46 @@ def criteria_parts(criteria: Sequence[Criterion], *, setup: Setup, fence_secret:
 
 
 def _criterion_part(criterion: Criterion, *, setup: Setup, fence_secret: bytes) -> str:
-    found = sections(criterion.prompt)
+    texts_by_name = sections(criterion.prompt)
     named = f"Knowledge for this criterion: {_knowledge_of(criterion, setup=setup)}"
     lines = [f"## Criterion `{criterion.key}`", f"Allowed answers: {allowed(criterion)}."]
-    if criterion.question not in " ".join(found.get("objective", "").split()):
+    if criterion.question not in " ".join(texts_by_name.get("objective", "").split()):
         lines.append(f"Question: {criterion.question}")
-    if "objective" not in found:
+    if "objective" not in texts_by_name:
         lines.append(f"Definition: {criterion.definition}")
     worked = worked_examples(criterion, setup=setup, fence_secret=fence_secret)
     if worked:
-        found["examples"] = "\n\n".join(filter(None, (found.get("examples"), worked)))
+        texts_by_name["examples"] = "\n\n".join(filter(None, (texts_by_name.get("examples"), worked)))
     has_slot = False
     for name in (PREAMBLE, *HEADINGS):
-        if name in found:
-            text, filled = fill_knowledge(found[name], knowledge=named)
+        if name in texts_by_name:
+            text, filled = fill_knowledge(texts_by_name[name], knowledge=named)
             has_slot = has_slot or filled
             lines.append(f"### {name.capitalize()}\n{text}" if name else text)
     return "\n".join(lines if has_slot else [*lines, named])
 
 
 def _knowledge_of(criterion: Criterion, *, setup: Setup) -> str:
-    """Return what a criterion's part says of its knowledge; the part is the same for every chat."""
+    """Return what a criterion's part says about its knowledge; the part is equal for every chat."""
     if setup.knowledge == "retrieved" and criterion.articles:
         return "the passages found for this chat, where there are any."
     return f"{article_keys(criterion.articles)}."
 
 
 def article_keys(articles: Iterable[Article]) -> str:
-    """Return the keys of some articles, each once, or "none"."""
+    """Return the keys of the articles, each once, or "none"."""
     return ", ".join(f"`{key}`" for key in sorted({article.key for article in articles})) or "none"
 
 
 def allowed(criterion: Criterion) -> str:
-    """Return the answers a criterion allows, in words."""
+    """Return the answers that a criterion allows, in words."""
     return "TRUE, FALSE or NOT_APPLICABLE" if criterion.allow_na else "TRUE or FALSE"
 
 
 def questions(criteria: Sequence[Criterion]) -> tuple[str, ...]:
     """Return what compact size asks: the first paragraph of each Objective, else the bare question.
 
-    Measured on a model of 135 million parameters: with the whole Objective its answers ran in circles.
+    Measured on a model of 135 million parameters: with the whole Objective its answers were repetitive.
     """
     return tuple(f"Question: {_first_paragraph(c) or c.question}" for c in criteria)
 
@@ -99,10 +103,10 @@ def _first_paragraph(criterion: Criterion) -> str:
     return " ".join(paragraph.split())
 
 
-def keys_part(criteria: Sequence[Criterion], *, role: Role, size: Size) -> str:
-    """Return the keys a role answers with their allowed answers; for an advocate, those to argue for."""
-    if role == "customer" or role == "support":
-        return _argued_part(criteria, side=role, size=size)
+def keys_part(criteria: Sequence[Criterion], *, argues: Stance | None, size: Size) -> str:
+    """Return the keys to answer with their allowed answers; for an advocate, the answers to argue for."""
+    if argues is not None:
+        return _argued_part(criteria, argues=argues, size=size)
     intro = texts(size)["keys_verdicts"]
     if size == "compact":
         return f"{intro} {', '.join(map(_block_lines, criteria))}."
@@ -114,9 +118,9 @@ def _block_lines(criterion: Criterion) -> str:
     return " or ".join(f"`{criterion.key}: {word}`" for word in words)
 
 
-def _argued_part(criteria: Sequence[Criterion], *, side: Advocate, size: Size) -> str:
+def _argued_part(criteria: Sequence[Criterion], *, argues: Stance, size: Size) -> str:
     intro = texts(size)["keys_brief"]
-    answers = [(c, argued_answer(side=side, criterion=c)) for c in criteria]
+    answers = [(c, argued_answer(c, argues=argues)) for c in criteria]
     if size == "compact":
         return f"{intro} {', '.join(f'{_literal(answer)} to {c.key}' for c, answer in answers)}."
     return "\n".join([intro, *(_argued_line(c, answer) for c, answer in answers)])
@@ -132,7 +136,7 @@ def _literal(answer: bool) -> str:
 
 
 def formatter_keys_part(criteria: Sequence[Criterion], *, size: Size) -> str:
-    """Return the keys the formatter copies, with the conclusions they allow."""
+    """Return the keys that the formatter copies, with the allowed conclusions."""
     intro = texts(size)["keys_formatter"]
     if size == "compact":
         return f"{intro} {', '.join(criterion.key for criterion in criteria)}"

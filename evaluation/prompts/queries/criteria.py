@@ -12,12 +12,12 @@ from labeling.models.rubric import Criterion
 
 
 def prompt_findings(*, criterion: Criterion, text: str) -> tuple[Finding, ...]:
-    """What the lint says of a text as this criterion's prompt, errors first."""
+    """Return the problems of a text as this criterion's prompt, errors first."""
     return (*text_findings(criterion=criterion, text=text), *leak_findings(sections(text)))
 
 
 def text_findings(*, criterion: Criterion, text: str) -> tuple[Finding, ...]:
-    """The same without a look at any chat."""
+    """Return the same without reading any chat."""
     return lint_prompt(
         text,
         question=newest_versions(criteria=[criterion])[criterion.pk].question,
@@ -26,15 +26,15 @@ def text_findings(*, criterion: Criterion, text: str) -> tuple[Finding, ...]:
 
 
 def leak_findings(texts: Mapping[str, str]) -> tuple[Finding, ...]:
-    """The words of these texts, by section, that stand in chats judges are measured on."""
-    where = "stands word for word in a chat of dev or holdout"
+    """Return the passages of these texts, by section, that also occur in measured chats."""
+    where = "occurs word for word in a dev or holdout chat"
     return tuple(
         Finding(Level.WARNING, name, f"“{shortened(passage)}” {where}") for name, passage in leaks(texts)
     )
 
 
 def articles_of(criteria: list[Criterion]) -> dict[int, list[ArticleVersion]]:
-    """The newest version of each article that a criterion reads, by criterion id, ordered by key."""
+    """Return the latest version of each article that a criterion reads, by criterion id, ordered by key."""
     newest: dict[int, ArticleVersion] = {}
     for version in ArticleVersion.objects.select_related("article").order_by("number"):
         newest[version.article_id] = version

@@ -1,4 +1,4 @@
-"""What an author works on: their draft of a criterion's prompt, or else the champion."""
+"""An author's working text: their draft of a criterion's prompt, else the champion."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from labeling.models.rubric import Criterion
 
 @dataclass(frozen=True, slots=True)
 class WorkingPrompt:
-    """A text with its examples (as in PromptDraft.examples); revision 0 as long as nothing was changed."""
+    """A text with its examples (as in PromptDraft.examples); revision 0 until the first change."""
 
     base: PromptVersion
     text: str
@@ -20,12 +20,12 @@ class WorkingPrompt:
 
 
 def draft_of(*, criterion: Criterion, author: User) -> PromptDraft | None:
-    """The author's draft, if there is one."""
+    """Return the author's draft, None without one."""
     return PromptDraft.objects.filter(criterion=criterion, author=author).select_related("base").first()
 
 
 def working_prompt(*, criterion: Criterion, author: User, base: PromptVersion) -> WorkingPrompt:
-    """The author's draft; without any, what `base` says."""
+    """Return the author's draft, else the text of `base`."""
     draft = draft_of(criterion=criterion, author=author)
     if draft is not None:
         return WorkingPrompt(draft.base, draft.text, draft.examples, draft.origin, draft.revision)
@@ -33,7 +33,7 @@ def working_prompt(*, criterion: Criterion, author: User, base: PromptVersion) -
 
 
 def examples_as_lines(version: PromptVersion) -> list[dict[str, Any]]:
-    """A version's examples in the form of a draft's."""
+    """Return a version's examples in the form of a draft's."""
     rows = version.examples.select_related("chat").order_by("position")
     return [
         {

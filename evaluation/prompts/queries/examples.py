@@ -1,4 +1,4 @@
-"""The worked examples of prompt versions, as engines take them."""
+"""The worked examples of prompt versions, as the engines need them."""
 
 from collections.abc import Collection
 
@@ -8,12 +8,12 @@ from evaluation.models.prompts import FewShotExample
 
 
 def examples_of(prompt_ids: Collection[int]) -> dict[int, tuple[Example, ...]]:
-    """By prompt version id, in their order; versions without examples are left out. One query."""
+    """Return examples by prompt version id, in order; versions without examples are missing. One query."""
     rows = FewShotExample.objects.filter(prompt_version__in=prompt_ids).select_related("chat")
-    found: dict[int, tuple[Example, ...]] = {}
+    by_prompt: dict[int, tuple[Example, ...]] = {}
     for row in rows.order_by("prompt_version", "position"):
-        found[row.prompt_version_id] = (*found.get(row.prompt_version_id, ()), _example(row))
-    return found
+        by_prompt[row.prompt_version_id] = (*by_prompt.get(row.prompt_version_id, ()), _example(row))
+    return by_prompt
 
 
 def _example(row: FewShotExample) -> Example:

@@ -1,4 +1,4 @@
-"""Prompt and criterion versions in force."""
+"""The prompt and criterion versions in use."""
 
 from collections.abc import Collection
 
@@ -9,31 +9,31 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 
 def champions(*, criteria: Collection[Criterion]) -> dict[int, PromptVersion]:
-    """The newest promoted version of each criterion that has one, by criterion id."""
+    """Return the latest promoted version of each criterion that has one, by criterion id."""
     latest = Promotion.objects.filter(criterion__in=criteria).values("criterion").annotate(last=Max("id"))
     promotions = Promotion.objects.filter(pk__in=[row["last"] for row in latest]).select_related("version")
     return {promotion.criterion_id: promotion.version for promotion in promotions}
 
 
 def newest_versions(*, criteria: Collection[Criterion]) -> dict[int, CriterionVersion]:
-    """The version in force of each criterion, by criterion id."""
+    """Return the version in use of each criterion, by criterion id."""
     rows = CriterionVersion.objects.filter(criterion__in=criteria).order_by("number")
     return {row.criterion_id: row for row in rows}
 
 
 def next_number(criterion: Criterion) -> int:
-    """The number that the criterion's next version gets."""
+    """Return the number of the criterion's next version."""
     last = PromptVersion.objects.filter(criterion=criterion).aggregate(last=Max("number"))["last"]
     return int(last or 0) + 1
 
 
 def newer_versions(base: PromptVersion) -> list[PromptVersion]:
-    """The versions saved after this one, oldest first, each with its author."""
+    """Return the versions saved after this one, oldest first, each with its author."""
     rows = PromptVersion.objects.filter(criterion=base.criterion_id, number__gt=base.number or 0)
     return list(rows.select_related("author").order_by("number"))
 
 
 def tried_version(*, criterion: Criterion, content_hash: str) -> PromptVersion | None:
-    """The row of a text that was tried and never saved."""
+    """Return the row of a text that was tried and never saved."""
     unsaved = PromptVersion._base_manager.filter(criterion=criterion, number=None)
     return unsaved.filter(content_hash=content_hash).first()

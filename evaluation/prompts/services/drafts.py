@@ -1,4 +1,4 @@
-"""Keeps what an author has written, and makes versions of it."""
+"""Saves an author's draft, and makes versions of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from labeling.models.rubric import Criterion
 
 
 class StaleDraft(InputProblem):
-    """A save made from an older state of the draft; `draft` is what is stored, None if it is gone."""
+    """A save from an older state of the draft; `draft` is the stored one, None if it is gone."""
 
     def __init__(self, draft: PromptDraft | None) -> None:
-        super().__init__("this draft was changed elsewhere since it was opened here")
+        super().__init__("this draft was changed elsewhere after you opened it")
         self.draft = draft
 
 
 class NewerVersions(InputProblem):
-    """A version made from one that is not the newest; `versions` are those saved since, oldest first."""
+    """A version based on one that is not the latest; `versions` are those saved since, oldest first."""
 
     def __init__(self, versions: Sequence[PromptVersion]) -> None:
         named = ", ".join(f"version {version.number}" for version in versions)
@@ -35,7 +35,7 @@ class NewerVersions(InputProblem):
 
 
 class FaultyPrompt(InputProblem):
-    """A text with errors; `findings` are they."""
+    """A text with errors, which are the `findings`."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         super().__init__("; ".join(finding.line for finding in findings))
@@ -44,7 +44,7 @@ class FaultyPrompt(InputProblem):
 
 @dataclass(frozen=True, slots=True)
 class SavedVersion:
-    """The version that says what was to be saved; `added` is False for one that said so before."""
+    """The version with the content to be saved; `added` is False if it already existed."""
 
     version: PromptVersion
     added: bool
@@ -61,19 +61,19 @@ def draft_save(
     revision: int,
     origin: str | None = None,
 ) -> PromptDraft:
-    """Store the draft over revision `revision` of it (0: there is none); raises its revision by one.
+    """Store the draft over revision `revision` of it (0: there is none); increases its revision by one.
 
-    Revisions never come again: a new draft goes on where the one before ended. Without `origin` it keeps the
-    one it has, an author's for a new draft. The same save again, after an answer that never came, changes
-    nothing. Raises StaleDraft when another one is stored.
+    Revisions are never reused: a new draft continues the count of the previous one. Without `origin` it keeps
+    its own; a new draft is the author's. Repeating a save after a lost response changes nothing. Raises
+    StaleDraft if another revision is stored.
     """
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     row = PromptDraft._base_manager.filter(criterion=criterion, author=author).first()
     draft = None if row is None or row.ended else row
     if (draft.revision if draft else 0) != revision:
-        given = (base.pk, text, list(examples))
+        content = (base.pk, text, list(examples))
         again = draft and revision in (0, draft.revision - 1)
-        if draft and again and given == (draft.base_id, draft.text, draft.examples):
+        if draft and again and content == (draft.base_id, draft.text, draft.examples):
             return draft
         raise StaleDraft(draft)
     draft = row or PromptDraft(criterion=criterion, author=author, revision=0)
@@ -85,19 +85,19 @@ def draft_save(
 
 
 def draft_discard(*, criterion: Criterion, author: User) -> None:
-    """Throw the author's draft away; how often it was saved stays known."""
+    """Discard the author's draft; the number of its revisions is kept."""
     drafts = PromptDraft.objects.filter(criterion=criterion, author=author)
     drafts.update(text="", examples=[], origin=PromptVersion.Origin.AUTHOR, ended=True)
 
 
 def example_choices(lines: Sequence[dict[str, Any]], *, chats: Sequence[Chat]) -> tuple[ExampleChoice, ...]:
-    """The examples of a draft with their chats, out of those given. Raises PromptRefused for another one."""
-    found = {chat.external_id: chat for chat in chats}
+    """Return a draft's examples with their chats, out of `chats`. Raises PromptRefused for any other chat."""
+    by_id = {chat.external_id: chat for chat in chats}
     for index, line in enumerate(lines):
-        if line["chat"] not in found:
+        if line["chat"] not in by_id:
             # NB: without its id: a chat of the base may have become one that its author must not know of.
             raise PromptRefused("chat", "you cannot read this example's chat", index=index)
-    return tuple(_choice(line, found[line["chat"]]) for line in lines)
+    return tuple(_choice(line, by_id[line["chat"]]) for line in lines)
 
 
 def _choice(line: dict[str, Any], chat: Chat) -> ExampleChoice:
@@ -115,13 +115,13 @@ def version_save(
     base: PromptVersion | None,
     confirmed: int = 0,
 ) -> SavedVersion:
-    """Make a version of what an author wrote; their draft goes where it says the same.
+    """Save an author's text as a version, and end their draft if it has the same content.
 
-    Where its text is the draft's it has the draft's origin, else it is the author's. `confirmed` is the
-    number of the newest version that the author has been told of.
+    The version has the draft's origin if their texts are equal, else it is the author's. `confirmed` is the
+    number of the latest version that the author has seen.
 
     Raises FieldProblem without a reason, FaultyPrompt for a text with errors, PromptRefused as
-    `prompt_version_add`, NewerVersions where one was saved after `base` that the author has not confirmed.
+    `prompt_version_add`, NewerVersions for an unconfirmed version saved after `base`.
     """
     says_so = PromptVersion.objects.filter(
         criterion=criterion, content_hash=prompt_hash(text=text, examples=examples)
@@ -150,7 +150,7 @@ def version_save(
 
 
 def example_lines(examples: Sequence[ExampleChoice]) -> list[dict[str, Any]]:
-    """Examples in the form of a draft's."""
+    """Return examples in the form of a draft's."""
     return [
         {
             "chat": one.chat.external_id,
@@ -165,7 +165,7 @@ def example_lines(examples: Sequence[ExampleChoice]) -> list[dict[str, Any]]:
 def _lock(criterion: Criterion) -> None:
     row = Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     if row.state == Criterion.State.RETIRED:
-        raise PromptRefused("prompt", f"{row.key} is retired: it gets no new versions")
+        raise PromptRefused("prompt", f"{row.key} is retired and gets no new versions")
 
 
 def _check_newer(base: PromptVersion | None, confirmed: int) -> None:
@@ -176,6 +176,6 @@ def _check_newer(base: PromptVersion | None, confirmed: int) -> None:
 
 def _check(criterion: Criterion, text: str, examples: Sequence[ExampleChoice], reason: str) -> None:
     if not reason.strip():
-        raise FieldProblem("reason", "is missing: say what is new in it")
+        raise FieldProblem("reason", "is missing: say what is new")
     if errors := prompt_errors(criterion=criterion, text=text, examples=examples):
         raise FaultyPrompt(errors)

@@ -1,4 +1,4 @@
-"""Worked examples of a prompt in a file of their own: one JSON object a line (docs/files.md)."""
+"""Reads a prompt's worked examples from a file with one JSON object per line (docs/reference/files.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MOST_LINES = 100  # far more than a prompt takes: the service says what is too m
 
 @dataclass(frozen=True, slots=True)
 class ExampleFile:
-    """The examples that a file names, with the line each comes from."""
+    """The examples of a file, with the line of each."""
 
     path: Path
     choices: tuple[ExampleChoice, ...]
@@ -35,17 +35,17 @@ class _Line:
 
 
 def examples_read(path: Path, *, ignored: Ignored) -> ExampleFile:
-    """The examples of a file, their chats looked up. Raises ImportProblem with file, line and field."""
-    found: list[tuple[int, _Line]] = []
+    """Return the examples of a file with their chats. Raises ImportProblem with file, line and field."""
+    lines: list[tuple[int, _Line]] = []
     for number, line in read_records(path, lambda fields: _line(fields, ignored)):
-        found.append((number, line))
-        if len(found) > MOST_LINES:
+        lines.append((number, line))
+        if len(lines) > MOST_LINES:
             raise ImportProblem(str(path), number, "", f"more than {MOST_LINES} examples")
-    return ExampleFile(path, _choices(path, found), tuple(number for number, _ in found))
+    return ExampleFile(path, _choices(path, lines), tuple(number for number, _ in lines))
 
 
 def refused_in_file(problem: PromptRefused, *, prompt: Path, examples: ExampleFile | None) -> ImportProblem:
-    """Why a prompt was refused, with the file and line it comes from."""
+    """Return the refusal of a prompt with its file and line."""
     if problem.field == "prompt" or examples is None:
         return ImportProblem(str(prompt), None, "", problem.message)
     number = None if problem.index is None else examples.lines[problem.index]

@@ -1,4 +1,4 @@
-"""Adds prompt versions with their worked examples; a chat that a judge is measured on never becomes one."""
+"""Adds prompt versions with worked examples; a chat for measuring judges never becomes an example."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ LONGEST_PROMPT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ExampleChoice:
-    """An excerpt of a chat (turns from 1, last one included), what people decided on it, and why."""
+    """An excerpt of a chat (turns from 1, last one included), the raters' answer, and the reason."""
 
     chat: Chat
     first_turn: int
@@ -33,7 +33,7 @@ class ExampleChoice:
 
 
 class PromptRefused(InputProblem):
-    """A prompt version that cannot be added; `index` tells which example it is about, from 0, if one."""
+    """A refused prompt version; `index` is the number of the wrong example, from 0, if it is about one."""
 
     def __init__(self, field: str, message: str, *, index: int | None = None) -> None:
         where = field if index is None else f"examples[{index}].{field}"
@@ -55,13 +55,13 @@ def prompt_version_add(
     origin: str = PromptVersion.Origin.AUTHOR,
     again: bool = False,
 ) -> PromptVersion:
-    """Add the next version of a criterion's prompt, as a draft; the same text and examples again add nothing.
+    """Add the next version of a criterion's prompt, as a draft; the same text and examples add nothing.
 
-    `again` has them make a new version all the same.
+    `again` creates a new version anyway.
 
-    Raises PromptRefused: a prompt that is blank, too long or owns the answer's form; an example whose chat is
-    not for training or is (nearly) one that judges are measured on; a chat twice; a wrong turn, value or
-    mixture.
+    Raises PromptRefused for a prompt that is blank, too long or sets the form of the answer, for an example
+    from a chat that is not for training or (nearly) equals a measured one, for a repeated chat, and for a
+    wrong turn, value or mixture.
     """
     # A draft must not become version 1: that one is the shipped or generated champion.
     champions_ensure(criteria=[criterion])
@@ -95,9 +95,9 @@ def version_store(
     author: User | None,
     reason: str = "",
 ) -> PromptVersion:
-    """Write a version that was checked; without a number it is only tried.
+    """Write a checked version; without a number it is only a try.
 
-    Where the same content was tried before, its row becomes the version: judges that asked it point there.
+    If the same content was tried before, its row becomes the version, because judges point to it.
     """
     digest = prompt_hash(text=text, examples=examples)
     row = tried_version(criterion=criterion, content_hash=digest)
@@ -113,15 +113,15 @@ def version_store(
 
 
 def prompt_check(*, criterion: Criterion, text: str, examples: Sequence[ExampleChoice]) -> None:
-    """Raise PromptRefused for what no version of this criterion's prompt may be."""
+    """Raise PromptRefused for a text or examples that no version of this criterion may have."""
     _check_text(text)
     _check_examples(criterion, examples)
 
 
 def prompt_hash(*, text: str, examples: Sequence[ExampleChoice]) -> str:
-    """The address of a prompt's content: of its text alone, or of text and examples in whatever order.
+    """Return the content address of a prompt: of its text alone, or of text and examples in any order.
 
-    Each judge draws the order of the examples from its seed, so another order asks it nothing else.
+    Each judge orders the examples by its seed, so their order does not matter.
     """
     if not examples:
         return text_hash(text)
@@ -149,10 +149,10 @@ def _check_text(text: str) -> None:
     if len(text) > LONGEST_PROMPT:
         raise PromptRefused("prompt", f"is longer than {LONGEST_PROMPT:,} characters ({len(text):,})")
     if "\0" in text:
-        raise PromptRefused("prompt", "holds a NUL character")
+        raise PromptRefused("prompt", "contains a NUL character")
     response = sections(text).get("response", "")
     if any(line.strip(" #*`:").casefold() == "verdicts" for line in response.split("\n")):
-        raise PromptRefused("prompt", "# Response holds a VERDICTS block: the engine asks for that itself")
+        raise PromptRefused("prompt", "# Response contains a VERDICTS block: remove it, the engine adds one")
 
 
 def _check_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
@@ -164,7 +164,7 @@ def _check_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> 
 
 
 def examples_check(*, criterion: Criterion, examples: Sequence[ExampleChoice]) -> None:
-    """Raise PromptRefused for an example that a prompt may not have; how they are mixed is another matter."""
+    """Raise PromptRefused for an example that a prompt may not have; their mixture is checked elsewhere."""
     allow_na = newest_versions(criteria=[criterion])[criterion.pk].allow_na
     for index, example in enumerate(examples):
         try:
@@ -187,21 +187,21 @@ def _shape(example: ExampleChoice) -> ExampleShape:
 
 
 def _check_twins(examples: Sequence[ExampleChoice]) -> None:
-    seen: dict[str, ExampleChoice] = {}
+    by_hash: dict[str, ExampleChoice] = {}
     for index, example in enumerate(examples):
-        first = seen.setdefault(example.chat.content_hash, example)
+        first = by_hash.setdefault(example.chat.content_hash, example)
         if first is not example:
-            raise _chat_refused(index, example, "is an example already")
+            raise _chat_refused(index, example, "is already an example")
 
 
 def _check_splits(examples: Sequence[ExampleChoice]) -> None:
-    """Every chat is `train` somewhere and nothing else anywhere."""
-    found: dict[int, set[str]] = {}
+    """Check that every chat is `train` somewhere and has no other split."""
+    splits_by_chat: dict[int, set[str]] = {}
     rows = ChatSetMember.objects.filter(chat__in=[example.chat.pk for example in examples])
     for chat, split in rows.values_list("chat_id", "split"):
-        found.setdefault(chat, set()).add(split)
+        splits_by_chat.setdefault(chat, set()).add(split)
     for index, example in enumerate(examples):
-        splits = found.get(example.chat.pk, set())
+        splits = splits_by_chat.get(example.chat.pk, set())
         for split in MEASURED:
             if split in splits:
                 raise _chat_refused(index, example, f"is {split} in a set; examples come from train only")
@@ -210,7 +210,7 @@ def _check_splits(examples: Sequence[ExampleChoice]) -> None:
 
 
 def _check_resemblance(examples: Sequence[ExampleChoice]) -> None:
-    """No chat has the same or nearly the same messages as one of dev or holdout; which one is not told."""
+    """Check that no chat equals or nearly equals one of dev or holdout; the other chat is not revealed."""
     if not examples:
         return
     hashes = [example.chat.content_hash for example in examples]
@@ -219,9 +219,9 @@ def _check_resemblance(examples: Sequence[ExampleChoice]) -> None:
     for index, example in enumerate(examples):
         chat = example.chat
         if chat.content_hash in same:
-            raise _chat_refused(index, example, "has the same messages as a chat of dev or holdout")
+            raise _chat_refused(index, example, "has the same messages as a dev or holdout chat")
         if chat.pk in near:
-            raise _chat_refused(index, example, "is nearly the same as a chat of dev or holdout")
+            raise _chat_refused(index, example, "is nearly the same as a dev or holdout chat")
 
 
 def _chat_refused(index: int, example: ExampleChoice, message: str) -> PromptRefused:

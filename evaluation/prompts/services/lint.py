@@ -1,4 +1,4 @@
-"""Everything that is to say of a prompt before it is saved: its text, its worked examples."""
+"""All checks of a prompt before it is saved: its text and its worked examples."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,23 +15,23 @@ EXAMPLES = "examples"
 def prompt_lint(
     *, criterion: Criterion, text: str, examples: Sequence[ExampleChoice] = ()
 ) -> tuple[Finding, ...]:
-    """The findings, errors first: an error keeps the editor from saving, a warning does not."""
-    found = list(prompt_findings(criterion=criterion, text=text))
+    """Return the findings, errors first: an error prevents saving, a warning does not."""
+    findings = list(prompt_findings(criterion=criterion, text=text))
     if examples:
-        found += _of_examples(criterion, examples)
-        found += leak_findings({EXAMPLES: "\n".join(example.rationale for example in examples)})
-    return tuple(sorted(found, key=lambda finding: finding.level != Level.ERROR))
+        findings += _example_findings(criterion, examples)
+        findings += leak_findings({EXAMPLES: "\n".join(example.rationale for example in examples)})
+    return tuple(sorted(findings, key=lambda finding: finding.level != Level.ERROR))
 
 
 def prompt_errors(
     *, criterion: Criterion, text: str, examples: Sequence[ExampleChoice]
 ) -> tuple[Finding, ...]:
-    """What keeps a prompt from being saved; chats are not read for leaked words, which only warn."""
-    found = [*text_findings(criterion=criterion, text=text), *_of_examples(criterion, examples)]
-    return tuple(finding for finding in found if finding.level == Level.ERROR)
+    """Return what prevents saving a prompt; leaked passages only warn, so no chat is read."""
+    findings = [*text_findings(criterion=criterion, text=text), *_example_findings(criterion, examples)]
+    return tuple(finding for finding in findings if finding.level == Level.ERROR)
 
 
-def _of_examples(criterion: Criterion, examples: Sequence[ExampleChoice]) -> Iterator[Finding]:
+def _example_findings(criterion: Criterion, examples: Sequence[ExampleChoice]) -> Iterator[Finding]:
     values = [example.value for example in examples]
     try:
         examples_check(criterion=criterion, examples=examples)

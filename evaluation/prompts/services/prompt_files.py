@@ -1,4 +1,4 @@
-"""Prompts as files in a folder: `KEY.md`, and `KEY.examples.jsonl` beside it where there are examples."""
+"""Prompts as files of a folder: `KEY.md`, and `KEY.examples.jsonl` for its examples."""
 
 import json
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ TEXT, EXAMPLES = ".md", ".examples.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
-    """How many prompts were written, and how many files changed by it."""
+class ExportResult:
+    """The number of prompts written, and of files changed."""
 
     prompts: int
     changed: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Added:
-    """The version that a file became."""
+class _NewVersion:
+    """The version created from a file."""
 
     path: Path
     criterion: Criterion
@@ -39,10 +39,10 @@ class _Added:
     examples: Sequence[ExampleChoice]
 
 
-def prompts_export(folder: Path) -> Exported:
-    """Write the champion of every active criterion; a file that says the same already is left alone.
+def prompts_export(folder: Path) -> ExportResult:
+    """Write the champion of every active criterion; unchanged files are not touched.
 
-    An examples file of a champion without examples is removed. Raises InputProblem where the folder cannot be
+    The examples file of a champion without examples is removed. Raises InputProblem if the folder cannot be
     written.
     """
     criteria = list(Criterion.objects.filter(state=Criterion.State.ACTIVE).order_by("key"))
@@ -56,22 +56,22 @@ def prompts_export(folder: Path) -> Exported:
             changed += _write(folder / f"{criterion.key}{EXAMPLES}", _examples(prompt))
     except OSError as error:
         raise InputProblem(f"{folder} cannot be written: {error.strerror}") from None
-    return Exported(len(criteria), changed)
+    return ExportResult(len(criteria), changed)
 
 
 def prompts_import(folder: Path, *, reason: str) -> ImportResult:
-    """Add a version for each file whose text or examples no version has; nothing is promoted.
+    """Add a version for each file whose text or examples no version has; none is promoted.
 
-    Raises ImportProblem with the file (and line) for a file that belongs to no criterion, a wrong head, a
-    text or example that is refused: nothing is written then.
+    Raises ImportProblem with the file (and line) for a file without a criterion, a wrong head, or a refused
+    text or example. Then no version is written.
     """
     ignored = Ignored()
     with transaction.atomic():
-        found = [_import(path, reason=reason, ignored=ignored) for path in _files(folder)]
-    added = [one for one in found if one is not None]
+        results = [_import(path, reason=reason, ignored=ignored) for path in _files(folder)]
+    added = [one for one in results if one is not None]
     return ImportResult(
         created=len(added),
-        unchanged=len(found) - len(added),
+        unchanged=len(results) - len(added),
         updated=0,
         ignored=dict(ignored.counts),
         # NB: after the transaction, for the lint may read every chat of dev and holdout.
@@ -80,14 +80,14 @@ def prompts_import(folder: Path, *, reason: str) -> ImportResult:
 
 
 def prompt_read(path: Path, *, criterion: Criterion) -> PromptFile:
-    """A prompt's file, whose head, if it has one, is about this criterion. Raises ImportProblem."""
+    """Return a prompt's file; its head, if any, must name this criterion. Raises ImportProblem."""
     try:
-        found = prompt_file_read(read_text(path))
-        if found.criterion not in ("", criterion.key):
-            raise FieldProblem("criterion", f"is {shown(found.criterion)}, not {criterion.key}")
+        file = prompt_file_read(read_text(path))
+        if file.criterion not in ("", criterion.key):
+            raise FieldProblem("criterion", f"is {shown(file.criterion)}, not {criterion.key}")
     except FieldProblem as problem:
         raise ImportProblem(str(path), None, problem.field, problem.message) from None
-    return found
+    return file
 
 
 def _files(folder: Path) -> list[Path]:
@@ -95,14 +95,14 @@ def _files(folder: Path) -> list[Path]:
         raise ImportProblem(
             str(folder), None, "", "is a file, not a folder" if folder.exists() else "no such folder"
         )
-    found = sorted(path for path in folder.iterdir() if path.suffix == TEXT and path.is_file())
-    if not found:
+    paths = sorted(path for path in folder.iterdir() if path.suffix == TEXT and path.is_file())
+    if not paths:
         raise ImportProblem(str(folder), None, "", f"holds no {TEXT} file")
-    return found
+    return paths
 
 
-def _import(path: Path, *, reason: str, ignored: Ignored) -> _Added | None:
-    """The version that one file became; None where one says the same."""
+def _import(path: Path, *, reason: str, ignored: Ignored) -> _NewVersion | None:
+    """Return the version created from one file; None if a version has the same content."""
     criterion = Criterion.objects.filter(key=path.name.removesuffix(TEXT)).first()
     if criterion is None:
         raise ImportProblem(str(path), None, "", f"there is no criterion {shown(path.stem)}")
@@ -124,26 +124,26 @@ def _import(path: Path, *, reason: str, ignored: Ignored) -> _Added | None:
         )
     except PromptRefused as problem:
         raise refused_in_file(problem, prompt=path, examples=examples) from None
-    return _Added(path, criterion, added, choices)
+    return _NewVersion(path, criterion, added, choices)
 
 
-def _notes(added: _Added) -> list[str]:
-    """What has to be said about a new version, the lint's findings too."""
+def _notes(added: _NewVersion) -> list[str]:
+    """Return the notes on a new version, with the lint's findings."""
     findings = prompt_lint(criterion=added.criterion, text=added.version.text, examples=added.examples)
-    return [_said(added), *(f"{added.path}: {finding.line}" for finding in findings)]
+    return [_version_note(added), *(f"{added.path}: {finding.line}" for finding in findings)]
 
 
-def _said(added: _Added) -> str:
-    """Which version the file became, and whether somebody else has released another meanwhile."""
+def _version_note(added: _NewVersion) -> str:
+    """Return the new version's number, and a warning if it is not based on the champion."""
     base, champion = added.version.base, champions(criteria=[added.criterion])[added.criterion.pk]
-    said = f"{added.path}: version {added.version.number} of {added.criterion.key}"
+    note = f"{added.path}: version {added.version.number} of {added.criterion.key}"
     if base is not None and base.pk != champion.pk:
-        return f"{said}; made from version {base.number}, but the champion is version {champion.number}"
-    return said
+        return f"{note}; based on version {base.number}, but the champion is version {champion.number}"
+    return note
 
 
 def _known(criterion: Criterion, text: str, examples: ExampleFile | None) -> bool:
-    """Whether a version says the same; a line end after the last word is no difference."""
+    """Return whether a version has the same content; line ends at the end do not count."""
     choices = examples.choices if examples else ()
     versions = PromptVersion.objects.filter(criterion=criterion)
     return any(
@@ -158,7 +158,7 @@ def _content(criterion: Criterion, prompt: PromptVersion) -> str:
 
 
 def _examples(prompt: PromptVersion) -> str:
-    """One line an example; '' without any."""
+    """Return one line per example; "" without examples."""
     rows = FewShotExample.objects.filter(prompt_version=prompt).select_related("chat").order_by("position")
     lines = [
         {
@@ -173,7 +173,7 @@ def _examples(prompt: PromptVersion) -> str:
 
 
 def _write(path: Path, content: str) -> bool:
-    """Whether the file had to be changed; without content there is to be no file."""
+    """Write a file if its content changed, or remove it without content; return whether anything changed."""
     before = path.read_bytes() if path.exists() else b""
     if before == content.encode():
         return False

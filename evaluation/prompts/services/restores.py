@@ -1,4 +1,4 @@
-"""Takes an earlier prompt version up again: its text and examples as a new version."""
+"""Restores an earlier prompt version: its text and examples as a new version."""
 
 from django.db import transaction
 
@@ -13,15 +13,15 @@ KEPT_ORIGINS = (PromptVersion.Origin.SUGGESTED,)
 
 
 class RestoreRefused(InputProblem):
-    """A version that is not taken up again; the message says why."""
+    """A refused restore; the message says why."""
 
 
 @transaction.atomic
 def prompt_restore(*, version: PromptVersion, reason: str, by: User | None = None) -> PromptVersion:
-    """Add a version with the text and the examples of an earlier one, as a draft based on it.
+    """Add a version with the text and examples of an earlier one, as a draft based on it.
 
-    Raises RestoreRefused without a reason, for a criterion that is retired, where the champion or the newest
-    version says the same already, and where an example may no longer be used.
+    Raises RestoreRefused without a reason, for a retired criterion, if the champion or the latest version has
+    the same content, and if an example may no longer be used.
     """
     if not reason.strip():
         raise RestoreRefused("restoring a version needs a reason")
@@ -44,13 +44,13 @@ def prompt_restore(*, version: PromptVersion, reason: str, by: User | None = Non
 
 def _check(version: PromptVersion, criterion: Criterion) -> None:
     if criterion.state == Criterion.State.RETIRED:
-        raise RestoreRefused(f"{criterion.key} is retired: it gets no new prompts")
+        raise RestoreRefused(f"{criterion.key} is retired and gets no new prompts")
     newest = PromptVersion.objects.filter(criterion=criterion).latest("number")
     champion = champions(criteria=[criterion]).get(criterion.pk)
     for other in (champion, newest):
         if other is not None and other.content_hash == version.content_hash:
-            what = "the champion" if other == champion else "the newest one"
-            raise RestoreRefused(f"version {other.number}, {what}, says the same: nothing to restore")
+            what = "the champion" if other == champion else "the latest one"
+            raise RestoreRefused(f"version {other.number}, {what}, has the same content")
 
 
 def _examples(version: PromptVersion) -> list[ExampleChoice]:
@@ -59,10 +59,10 @@ def _examples(version: PromptVersion) -> list[ExampleChoice]:
 
 
 def _why(version: PromptVersion, problem: PromptRefused) -> str:
-    """NB: the chat is not named: it may have become one that the author must not know to be held out."""
-    said = f"version {version.number} cannot be restored as it is"
+    """Return why a version cannot be restored. NB: the chat is not named: it may be holdout by now."""
+    problem_text = f"version {version.number} cannot be restored as it is"
     if problem.index is None:
-        return f"{said}: {problem.message}"
+        return f"{problem_text}: {problem.message}"
     if problem.field == "chat_id":
-        return f"{said}: the chat of example {problem.index + 1} is no longer for training alone"
-    return f"{said}: {problem.field} of example {problem.index + 1} {problem.message}"
+        return f"{problem_text}: the chat of example {problem.index + 1} is no longer for training alone"
+    return f"{problem_text}: {problem.field} of example {problem.index + 1} {problem.message}"

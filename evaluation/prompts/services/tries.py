@@ -1,4 +1,4 @@
-"""An author's draft as a row that a judge can be made of, without becoming a version."""
+"""Stores an author's draft as a row for a judge, without a new version."""
 
 from collections.abc import Sequence
 
@@ -17,10 +17,10 @@ from labeling.models.rubric import Criterion
 def trial_ensure(
     *, criterion: Criterion, prompt: WorkingPrompt, examples: Sequence[ExampleChoice], author: User
 ) -> PromptVersion:
-    """The prompt as a row: its base where nothing was changed, the version that says the same, or a trial.
+    """Return the prompt as a row: its unchanged base, the version with the same content, or a try.
 
-    `examples` are the prompt's with their chats. A trial has no number; the same text and examples are the
-    same row. Raises PromptRefused as prompt_version_add does.
+    `examples` are the prompt's with their chats. A try has no number; equal text and examples are the same
+    row. Raises PromptRefused as prompt_version_add does.
     """
     if prompt.revision == 0:
         return prompt.base

@@ -1,4 +1,4 @@
-"""Prompt versions of criteria: the shipped ones, generated ones, champions."""
+"""Prompt versions of criteria: shipped, generated, and champions."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -39,29 +39,30 @@ KNOWLEDGE_SLOT = " What is known about the business:\n\n{{knowledge}}"
 
 
 def champions_ensure(*, criteria: Collection[Criterion]) -> dict[int, PromptVersion]:
-    """The champion prompt of each criterion (by id); one that nobody wrote follows the rubric's text.
+    """Return the champion prompt of each criterion by id; prompts without an author follow the rubric's text.
 
-    A criterion without any gets version 1, shipped or generated. When the criterion's text has changed, a
-    generated version, or one shipped for another question, is followed by a new one; an author's stays.
+    A criterion without a version gets version 1, shipped or generated. When the criterion's text changes, a
+    new version replaces a generated one, and a shipped one that asks another question. An author's version
+    stays.
     """
-    found, versions = champions(criteria=criteria), newest_versions(criteria=criteria)
+    prompts, versions = champions(criteria=criteria), newest_versions(criteria=criteria)
     for criterion in criteria:
-        champion, version = found.get(criterion.pk), versions[criterion.pk]
+        champion, version = prompts.get(criterion.pk), versions[criterion.pk]
         if champion is None:
-            found[criterion.pk] = _version_add(criterion, version, champion, reason="First version")
+            prompts[criterion.pk] = _version_add(criterion, version, champion, reason="First version")
         elif not _serves(champion, criterion, version):
             reason = f"Version {version.number} of the criterion's text"
-            found[criterion.pk] = _version_add(criterion, version, champion, reason=reason)
-    return found
+            prompts[criterion.pk] = _version_add(criterion, version, champion, reason=reason)
+    return prompts
 
 
 @transaction.atomic
 def prompt_promote(
     *, version: PromptVersion, reason: str, by: User | None = None, overridden: bool = True
 ) -> Promotion:
-    """Make a version the champion; `overridden` says that no gate has passed it.
+    """Make a version the champion; `overridden` means that it passed no gate.
 
-    One that is the champion already keeps its promotion. Raises InputProblem without a reason.
+    The current champion keeps its promotion. Raises InputProblem without a reason.
     """
     if not reason.strip():
         raise InputProblem("a promotion needs a reason")
@@ -84,7 +85,7 @@ def _serves(prompt: PromptVersion, criterion: Criterion, version: CriterionVersi
 def _version_add(
     criterion: Criterion, version: CriterionVersion, before: PromptVersion | None, *, reason: str
 ) -> PromptVersion:
-    """Add and promote the rubric's own text, unless the champion is another than `before` by now."""
+    """Add and promote the rubric's own text, unless the champion is no longer `before`."""
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     now = champions(criteria=[criterion]).get(criterion.pk)
     if now is not None and now != before:
@@ -111,11 +112,11 @@ def _version_add(
 
 
 def generated_prompt(criterion: Criterion, version: CriterionVersion) -> str:
-    """A CO-STAR prompt from nothing but the rubric's own words."""
+    """Return a CO-STAR prompt from the rubric's own words."""
     slot = KNOWLEDGE_SLOT if criterion.tier == Tier.CONTEXT else ""
     return GENERATED.format(slot=slot, question=version.question, definition=version.definition)
 
 
 def _asks(text: str, question: str) -> bool:
-    """A shipped prompt serves only the question it was written for."""
+    """Return whether a shipped prompt asks this question; it fits no other one."""
     return sections(text).get("objective", "").lstrip().startswith(question)

@@ -1,4 +1,4 @@
-"""Verdicts of a judge that ran elsewhere, as lines of a file."""
+"""Verdicts of an external judge as lines of a file."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ MODULUS = 2**256
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """One verdict; value None with state read = not applicable."""
+    """One verdict; value None with state read means not applicable."""
 
     chat_id: str
     criterion: str
@@ -26,20 +26,24 @@ class VerdictLine:
 
     @property
     def digest(self) -> int:
-        """
-        A number from the whole content.
+        """Return a number for the whole content.
 
-        The sum modulo 2**256 over a file tells whether two files say the same, in whatever order.
+        The sum modulo 2**256 over a file identifies its content in any order.
         """
         content = [self.chat_id, self.criterion, self.value, self.rationale, self.p_true, self.state]
         return int.from_bytes(hashlib.sha256(json.dumps(content).encode()).digest())
 
 
 def verdict_line_of(fields: Fields, ignored: Ignored | None = None) -> VerdictLine:
-    """
-    Validate one verdict, as far as that goes without the chat.
+    """Validate one verdict, as far as possible without the chat.
 
-    Raises FieldProblem.
+    Parameters
+    ----------
+    ignored : collects unknown fields.
+
+    Raises
+    ------
+    FieldProblem : a missing or wrong field.
 
     Examples
     --------

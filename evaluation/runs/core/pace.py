@@ -1,4 +1,4 @@
-"""How long model calls kept somebody busy, from when each was sent and answered."""
+"""How long model calls were under way, from the times they were sent and answered."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -8,7 +8,7 @@ PAUSE_SECONDS = 15.0
 
 
 def busy_seconds(spans: Iterable[tuple[datetime, datetime]]) -> float:
-    """Seconds during which calls were under way, those side by side counted once; pauses are left out.
+    """Return the seconds during which calls were under way; parallel calls count once, pauses do not count.
 
     Parameters
     ----------

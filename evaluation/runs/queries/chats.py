@@ -1,9 +1,9 @@
-"""A stored chat as the engines take it."""
+"""A stored chat as the engines need it."""
 
 from evaluation.core.types import Chat, Message
 from labeling.models.chats import Chat as ChatRow
 
 
 def core_chat(row: ChatRow) -> Chat:
-    """The engine's view of a stored chat."""
+    """Return the engine's view of a stored chat."""
     return Chat(row.content_hash, tuple(Message(m["n"], m["role"], m["content"]) for m in row.messages))

@@ -1,4 +1,4 @@
-"""What a run's engine did: whose side the Judge took, what reflection changed, how noisy and how careful."""
+"""Statistics of a run's engines: side taken, changes by reflection, noise, audits and quotes."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -8,12 +8,12 @@ from django.db.models import Count, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
 from evaluation.core.types import Votes
+from evaluation.engines.core.advocate_checks import CHECKS as CONDUCT
 from evaluation.engines.core.injection_detection import CHAT_FLAGS, SUSPECT
+from evaluation.engines.core.roles import ADVOCATES
 from evaluation.models.runs import Run, Verdict
 from evaluation.runs.core.noise import flip_rate
 
-ADVOCATES = ("customer", "support")
-CONDUCT = ("no_message", "unverified_quote", "concedes", "gives_verdict", "wrong_side", "longer")
 AUDITED = frozenset(("audited", "audit_contradicts"))
 ANSWERS: dict[str, bool | None] = {"true": True, "false": False, "not_applicable": None}
 _GROUPED = (
@@ -40,31 +40,39 @@ class Share:
 
     @property
     def value(self) -> float | None:
-        """The share; None of nothing."""
+        """Return the share; None for n = 0."""
         return self.hits / self.n if self.n else None
 
 
 @dataclass(frozen=True, slots=True)
 class Debates:
-    """Verdicts of a Judge, by the case it followed; `neither`: it found that the criterion does not apply.
+    """Verdicts of a Judge, by side.
 
-    `first_won`: sided with the brief it read first, by whose that was. `longer_won`: with the much longer
-    one. `advocates` counts by side what they did beside their duty.
+    Attributes
+    ----------
+    sided_with : by advocate, and `neither` where the criterion does not apply.
+    first_won : the Judge sided with the brief it read first, by advocate.
+    longer_won : it sided with the much longer brief.
+    one_sided : one advocate gave no brief.
+    advocates : by advocate, how often each check of `advocate_checks` found something.
     """
 
     n: int
-    customer: Share
-    support: Share
-    neither: Share
+    sided_with: dict[str, Share]
     first_won: dict[str, Share]
     longer_won: Share
     one_sided: Share
     advocates: dict[str, dict[str, Share]]
 
+    @property
+    def sides(self) -> list[tuple[str, Share]]:
+        """Return the share of each advocate, with the advocate's short name in lower case."""
+        return [(role.mark, self.sided_with[role.key]) for role in ADVOCATES]
+
 
 @dataclass(frozen=True, slots=True)
 class Reflections:
-    """Verdicts that were read in both passes, by the first one; `without_reason` of those changed."""
+    """Verdicts read in both passes, by the first one; `without_reason` is out of the changed ones."""
 
     changed: Share
     by_first: dict[str, Share]
@@ -73,7 +81,7 @@ class Reflections:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Verdicts with several answers: how often not all agreed, and how often two of them differ."""
+    """Verdicts with several answers: how often they were not unanimous, and how often two answers differ."""
 
     split: Share
     flip_rate: float | None
@@ -81,12 +89,12 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """Parts that a run's engines have nothing to say on are None.
+    """Parts that do not apply to the run's engines are None.
 
-    `quotes`: verified among all citations of the rationales. `audited`: contradicted by the formatter among
-    those it read once more. `contradictory`: verdicts whose block gave two answers. `suspect_chats`: chats
-    with a flag that they may be hostile; `noted`: verdicts whose judge said so; `leaked`: those that
-    gave away the private code.
+    `quotes`: verified citations of the rationales. `audited`: contradicted by the formatter, out of those it
+    read again. `contradictory`: verdicts whose block gave two answers. `suspect_chats`: chats with an
+    injection flag. `noted`: verdicts whose judge noted a message to it. `leaked`: verdicts that revealed the
+    private code.
     """
 
     verdicts: int
@@ -102,13 +110,16 @@ class EngineStats:
     leaked: Share
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values; a share is {"hits", "n"}."""
-        return asdict(self)
+        """Return plain values; a share is {"hits", "n"}."""
+        data = asdict(self)
+        if debates := data["debates"]:
+            data["debates"] = {"n": debates.pop("n"), **debates.pop("sided_with"), **debates}
+        return data
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Verdicts that are alike, and how many."""
+    """Equal verdicts, and their number."""
 
     rows: tuple[dict[str, Any], ...]
 
@@ -174,16 +185,15 @@ def _sum(rows: _Rows, name: str) -> int:
 def _debates(rows: _Rows) -> Debates | None:
     if not rows.rows:
         return None
-    longer = rows.having(lambda row: any(f"{side}_longer" in row["flags"] for side in ADVOCATES))
+    sides = [role.key for role in ADVOCATES]
+    longer = rows.having(lambda row: any(f"{side}_longer" in row["flags"] for side in sides))
     return Debates(
         n=rows.count(),
-        customer=rows.where(sided_with="customer"),
-        support=rows.where(sided_with="support"),
-        neither=rows.where(sided_with="neither"),
-        first_won={side: rows.among(first_brief=side).where(sided_with=side) for side in ADVOCATES},
+        sided_with={side: rows.where(sided_with=side) for side in (*sides, "neither")},
+        first_won={side: rows.among(first_brief=side).where(sided_with=side) for side in sides},
         longer_won=longer.share(lambda row: f"{row['sided_with']}_longer" in row["flags"]),
         one_sided=rows.flagged("one_sided"),
-        advocates={side: {name: rows.flagged(f"{side}_{name}") for name in CONDUCT} for side in ADVOCATES},
+        advocates={side: {name: rows.flagged(f"{side}_{name}") for name in CONDUCT} for side in sides},
     )
 
 

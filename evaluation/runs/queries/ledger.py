@@ -1,4 +1,4 @@
-"""What a run asked and paid: by engine, model and role, by criterion, and what nobody knows about."""
+"""The calls and cost of a run: by engine, model and role, by criterion, and requests of unknown outcome."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +18,9 @@ MAYBE_BILLED = Q(outcome__in=(Attempt.Outcome.UNKNOWN, Attempt.Outcome.SENT))
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Sums over requests: `calls` asked by the run, `reused` answers that were there or another unit's.
+    """Sums over requests: `calls` of the run, `reused` answers that were stored or another unit's.
 
-    `cost_usd` is None as soon as one answer's price is unknown; requests without an answer are not in it.
+    `cost_usd` is None if the price of any answer is unknown; requests without an answer are not in it.
     """
 
     calls: int = 0
@@ -45,8 +45,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRow:
-    """What one engine's role asked of one model."""
+class RoleSums:
+    """The calls of one engine's role to one model."""
 
     engine: str
     model: str
@@ -56,7 +56,7 @@ class AskedRow:
 
 @dataclass(frozen=True, slots=True)
 class CriterionRow:
-    """A criterion's equal share of what its group cost; None where a price is unknown."""
+    """A criterion's equal share of its group's cost; None if a price is unknown."""
 
     criterion: str
     together_with: int
@@ -64,10 +64,10 @@ class CriterionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
-    """Requests whose outcome nobody knows, which may have been billed: `worst_usd` at the most.
+class UnknownOutcomes:
+    """Requests of unknown outcome that may have been billed: at most `worst_usd`.
 
-    `worst_usd` is None where nothing was reserved for one of them, as without a budget.
+    `worst_usd` is None if a request has no reservation, as without a budget.
     """
 
     requests: int = 0
@@ -76,16 +76,16 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """A run's money. `rows` add up to `total`; the criteria's shares add up to its cost."""
+    """A run's costs. `rows` add up to `total`; the criteria's shares add up to its cost."""
 
-    rows: tuple[AskedRow, ...]
+    rows: tuple[RoleSums, ...]
     criteria: tuple[CriterionRow, ...]
     total: Entry
-    unknown: Unknown
+    unknown: UnknownOutcomes
 
 
 def run_ledger(run: Run) -> Ledger:
-    """The ledger of a run with its judge; four queries, however many calls."""
+    """Return the ledger of a run with its judge; four queries."""
     cells = _cells(run)
     engines = [str(group["engine"]) for group in run.judge.config.get("groups", [])]
     rows: dict[tuple[str, str, str], Entry] = defaultdict(Entry)
@@ -97,24 +97,26 @@ def run_ledger(run: Run) -> Ledger:
         groups[group] = groups[group].plus(sums)
         total = total.plus(sums)
     return Ledger(
-        rows=tuple(AskedRow(*key, sums) for key, sums in sorted(rows.items())),
+        rows=tuple(RoleSums(*key, sums) for key, sums in sorted(rows.items())),
         criteria=tuple(_shares(run, groups)),
         total=total,
-        unknown=unknown_by_run([run.pk]).get(run.pk, Unknown()),
+        unknown=unknown_by_run([run.pk]).get(run.pk, UnknownOutcomes()),
     )
 
 
-def unknown_by_run(run_ids: Sequence[int]) -> dict[int, Unknown]:
-    """Requests of unknown outcome of each of these runs that has some; one query."""
+def unknown_by_run(run_ids: Sequence[int]) -> dict[int, UnknownOutcomes]:
+    """Return the requests of unknown outcome of these runs; runs without any are missing. One query."""
     rows = Attempt.objects.filter(MAYBE_BILLED, run__in=run_ids).values("run").order_by()
     counted = rows.annotate(
         requests=Count("id"), worst=Sum("reserved_usd"), open=Count("id", filter=Q(reserved_usd=None))
     )
-    return {row["run"]: Unknown(row["requests"], None if row["open"] else row["worst"]) for row in counted}
+    return {
+        row["run"]: UnknownOutcomes(row["requests"], None if row["open"] else row["worst"]) for row in counted
+    }
 
 
 def _cells(run: Run) -> dict[tuple[int, str, str], Entry]:
-    """Sums by group of criteria, model and role."""
+    """Return sums by group of criteria, model and role."""
     cells = {
         _cell(row, "call__role"): Entry(
             calls=row["calls"],
@@ -151,14 +153,14 @@ def _attempt_sums(run: Run) -> Iterable[Mapping[str, Any]]:
 
 
 def _use_sums(run: Run) -> Iterable[Mapping[str, Any]]:
-    """Uses of answers, and how many calls among them this run asked itself: the rest is reuse."""
-    asked = Exists(Attempt.objects.filter(run=run, call=OuterRef("call")))
+    """Return uses of answers, and the calls among them that this run sent itself: the rest is reuse."""
+    sent_by_run = Exists(Attempt.objects.filter(run=run, call=OuterRef("call")))
     rows = UnitCall.objects.filter(unit__run=run).values("unit__group", "call__model", "role").order_by()
-    return rows.annotate(uses=Count("id"), first=Count("call", filter=asked, distinct=True))
+    return rows.annotate(uses=Count("id"), first=Count("call", filter=sent_by_run, distinct=True))
 
 
 def _shares(run: Run, groups: dict[int, Entry]) -> Iterable[CriterionRow]:
-    """Who was asked together shares the bill."""
+    """Yield each criterion's share; criteria of one call share its cost."""
     members: dict[int, list[str]] = defaultdict(list)
     for group, key in run.judge.prompts.values_list("group", "criterion__key"):
         members[group].append(key)

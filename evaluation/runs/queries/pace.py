@@ -1,4 +1,4 @@
-"""How many calls a second a judge's endpoint answered lately."""
+"""The recent speed of a judge's endpoint, in calls per second."""
 
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Attempt, Run
@@ -11,9 +11,9 @@ FEWEST = 10  # answers; fewer say nothing of a pace
 
 
 def calls_a_second(judge: Judge, *, max_in_flight: int | None = None) -> float | None:
-    """Answers a second in the newest runs of the same engine, model, endpoint and choice of calls in flight.
+    """Return answers per second in the latest runs of the same engine, model, endpoint and calls in flight.
 
-    None where there are too few to go by; RUNS + 1 queries at most. Answers of the Batch API do not count.
+    None for too few answers. At most RUNS + 1 queries. Answers of the Batch API do not count.
     """
     config = judge.config
     alike = Run.objects.filter(

@@ -1,4 +1,4 @@
-"""How far a run is, in numbers that cost the same whatever its size."""
+"""The progress of a run, from queries that cost the same for any run size."""
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
@@ -21,9 +21,9 @@ PAID = (Attempt.Outcome.ANSWERED, Attempt.Outcome.REFUSED, Attempt.Outcome.CUT_O
 class RunProgress:
     """A run's live numbers.
 
-    `in_flight` calls are on their way, for the `workers` that work on it now. `rate` is finished units a
-    minute over the last minute; `seconds_left` follows from it, None where nothing finished lately.
-    `cost_usd` is None where a price is unknown.
+    `in_flight` calls are pending; `workers` work on the run now. `rate` is finished units per minute over the
+    last minute. `seconds_left` follows from it, None if no unit finished recently. `cost_usd` is None if a
+    price is unknown.
     """
 
     id: int
@@ -47,24 +47,24 @@ class RunProgress:
 
     @property
     def active(self) -> bool:
-        """Whether the numbers may still move."""
+        """Return whether the numbers may still change."""
         return self.state == Run.State.RUNNING or self.in_flight > 0
 
     @property
     def percent(self) -> float:
-        """Units done or failed, of 100."""
+        """Return the units done or failed, of 100."""
         return 100 * (self.done + self.failed) / self.total if self.total else 100.0
 
     @property
     def budget_share(self) -> float | None:
-        """Spent as a part of the budget, None without one."""
+        """Return the spent share of the budget, None without one."""
         if not self.budget_usd or self.cost_usd is None:
             return None
         return float(self.cost_usd / self.budget_usd)
 
 
 def run_progress(run: Run) -> RunProgress:
-    """The numbers of a run as it was read; three queries, some 20 ms each at 100,000 units."""
+    """Return the numbers of a run; three queries, about 20 ms each at 100,000 units."""
     now = timezone.now()
     spent = Attempt.objects.filter(run=run).aggregate(
         in_flight=Count("id", filter=Q(ended_at=None)),
@@ -95,7 +95,7 @@ def run_progress(run: Run) -> RunProgress:
 
 
 def progress_json(progress: RunProgress) -> dict[str, Any]:
-    """The numbers as commands and API answer them, under the names of `list_runs`."""
+    """Return the numbers as commands and API show them, under the names of `list_runs`."""
     body = asdict(progress)
     for name in ("cost_usd", "budget_usd"):
         body[name] = None if body[name] is None else float(body[name])
@@ -104,11 +104,11 @@ def progress_json(progress: RunProgress) -> dict[str, Any]:
 
 
 def units_a_minute(runs: Collection[Run], *, now: datetime) -> float:
-    """Units that these runs finished, over the last minute or since the first of them ended."""
+    """Return the units that these runs finished, over the last minute or since the first of them ended."""
     lately = Unit.objects.filter(run__in=runs, finished_at__gte=now - WINDOW)
-    found = lately.aggregate(count=Count("id"), first=Min("finished_at"))
-    if not found["count"]:
+    finished = lately.aggregate(count=Count("id"), first=Min("finished_at"))
+    if not finished["count"]:
         return 0.0
     # What ended within a moment says little about a minute.
-    seconds = max((now - found["first"]).total_seconds(), 10.0)
-    return float(60 * found["count"] / seconds)
+    seconds = max((now - finished["first"]).total_seconds(), 10.0)
+    return float(60 * finished["count"] / seconds)

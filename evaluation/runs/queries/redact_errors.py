@@ -1,4 +1,4 @@
-"""Whose errors are told whole: what an endpoint says of a request may repeat the chat that it held."""
+"""Redacts errors: an endpoint's words about a request may repeat the chat in it."""
 
 import re
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ _ITS_WORDS = re.compile(r"(?<=HTTP \d{3}):.*|\s*\([^()]*\)\s*$", re.DOTALL)
 
 
 def tell_errors(runs: Sequence[Run], *, user: User | AnonymousUser) -> None:
-    """Leave of these rows' errors the kind alone where the user may not read all the run's chats; one query.
+    """Redact these rows' errors to their kind if the user may not read all the run's chats; one query.
 
-    NB: the rows are for showing: never save them.
+    NB: the rows are for display; never save them.
     """
     hidden = _covering_holdout(runs, user=user)
     for run in runs:
@@ -24,13 +24,13 @@ def tell_errors(runs: Sequence[Run], *, user: User | AnonymousUser) -> None:
             run.error = kind_alone(run.error)
 
 
-def errors_told(run: Run, *, user: User | AnonymousUser) -> bool:
-    """Whether the user is told the run's errors whole; one query, none for leads."""
+def may_read_errors(run: Run, *, user: User | AnonymousUser) -> bool:
+    """Return whether the user may read the run's errors in full; one query, none for leads."""
     return not _covering_holdout([run], user=user)
 
 
 def kind_alone(error: str) -> str:
-    """An error without what may be the endpoint's words.
+    """Return an error without words that may be the endpoint's.
 
     >>> kind_alone("bad_request: HTTP 400: the endpoint rejects the request (bad_word)")
     'bad_request: HTTP 400'

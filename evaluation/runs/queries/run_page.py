@@ -1,4 +1,4 @@
-"""What the page of one run shows: how far it is, what went wrong, what was asked."""
+"""The content of a run's page: progress, problems, requests."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,29 +9,29 @@ from django.db.models import Count
 from django.utils import timezone
 
 from evaluation.models.runs import Attempt, Batch, Run, Unit, Verdict, WorkerLease
-from evaluation.runs.queries.redact_errors import errors_told, kind_alone
+from evaluation.runs.queries.redact_errors import kind_alone, may_read_errors
 from labeling.models.people import User
 
-# What the outcome's name leaves open.
+# Notes on outcomes whose name says too little.
 NOTES = {
     Attempt.Outcome.TIMEOUT: "may have been billed without an answer",
     Attempt.Outcome.REFUSED: "by the model or the endpoint's filter",
-    Attempt.Outcome.BAD_REQUEST: "by the endpoint, as a request that it does not take",
+    Attempt.Outcome.BAD_REQUEST: "the endpoint does not accept this request",
 }
-# A free worker answers its bell at once; planning a big run takes it a moment more.
+# A free worker starts at once; planning a big run needs a little longer.
 ANSWERED_WITHIN = timedelta(seconds=10)
 REASONS = {
-    Verdict.State.UNPARSED: "The answer holds no verdict that could be read.",
+    Verdict.State.UNPARSED: "The answer has no readable verdict.",
     Verdict.State.REFUSED: "The model or the endpoint's filter refused.",
-    Verdict.State.CUT_OFF: "The answer ended at its limit, twice; it is not read.",
-    Verdict.State.TOO_LONG: "The chat does not fit the model's context; it is never shortened.",
-    Verdict.State.FAILED: "No usable reply after retries; resume asks again.",
+    Verdict.State.CUT_OFF: "The answer reached its token limit twice and is not read.",
+    Verdict.State.TOO_LONG: "The chat exceeds the model's context. Chats are never shortened.",
+    Verdict.State.FAILED: "No usable reply after retries. Resume the run to retry.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How requests ended, with their number; `note` is '' where nothing has to be said."""
+    """One outcome of requests, with their number; `note` may be ""."""
 
     name: str
     requests: int
@@ -39,8 +39,8 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """Verdicts without an answer, by why."""
+class MissingVerdicts:
+    """Verdicts without an answer, by reason."""
 
     state: str
     verdicts: int
@@ -48,7 +48,7 @@ class Missing:
 
 
 def run_outcomes(run: Run) -> list[Outcome]:
-    """Requests by how they ended, most frequent first; one query."""
+    """Return requests by outcome, the most frequent first; one query."""
     counts = dict(
         Attempt.objects.filter(run=run).values_list("outcome").annotate(n=Count("id")).order_by("-n")
     )
@@ -62,25 +62,25 @@ def run_outcomes(run: Run) -> list[Outcome]:
     ]
 
 
-def run_missing(run: Run) -> list[Missing]:
-    """Verdicts without an answer; one query."""
+def run_missing(run: Run) -> list[MissingVerdicts]:
+    """Return verdicts without an answer; one query."""
     rows = Verdict.objects.filter(run=run).exclude(state=Verdict.State.READ)
     counts = dict(rows.values_list("state").annotate(n=Count("id")).order_by("-n"))
-    return [Missing(state, number, REASONS[Verdict.State(state)]) for state, number in counts.items()]
+    return [MissingVerdicts(state, number, REASONS[Verdict.State(state)]) for state, number in counts.items()]
 
 
 def run_failures(run: Run, *, user: User) -> list[tuple[str, int]]:
-    """The reasons of failed units with their number, most frequent first, as far as the user is told."""
+    """Return the reasons of failed units with their number, most frequent first, redacted for the user."""
     failed = Unit.objects.filter(run=run, state=Unit.State.FAILED)
     rows = failed.values_list("error").annotate(n=Count("id")).order_by("-n", "error")
-    whole, counts = errors_told(run, user=user), Counter[str]()
+    whole, counts = may_read_errors(run, user=user), Counter[str]()
     for error, number in rows[:5]:
         counts[in_words(error if whole else kind_alone(error)) or "No reason given"] += number
     return counts.most_common()
 
 
 def in_words(error: str) -> str:
-    """An error line with the outcome it begins with in words.
+    """Return an error line with the outcome at its beginning in words.
 
     >>> in_words("server_error: HTTP 500")
     'Server error: HTTP 500'
@@ -91,18 +91,19 @@ def in_words(error: str) -> str:
 
 
 def run_batches(run: Run, *, user: User) -> list[Batch]:
-    """The files of requests at the endpoint's Batch API, oldest first; why one failed if the user is told."""
+    """Return the files of requests at the Batch API, oldest first, their errors redacted for the user."""
     batches = list(run.batches.order_by("id")) if run.mode == Run.Mode.BATCH else []
-    if batches and not errors_told(run, user=user):
+    if batches and not may_read_errors(run, user=user):
         for batch in batches:
             batch.error = ""  # a code of the endpoint's
     return batches
 
 
 def waits_for(run: Run, *, workers: int, batches: Sequence[Batch]) -> str:
-    """What a running run that none of the `workers` is on waits for; '' for any other.
+    """Return what a running run without workers waits for; "" for any other run.
 
-    `batches`: answers of the Batch API; `turn`: a worker that is rung for or on another run; `worker`: any.
+    `batches`: answers of the Batch API. `turn`: workers are busy or already notified. `worker`: no worker
+    runs.
     """
     if run.state != Run.State.RUNNING or workers:
         return ""
@@ -115,7 +116,7 @@ def waits_for(run: Run, *, workers: int, batches: Sequence[Batch]) -> str:
 
 
 def shares(run: Run) -> dict[str, float | None]:
-    """How much of the prompts repeated, and how much the endpoint said it had cached."""
+    """Return how much of the prompts repeated, and how much the endpoint reported as cached."""
     return {
         "repeated": run.repeated_chars / run.prompt_chars if run.prompt_chars else None,
         "cached": run.cached_tokens / run.prompt_tokens if run.prompt_tokens else None,
@@ -123,39 +124,39 @@ def shares(run: Run) -> dict[str, float | None]:
 
 
 def next_step(run: Run) -> str:
-    """What a person may do about a run that stands still or ended with failures; '' where nothing is due."""
+    """Return what the user can do about a paused or failed run; "" if no action is needed."""
     if run.state == Run.State.DONE_WITH_FAILURES:
-        return "Resume asks once more for what failed; what was answered is not paid again."
+        return "Resume to retry failed units. Stored answers are not paid for again."
     if run.state != Run.State.PAUSED:
         return ""
     error = run.error.lower()
     for words, step in _STEPS:
         if any(word in error for word in words):
             return step
-    return "Resume goes on from here; nothing that was answered is asked again."
+    return "Resume to continue. Stored answers are not requested again."
 
 
 _STEPS = (
-    (("lace_prices",), "Name the model's price in that file, restart the worker, then resume."),
+    (("lace_prices",), "Add the model's price to that file, restart the worker, then resume."),
     (
         ("budget",),
-        "Resume with a larger budget; nothing that was answered is paid again.",
+        "Resume with a larger budget. Stored answers are not paid for again.",
     ),
     (("401", "403", "api key", "key"), "Check OPENAI_API_KEY, restart the worker, then resume."),
     (
         ("404", "model"),
-        "Check the model's name in the judge profile and start a new run; this judge keeps its own.",
+        "Correct the model's name in the judge profile and start a new run. This judge cannot change.",
     ),
     (
         ("another endpoint", "settings name"),
-        "Set OPENAI_BASE_URL to the endpoint of this judge again, then resume.",
+        "Set OPENAI_BASE_URL to this judge's endpoint, then resume.",
     ),
     (
         ("429", "rate"),
-        "The endpoint's limit is reached: wait, or lower LACE_REQUESTS_PER_MINUTE, then resume.",
+        "The endpoint's rate limit is reached. Wait or lower LACE_REQUESTS_PER_MINUTE, then resume.",
     ),
     (
         ("reach", "connect", "timed out", "timeout"),
-        "See whether the endpoint answers (manage.py healthcheck), then resume.",
+        "Check whether the endpoint answers (manage.py healthcheck), then resume.",
     ),
 )

@@ -22,7 +22,7 @@ DEMO_VERDICTS = "verdicts written for this demo"
 
 
 def id_of(text: str) -> int | None:
-    """The id that an address names; None for nonsense."""
+    """Return the id in an address; None for anything else."""
     return int(text) if text.isdecimal() and len(text) < LONGEST_ID else None
 
 
@@ -61,35 +61,35 @@ class RunRow:
 
     @property
     def about(self) -> str:
-        """What the judge's name does not say: engine and model, the profile, the mode."""
+        """Return what the judge's name does not contain: engine and model, profile, mode."""
         plain = f"{self.engine or OUTSIDE}{f', {self.model}' if self.model else ''}"
         parts = ["" if plain == self.judge else plain, f"profile {self.profile}" if self.profile else ""]
         return ", ".join(part for part in [*parts, "batch" if self.mode == "batch" else ""] if part)
 
     @property
     def active(self) -> bool:
-        """Whether units may still be in work."""
+        """Return whether units may still be in work."""
         return self.state == Run.State.RUNNING
 
     @property
     def ended(self) -> bool:
-        """Whether the run is over, one way or another."""
+        """Return whether the run has ended, with any result."""
         return self.state not in (Run.State.RUNNING, Run.State.PAUSED)
 
     @property
     def left(self) -> int:
-        """Units neither done nor failed."""
+        """Return the units that are neither done nor failed."""
         return self.total - self.done - self.failed
 
     @property
     def share(self) -> float:
-        """Units done or failed, as a part of all."""
+        """Return the share of units done or failed."""
         return (self.done + self.failed) / max(1, self.total)
 
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs a list shows; '' is all of them. `engine` is 'outside' for imported judges."""
+    """Which runs a list shows; "" is all of them. `engine` is "outside" for imported judges."""
 
     state: str = ""
     set: str = ""
@@ -98,12 +98,12 @@ class RunFilter:
 
     @property
     def narrows(self) -> bool:
-        """Whether anything is left out."""
+        """Return whether any run is excluded."""
         return bool(self.state or self.set or self.engine or self.purpose)
 
 
 def runs_open_to(user: User | AnonymousUser) -> QuerySet[Run]:
-    """The runs whose pages a user finds: all, but what authors tried only its author and who starts runs."""
+    """Return the runs whose pages a user can open: all, but tries only for their author and for leads."""
     runs = Run.objects.select_related("judge", "chat_set")
     if user.has_perm("labeling.start_runs"):
         return runs
@@ -111,9 +111,9 @@ def runs_open_to(user: User | AnonymousUser) -> QuerySet[Run]:
 
 
 def run_list(only: RunFilter | None = None, *, among: QuerySet[Run] | None = None) -> QuerySet[Run]:
-    """Runs, newest first, with what a row needs; what a filter names wrongly does not narrow.
+    """Return runs, newest first, with what a row needs; unknown filter values are ignored.
 
-    Tries are listed only where the filter asks for them.
+    Tries are listed only if the filter selects them.
     """
     runs = Run.objects.select_related("judge", "chat_set") if among is None else among
     runs, only = runs.order_by("-id"), only or RunFilter()
@@ -131,7 +131,7 @@ def run_list(only: RunFilter | None = None, *, among: QuerySet[Run] | None = Non
 
 
 def run_filters(only: RunFilter) -> list[dict[str, Any]]:
-    """The filters of the list with their options; one query."""
+    """Return the filters of the list with their options; one query."""
     sets = ChatSet.objects.order_by("name").values_list("pk", "name")
     return [
         _filter("state", "State", only.state, list(Run.State.choices)),
@@ -153,7 +153,7 @@ def _filter(name: str, label: str, chosen: str, options: Sequence[tuple[Any, Any
 
 
 def run_rows(runs: Sequence[Run]) -> list[RunRow]:
-    """Rows of these runs; two queries however many verdicts there are."""
+    """Return rows of these runs; two queries for any number of verdicts."""
     counts: dict[int, dict[str, Any]] = {
         row["run"]: dict(row)
         for row in Verdict.objects.filter(run__in=[run.pk for run in runs])
@@ -169,7 +169,7 @@ def run_rows(runs: Sequence[Run]) -> list[RunRow]:
 
 
 def run_notices(run: Run) -> tuple[str, ...]:
-    """What must be said wherever this run's verdicts appear."""
+    """Return the notices to show wherever this run's verdicts appear."""
     notices = []
     if run.judge.embedded:
         notices.append(WEAK_JUDGE)
@@ -213,7 +213,7 @@ def _row(run: Run, count: dict[str, Any]) -> RunRow:
 
 
 def run_json(row: RunRow) -> dict[str, Any]:
-    """One run as commands and API answer it."""
+    """Return one run as commands and API show it."""
     return {
         "id": row.id,
         "set": row.set,

@@ -1,4 +1,4 @@
-"""What the answers behind several runs took: calls, tokens, money, time."""
+"""The calls, tokens, cost and time behind the answers of several runs."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -16,9 +16,9 @@ _PAID = (ModelCall.State.ANSWERED, ModelCall.State.REFUSED, ModelCall.State.CUT_
 
 @dataclass(slots=True)
 class Spending:
-    """Sums over the calls that a run's answers rest on, `reused` ones too: asked anew, it would take this.
+    """Sums over the calls behind a run's answers, reused ones included: the cost without reuse.
 
-    `costs` is in dollars by group of criteria; None where an answer's price is not known. `latencies` counts
+    `costs` is in dollars by group of criteria, None if the price of an answer is unknown. `latencies` counts
     calls by milliseconds.
     """
 
@@ -31,14 +31,14 @@ class Spending:
 
     @property
     def cost(self) -> Decimal | None:
-        """Of all groups together; None where a price is not known, or no call is on record."""
+        """Return the cost of all groups; None if a price is unknown or no call is recorded."""
         known = [cost for cost in self.costs.values() if cost is not None]
         return sum(known, Decimal(0)) if known and len(known) == len(self.costs) else None
 
     def latency(self, percent: int) -> int | None:
-        """The shortest time in ms within which so many percent of the calls were answered.
+        """Return the time in ms within which `percent` of the calls were answered.
 
-        None without a call whose time is known.
+        None if no call's time is known.
         """
         left = sum(self.latencies.values()) * percent
         for milliseconds, calls in sorted(self.latencies.items()):
@@ -49,11 +49,11 @@ class Spending:
 
 
 def runs_spending(runs: Collection[int], *, chats: QuerySet[Any, int]) -> dict[int, Spending]:
-    """By run id, on these chats alone (a subquery of ids); two queries, summed up by the database."""
-    found: dict[int, Spending] = defaultdict(Spending)
+    """Return the spending by run id on these chats (a subquery of ids); two queries."""
+    by_run: dict[int, Spending] = defaultdict(Spending)
     used = UnitCall.objects.filter(unit__run__in=runs, unit__chat__in=chats).order_by()
     for row in _sums(used):
-        one = found[row["unit__run"]]
+        one = by_run[row["unit__run"]]
         one.calls += row["calls"]
         one.reused += row["again"]
         one.prompt_tokens += row["prompt"] or 0
@@ -61,8 +61,8 @@ def runs_spending(runs: Collection[int], *, chats: QuerySet[Any, int]) -> dict[i
         one.costs[row["unit__group"]] = None if row["unpriced"] else row["cost"] or Decimal(0)
     timed = used.filter(call__latency_ms__isnull=False).values_list("unit__run", "call__latency_ms")
     for run, milliseconds, calls in timed.annotate(n=Count("id")):
-        found[run].latencies[milliseconds] = calls
-    return dict(found)
+        by_run[run].latencies[milliseconds] = calls
+    return dict(by_run)
 
 
 def _sums(used: QuerySet[UnitCall]) -> Iterable[Mapping[str, Any]]:

@@ -1,29 +1,25 @@
-"""How a verdict came about: the calls of its unit, in order, with prompts, raw answers and attempts."""
+"""The calls behind a verdict, in order, with prompts, raw answers and attempts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import get_args
 
+from evaluation.core.types import Engine
 from evaluation.engines.core.flags import place_of
+from evaluation.engines.core.roles import NAMES, final_role
 from evaluation.engines.core.verdicts import read_answer
 from evaluation.models.runs import Attempt, ModelCall, TextBlock, UnitCall, Verdict
 
 # The role whose answer carries the final rationale, by engine.
-FINAL_ROLES = {"direct": "direct", "reflection": "reflector", "debate": "judge"}
-TITLES = {
-    "direct": "First pass",
-    "reflector": "Reflection",
-    "customer": "Customer critic",
-    "support": "Support defender",
-    "judge": "Judge",
-    "formatter": "Formatter",
-}
+FINAL_ROLES = {engine: final_role(engine) for engine in get_args(Engine)}
+TITLES = NAMES
 
 
 @dataclass(frozen=True, slots=True)
 class SentAttempt:
-    """One HTTP request of a call: when it left, how it ended, after how many seconds."""
+    """One HTTP request of a call: when it was sent, its outcome, its duration in seconds."""
 
     number: int
     sent_at: datetime
@@ -35,10 +31,10 @@ class SentAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call behind a verdict; `text` is the prose, `raw` the answer as it came.
+    """One call behind a verdict; `text` is the prose, `raw` the unchanged answer.
 
-    `window` and `sample` count from 0. `prompt` is empty where an earlier call of the verdict was sent the
-    same text (`repeats`), as the samples of a question are.
+    `window` and `sample` count from 0. `prompt` is empty if an earlier call of the verdict had the same text
+    (`repeats`), as samples of a question do.
     """
 
     role: str
@@ -63,7 +59,7 @@ class Step:
 
 
 def verdict_steps(verdict: Verdict) -> tuple[Step, ...]:
-    """The calls behind a verdict, by window, sample and role; empty for an imported one."""
+    """Return the calls behind a verdict, by window, sample and role; none for an imported one."""
     if verdict.unit_id is None:
         return ()
     uses = list(
@@ -81,9 +77,9 @@ def verdict_steps(verdict: Verdict) -> tuple[Step, ...]:
 
 
 def final_rationales(verdicts: Iterable[Verdict]) -> dict[int, str]:
-    """The prose that each verdict rests on, by verdict id; one query.
+    """Return the prose behind each verdict, by verdict id; one query.
 
-    Of several samples and windows it is the one that the verdict was taken from.
+    With several samples and windows it is the one that gave the verdict.
     """
     rows = [row for row in verdicts if row.unit_id is not None]
     order = list(FINAL_ROLES.values())
@@ -101,12 +97,12 @@ def final_rationales(verdicts: Iterable[Verdict]) -> dict[int, str]:
 
 
 def taken_from(verdict: Verdict) -> tuple[int, int]:
-    """The window and the sample that a verdict was taken from; the first where nothing else is said."""
+    """Return the window and sample that gave a verdict; 0 where no flag names one."""
     return place_of(verdict.flags, "from_window") or 0, place_of(verdict.flags, "from_sample") or 0
 
 
 def _step(use: UnitCall, blocks: dict[str, TextBlock], shown: set[str]) -> Step:
-    """`shown` holds the prompts of earlier steps, and takes in this one's."""
+    """Return one call's step; `shown` holds the prompts of earlier steps and is extended."""
     call, sent = use.call, repr(use.call.parts)
     repeats = sent in shown
     shown.add(sent)
@@ -146,5 +142,5 @@ def _attempt(row: Attempt) -> SentAttempt:
 
 
 def prose(reply: str) -> str:
-    """A reasoning answer without its VERDICTS block."""
+    """Return a reasoning answer without its VERDICTS block."""
     return read_answer(reply, criteria=()).prose

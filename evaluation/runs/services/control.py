@@ -1,4 +1,4 @@
-"""What a person does to a run: start it on the workers, pause, resume, cancel."""
+"""Actions on a run: start it on the workers, pause, resume, cancel."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -53,9 +53,9 @@ def run_enqueue_on_commit(run: Run) -> None:
 
 @transaction.atomic
 def run_pause(*, run: Run, by: User | None) -> Run:
-    """Let no further call begin; those on their way are answered and stored. Raises RunRefused.
+    """Start no further call; pending ones are answered and stored. Raises RunRefused.
 
-    The batches of a run through the Batch API are cancelled there, shortly after.
+    The batches of a run through the Batch API are cancelled shortly afterwards.
     """
     locked = _locked(run, "paused", PAUSABLE)
     _set(locked, Run.State.PAUSED, error=f"paused by {_who(by)}")
@@ -64,7 +64,7 @@ def run_pause(*, run: Run, by: User | None) -> Run:
 
 @transaction.atomic
 def run_resume(*, run: Run, by: User | None, budget_usd: Decimal | None = None) -> Run:
-    """Hand a paused or failed run to the workers again, its failed units too, with a new cap if one is given.
+    """Return a paused or failed run to the workers, with its failed units and an optional new budget.
 
     Raises RunRefused, and InputProblem for a budget that cannot be kept.
     """
@@ -78,7 +78,7 @@ def run_resume(*, run: Run, by: User | None, budget_usd: Decimal | None = None) 
 
 @transaction.atomic
 def run_cancel(*, run: Run, by: User | None, why: str = "") -> Run:
-    """End a run for good; its verdicts stay. `why` in place of who cancelled it. Raises RunRefused."""
+    """End a run permanently; its verdicts stay. `why` replaces the user's name. Raises RunRefused."""
     locked = _locked(run, "cancelled", CANCELLABLE)
     locked.finished_at = timezone.now()
     _set(locked, Run.State.CANCELLED, error=why or f"cancelled by {_who(by)}")
@@ -86,7 +86,7 @@ def run_cancel(*, run: Run, by: User | None, why: str = "") -> Run:
 
 
 def _locked(run: Run, what: str, states: Collection[Run.State]) -> Run:
-    """The run as it is now, under a lock; raises RunRefused unless it is in one of these states."""
+    """Return the current run, locked; raises RunRefused unless it is in one of these states."""
     locked = Run.objects.select_for_update(of=("self",)).select_related("judge", "chat_set").get(pk=run.pk)
     if locked.purpose == Run.Purpose.IMPORT:
         raise RunRefused(f"run {run.pk} was imported: it cannot be {what}")

@@ -1,4 +1,4 @@
-"""Says what a run would ask and cost before it is started."""
+"""Estimates the calls and cost of a run before it starts."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +19,9 @@ from labeling.models.chats import ChatSet
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a choice amounts to today: the judge, how it asks, the chats, and the next free replicate.
+    """Today's plan of a choice: judge, requests, chats, and the next free replicate.
 
-    `pace` is in calls a second, of earlier runs like it; None where there were none.
+    `pace` is in calls per second, from earlier similar runs; None without any.
     """
 
     fingerprint: str
@@ -33,7 +33,7 @@ class Planned:
     pace: float | None = None
 
     def again(self) -> "Planned":
-        """The same judge asked once more."""
+        """Return the plan of repeating the judge once more."""
         return replace(self, asking=replace(self.asking, replicate=self.next_replicate))
 
 
@@ -46,10 +46,10 @@ def estimate_for(
     most_chats: int | None = None,
     prompts: Collection[PromptVersion] = (),
 ) -> Estimate:
-    """What this choice would ask and cost today; `prompts` as for run_start, which raises the same.
+    """Return the calls and cost of this choice today; `prompts` and errors as for run_start.
 
-    Of more than `most_chats` chats only so many are looked at, evenly spaced, and the figures scaled up. What
-    the judge needs (its row, generated prompts) is made and taken back; a plan of units is never made.
+    Of more than `most_chats` chats only that many are used, evenly spaced, and the figures are scaled up.
+    Rows that the judge needs are created and rolled back; units are never created.
     """
     planned = planned_for(chat_set=chat_set, judge=judge, run=run, endpoint=endpoint, prompts=prompts)
     return planned_estimate(planned, most_chats=most_chats)
@@ -63,7 +63,7 @@ def planned_for(
     endpoint: Endpoint,
     prompts: Collection[PromptVersion] = (),
 ) -> Planned:
-    """What run_start would plan; nothing of it stays. Raises what run_start raises."""
+    """Return what run_start would plan; everything is rolled back. Raises what run_start raises."""
     chat_ids = list(chosen_members(chat_set, run).values_list("chat_id", flat=True))
     with transaction.atomic():
         criteria = chosen_criteria(chat_set, run.criteria)
@@ -82,7 +82,7 @@ def planned_for(
 
 
 def planned_as(run: Run, *, budget_usd: Decimal | None) -> Planned:
-    """What a run that is there asked; with this cap `again()` is what run_repeat would plan."""
+    """Return the plan of an existing run; with this budget, `again()` is what run_repeat would plan."""
     audit = float(run.options.get("audit") or 0)
     return Planned(
         fingerprint=run.judge.fingerprint,
@@ -97,7 +97,7 @@ def planned_as(run: Run, *, budget_usd: Decimal | None) -> Planned:
 def planned_estimate(
     planned: Planned, *, most_chats: int | None = None, asked: set[str] | None = None
 ) -> Estimate:
-    """What the plan would ask and cost; `asked` as for plan_estimate."""
+    """Return the calls and cost of the plan; `asked` as for plan_estimate."""
     groups = list(planned.asking.groups)
 
     def every_group(chunk: Sequence[int]) -> dict[int, list[int]]:

@@ -27,17 +27,16 @@ M = TypeVar("M", bound=models.Model)
 
 
 class RunRefused(InputProblem):
-    """A run that cannot be planned; the message names what is wrong."""
+    """A run that cannot be planned; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
-    """What a run covers: criteria (none = the whole rubric), a split ('' = all), the first `limit` chats.
+    """The scope of a run: criteria (none = the whole rubric), a split ("" = all), the first `limit` chats.
 
-    `chats` names members of the set by id, for those alone. `purpose` says what for; a try never covers a
-    chat that is holdout in any set. `budget_usd` caps what it may spend. `audit` is the share of readable
-    answers (0 to 1) that the formatter reads once more without their block; verdicts do not depend on it. No
-    two runs share a `source_hash`.
+    `chats` selects members of the set by id. `purpose`: a try never covers a chat that is holdout in any set.
+    `budget_usd` limits the cost. `audit` is the share of readable answers (0 to 1) that the formatter reads
+    again without their block; verdicts do not change. No two runs have the same `source_hash`.
     """
 
     criteria: Sequence[str] = ()
@@ -63,14 +62,14 @@ def run_start(
     by: User | None = None,
     prompts: Collection[PromptVersion] = (),
 ) -> Run:
-    """Plan a run: judge, pinned chats, one unit for each chat and criteria group.
+    """Plan a run: judge, pinned chats, one unit per chat and group of criteria.
 
-    `prompts` take the place of their criteria's champions.
+    `prompts` replace their criteria's champions.
 
     Raises RunRefused; InputProblem for a budget that cannot be kept without a price.
     """
     if run.mode == Run.Mode.BATCH and endpoint.embedded:
-        raise RunRefused("the embedded model has no Batch API: ask it one request a call")
+        raise RunRefused("the embedded model has no Batch API: use live mode")
     criteria = chosen_criteria(chat_set, run.criteria)
     members = list(chosen_members(chat_set, run).values_list("chat_id", "split"))
     row = judge_ensure(choice=judge, criteria=criteria, endpoint=endpoint, prompts=prompts)
@@ -102,10 +101,10 @@ def run_start(
 def run_repeat(
     run: Run, *, purpose: Run.Purpose, budget_usd: Decimal | None, on_worker: bool, by: User | None = None
 ) -> Run:
-    """Plan the same judge over the same chats under the next free replicate: everything is asked anew.
+    """Plan the same judge over the same chats under the next free replicate, without stored answers.
 
-    It is asked one call at a time, however the first one was; cap and carrier are the caller's choice. Raises
-    InputProblem for a budget that cannot be kept without a price.
+    The run uses single requests, even if the first one used the Batch API. Raises InputProblem for a budget
+    that cannot be kept without a price.
     """
     _budget_check(run.judge, budget_usd)
     repeated = Run.objects.create(
@@ -126,28 +125,26 @@ def run_repeat(
 
 
 def next_replicate(*, judge: Judge, chat_set: ChatSet | None) -> int:
-    """The first replicate after all that this judge has been asked under on this set; 1 where it was not."""
+    """Return the first unused replicate of this judge on this set; 1 if it has not run there."""
     same = Run.objects.filter(judge=judge, chat_set=chat_set)
     return int(same.aggregate(last=models.Max("replicate"))["last"] or 0) + 1
 
 
 @transaction.atomic
 def budget_change(run: Run, budget: Decimal) -> None:
-    """Set a run's cap anew. Raises InputProblem for one that is spent already or that no price can keep."""
+    """Change a run's budget. Raises InputProblem if it is already spent or a price is unknown."""
     _budget_check(run.judge, budget)
-    # A run that had no cap until now has set nothing aside.
+    # A run without a budget has reserved nothing.
     budget_recount(run.pk)
     run.refresh_from_db(fields=["committed_usd"])
     if budget <= run.committed_usd:
-        raise InputProblem(
-            f"run {run.pk} has spent ${run.committed_usd:.4f} already: its budget must be larger"
-        )
+        raise InputProblem(f"run {run.pk} has already spent ${run.committed_usd:.4f}: set a larger budget")
     run.budget_usd = budget
     run.save(update_fields=["budget_usd"])
 
 
 def chosen_criteria(chat_set: ChatSet, keys: Sequence[str]) -> list[Criterion]:
-    """The active criteria of the set's rubric, or those named. Raises RunRefused."""
+    """Return the active criteria of the set's rubric, or the named ones. Raises RunRefused."""
     rows = list(
         chat_set.rubric.criteria.filter(state=Criterion.State.ACTIVE)
         .select_related("dimension")
@@ -156,7 +153,7 @@ def chosen_criteria(chat_set: ChatSet, keys: Sequence[str]) -> list[Criterion]:
     unknown = sorted(set(keys) - {row.key for row in rows})
     if unknown:
         raise RunRefused(
-            f"--criteria: {unknown[0]!r} is no active criterion of the rubric {chat_set.rubric.name!r}"
+            f"--criteria: {unknown[0]!r} is not an active criterion of the rubric {chat_set.rubric.name!r}"
         )
     if not rows:
         raise RunRefused(f"the rubric {chat_set.rubric.name!r} has no active criterion")
@@ -166,19 +163,19 @@ def chosen_criteria(chat_set: ChatSet, keys: Sequence[str]) -> list[Criterion]:
 def asked_together(
     *, chat_set: ChatSet, criterion: Criterion, judge: JudgeChoice, endpoint: Endpoint
 ) -> tuple[str, ...]:
-    """The keys of the criteria that are asked in one call with this one: a change of one touches them all.
+    """Return the keys of the criteria that share a call with this one: changing one affects them all.
 
-    Raises RunRefused for a criterion that the set's rubric does not ask.
+    Raises RunRefused for a criterion that is not in the set's rubric.
     """
     criteria = chosen_criteria(chat_set, ())
     for _, keys in groups_of(choice=judge, endpoint=endpoint, criteria=criteria):
         if criterion.key in keys:
             return keys
-    raise RunRefused(f"{criterion.key} is no active criterion of the rubric {chat_set.rubric.name!r}")
+    raise RunRefused(f"{criterion.key} is not an active criterion of the rubric {chat_set.rubric.name!r}")
 
 
 def chosen_members(chat_set: ChatSet, run: RunChoice) -> models.QuerySet[ChatSetMember]:
-    """The chats a run is to cover, in the set's order. Raises RunRefused when there is none."""
+    """Return the chats of a run, in the set's order. Raises RunRefused if there are none."""
     members = chat_set.members.order_by("position")
     if run.split:
         members = members.filter(split=run.split)
@@ -188,7 +185,7 @@ def chosen_members(chat_set: ChatSet, run: RunChoice) -> models.QuerySet[ChatSet
         where = f"split {run.split!r} of " if run.split else ""
         raise RunRefused(f"no chats in {where}the set {chat_set.name!r}")
     if run.purpose == Run.Purpose.TRY and members.filter(_held_out()).exists():
-        raise RunRefused("a try asks about no chat of the holdout")
+        raise RunRefused("a try cannot use holdout chats")
     return members[: run.limit] if run.limit else members
 
 
@@ -215,7 +212,7 @@ def _budget_check(judge: Judge, budget: Decimal | None) -> None:
 
 
 def _units(run: Run, judge: Judge, chat_ids: Sequence[int]) -> Iterator[Unit]:
-    """In the order of work: what shares the longer prompt prefix stays together."""
+    """Yield units in the order of work: those with the longer common prompt prefix are neighbours."""
     groups = range(_group_count(judge))
     if judge.config["layout"] == "chat_first":
         return (Unit(run=run, chat_id=chat_id, group=group) for chat_id in chat_ids for group in groups)
@@ -223,7 +220,7 @@ def _units(run: Run, judge: Judge, chat_ids: Sequence[int]) -> Iterator[Unit]:
 
 
 def _add(model: type[M], rows: Iterable[M]) -> None:
-    """Store rows as they come: millions of units never stand in memory at once."""
+    """Store rows in batches, so that millions of units never fill the memory."""
     rows = iter(rows)
     while some := list(islice(rows, BATCH)):
         model._default_manager.bulk_create(some)

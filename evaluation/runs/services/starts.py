@@ -1,4 +1,4 @@
-"""Runs that are started from a page: what one would ask and cost, and starting it."""
+"""Starts runs from a page: the estimate and the start."""
 
 from dataclasses import dataclass
 
@@ -15,20 +15,20 @@ from evaluation.runs.worker.estimate import Estimate
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
 
-# A page does not wait for 100,000 chats to be walked: so many are looked at and the figures scaled up.
+# A page does not wait for 100,000 chats: this many are replayed and the figures scaled up.
 MOST_CHATS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """A run; `again`: the same form had started it before."""
+class StartedRun:
+    """A run; `again` if the same form had already started it."""
 
     run: Run
     again: bool = False
 
 
 def start_estimate(*, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice) -> Estimate:
-    """What the run would ask and cost today; of a large set from a part of its chats. Raises InputProblem."""
+    """Return today's calls and cost of the run, from a part of a large set. Raises InputProblem."""
     return estimate_for(
         chat_set=chat_set, judge=judge, run=run, endpoint=current_endpoint(), most_chats=MOST_CHATS
     )
@@ -36,12 +36,12 @@ def start_estimate(*, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice) -> 
 
 def start_run(
     *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, profile: JudgeProfile, by: User
-) -> Started:
-    """Plan the run and ring for a worker, or find the one that was started so. Raises InputProblem."""
+) -> StartedRun:
+    """Plan the run and notify a worker, or return the run that this form started. Raises InputProblem."""
     try:
         return _start_run(chat_set=chat_set, judge=judge, run=run, profile=profile, by=by)
     except IntegrityError:
-        # The second of two presses in the same moment: the first one's run is stored by now.
+        # The second of two simultaneous clicks: the first one's run is stored by now.
         if (earlier := _started(run)) is None:
             raise
         return earlier
@@ -50,15 +50,15 @@ def start_run(
 @transaction.atomic
 def _start_run(
     *, chat_set: ChatSet, judge: JudgeChoice, run: RunChoice, profile: JudgeProfile, by: User
-) -> Started:
-    """A new judge remembers its profile."""
+) -> StartedRun:
+    """Start the run; a new judge remembers its profile."""
     if earlier := _started(run):
         return earlier
     started = run_launch(chat_set=chat_set, judge=judge, run=run, endpoint=current_endpoint(), by=by)
     Judge.objects.filter(pk=started.judge_id, profile=None).update(profile=profile)
-    return Started(started)
+    return StartedRun(started)
 
 
-def _started(run: RunChoice) -> Started | None:
+def _started(run: RunChoice) -> StartedRun | None:
     earlier = Run.objects.filter(source_hash=run.source_hash).first() if run.source_hash else None
-    return Started(earlier, again=True) if earlier else None
+    return StartedRun(earlier, again=True) if earlier else None

@@ -1,4 +1,4 @@
-"""Verdicts of judges that ran elsewhere: a run for each judge of a file; the same file, the same runs."""
+"""Imports verdicts of external judges: one run per judge in the file; the same file gives the same runs."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ CHATS_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ImportedRun:
-    """A run made, or found again, by an import."""
+    """A run that an import created or found."""
 
     id: int
     judge: str
@@ -35,7 +35,7 @@ class ImportedRun:
 
 @dataclass(frozen=True, slots=True)
 class VerdictsImported:
-    """The runs of a file in the order its judges first appear; `ignored` as in ImportResult."""
+    """The runs of a file in the order of their judges; `ignored` as in ImportResult."""
 
     runs: tuple[ImportedRun, ...]
     ignored: Mapping[str, int]
@@ -43,7 +43,7 @@ class VerdictsImported:
 
 @dataclass
 class _Content:
-    """What a file says of one judge."""
+    """A file's content for one judge."""
 
     digest: int = 0
     verdicts: int = 0
@@ -51,16 +51,17 @@ class _Content:
 
 
 def verdicts_import(*, path: Path, set_name: str, demo: bool = False) -> VerdictsImported:
-    """
-    Store the verdicts of a file as finished runs over a set, one for each judge in it.
+    """Store the verdicts of a file as finished runs over a set, one per judge.
 
     Parameters
     ----------
-    path : JSON Lines of verdicts; it is read twice, first for what identifies it.
+    path : JSON Lines of verdicts; read twice, first to identify the content.
     set_name : the set whose chats the runs cover, those without a verdict too.
     demo : mark new judges as written for the demo.
 
-    Raises ImportProblem or InputProblem: nothing is written then.
+    Raises
+    ------
+    ImportProblem, InputProblem : no run is written.
     """
     chat_set = chat_set_named(set_name)
     if chat_set is None:
@@ -92,7 +93,7 @@ def _contents(path: Path, ignored: Ignored) -> dict[str, _Content]:
 
 
 def _run(name: str, content: _Content, chat_set: ChatSet, path: Path, demo: bool) -> tuple[Run, bool]:
-    """The run of this judge with this very content on this set, and whether it is new."""
+    """Return the run of this judge with this content on this set, and whether it is new."""
     judge, _ = Judge.objects.get_or_create(
         fingerprint=_hash({"schema": 1, "kind": "imported", "name": name}),
         defaults={
@@ -138,7 +139,7 @@ class _VerdictsImport:
     def __init__(self, path: Path, chat_set: ChatSet, runs: Mapping[str, Run]) -> None:
         self.path, self.chat_set, self.runs = path, chat_set, runs
         self.criteria = {row.key: (place, row.pk) for place, row in enumerate(criteria_of_set(chat_set))}
-        # One bit for each chat (by its position in the set) and criterion that a judge spoke of.
+        # One bit for each chat (by its position in the set) and criterion with a verdict.
         self.spoken: dict[str, bytearray] = {name: bytearray() for name in runs}
         self.now: datetime = timezone.now()
 
@@ -154,14 +155,14 @@ class _VerdictsImport:
         Verdict.objects.bulk_create(rows)
 
     def _members(self, external_ids: set[str]) -> dict[str, tuple[int, int]]:
-        found: dict[str, tuple[int, int]] = {}
+        members: dict[str, tuple[int, int]] = {}
         for batch in in_batches(external_ids, CHATS_AT_ONCE):
             rows = ChatSetMember.objects.filter(chat_set=self.chat_set, chat__external_id__in=batch)
             for external_id, chat_id, position in rows.values_list(
                 "chat__external_id", "chat_id", "position"
             ):
-                found[external_id] = (chat_id, position)
-        return found
+                members[external_id] = (chat_id, position)
+        return members
 
     def _row(self, number: int, line: VerdictLine, members: Mapping[str, tuple[int, int]]) -> Verdict:
         if line.chat_id not in members:
@@ -193,8 +194,8 @@ class _VerdictsImport:
         if byte >= len(spoken):
             spoken.extend(bytes(byte + 1 - len(spoken)))
         if spoken[byte] >> bit & 1:
-            wanted = (line.judge, line.chat_id, line.criterion)
+            place = (line.judge, line.chat_id, line.criterion)
             lines = read_records(self.path, verdict_line_of)
-            first = next(n for n, other in lines if (other.judge, other.chat_id, other.criterion) == wanted)
-            raise FieldProblem("judge", f"the same chat, criterion and judge stand on line {first} already")
+            first = next(n for n, other in lines if (other.judge, other.chat_id, other.criterion) == place)
+            raise FieldProblem("judge", f"the same chat, criterion and judge are already on line {first}")
         spoken[byte] |= 1 << bit

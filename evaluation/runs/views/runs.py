@@ -1,4 +1,4 @@
-"""Runs: list, page, and what can be done with one."""
+"""Runs: list, page and actions."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -33,23 +33,23 @@ from labeling.models.people import User
 
 RUNS_A_PAGE = 50
 ACTS: dict[str, tuple[Callable[..., object], str]] = {
-    "pause": (run_pause, "Run {} is paused. What is in flight is still taken in."),
-    "resume": (run_resume, "Run {} goes on from where it stood."),
-    "cancel": (run_cancel, "Run {} is cancelled. Its verdicts so far stay."),
+    "pause": (run_pause, "Run {} paused. Pending calls are still stored."),
+    "resume": (run_resume, "Run {} resumed."),
+    "cancel": (run_cancel, "Run {} cancelled. Its verdicts are kept."),
 }
 
 
 @permission_or_404("labeling.see_judge")
 @require_safe
 def run_list(request: HttpRequest) -> HttpResponse:
-    """Runs, newest first; the address filters them."""
+    """Show the runs, newest first, filtered by the address."""
     only = RunFilter(*(request.GET.get(name, "") for name in ("state", "set", "engine", "purpose")))
     page = Paginator(all_runs(only, among=runs_open_to(request.user)), RUNS_A_PAGE).get_page(
         request.GET.get("page")
     )
-    found = list(page)
-    tell_errors(found, user=request.user)
-    rows = run_rows(found)
+    runs = list(page)
+    tell_errors(runs, user=request.user)
+    rows = run_rows(runs)
     context = {
         "page_obj": page,
         "runs": rows,
@@ -63,9 +63,10 @@ def run_list(request: HttpRequest) -> HttpResponse:
 @permission_or_404("labeling.see_judge")
 @require_safe
 def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
-    """One run: what it covers, how far it is, what it cost.
+    """Show one run: coverage, progress and cost.
 
-    The page asks for its progress with the state it has `seen`; in another state all of it is new.
+    The page requests its progress with the state it has `seen`; after a change of state the whole page
+    reloads.
     """
     run = get_object_or_404(runs_open_to(request.user).select_related("started_by"), pk=run_id)
     tell_errors([run], user=request.user)
@@ -82,7 +83,7 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_or_404("labeling.see_judge")
 @require_safe
 def run_engine(request: HttpRequest, run_id: int) -> HttpResponse:
-    """How a run's engine behaved: a part of its page, as counting many verdicts takes seconds."""
+    """Show the statistics of a run's engine, loaded later because counting verdicts can take seconds."""
     run = get_object_or_404(runs_open_to(request.user), pk=run_id)
     return render(request, "evaluation/runs/_engine.html", {"engine": run_engine_stats(run)})
 
@@ -90,26 +91,26 @@ def run_engine(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_or_404("labeling.start_runs")
 @require_POST
 def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
-    """Pause, resume or cancel; what is refused is said on the page."""
+    """Pause, resume or cancel; the page shows a refusal."""
     run = get_object_or_404(Run.objects.select_related("judge"), pk=run_id)
     if act not in ACTS:
         raise Http404
-    do, said = ACTS[act]
+    do, message = ACTS[act]
     try:
         do(run=run, by=cast(User, request.user), **(_budget(request) if act == "resume" else {}))
     except InputProblem as refused:
-        messages.error(request, f"Run {run.pk} stays as it is: {refused}.")
+        messages.error(request, f"Run {run.pk} not changed: {refused}.")
     else:
-        messages.success(request, said.format(run.pk))
+        messages.success(request, message.format(run.pk))
     return redirect("evaluation:run_detail", run.pk)
 
 
 def _budget(request: HttpRequest) -> dict[str, Any]:
-    """A new cap, if one is given; raises InputProblem."""
+    """Return the new budget, if any; raises InputProblem."""
     form = ResumeForm(request.POST)
     if not form.is_valid():
         why = str(form.errors["budget_usd"][0]).rstrip(".")
-        raise InputProblem(f"the budget is no amount in dollars: {why}")
+        raise InputProblem(f"the budget is not an amount in dollars: {why}")
     return form.cleaned_data
 
 
@@ -118,7 +119,7 @@ def _progress(run: Run, user: User) -> dict[str, Any]:
     return {
         "run": row,
         "progress": progress,
-        # What a settled run paid stands with it; before that the record of its requests is the truth.
+        # An ended run stores its cost; until then the record of its requests is summed.
         "cost": row.cost_usd if row.ended else progress.cost_usd,
         "shares": run_page.shares(run),
         "trouble": run_page.in_words(run.error),

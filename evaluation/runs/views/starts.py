@@ -1,4 +1,4 @@
-"""Starting a run: the form, the estimate beside it, and the start."""
+"""Starting a run: form, estimate and start."""
 
 from typing import cast
 
@@ -13,25 +13,25 @@ from evaluation.runs.forms import StartForm
 from evaluation.runs.services.starts import start_estimate, start_run
 from labeling.models.people import User
 
-STARTED = "Run {} is started. You can leave this page; it goes on."
-STARTED_BEFORE = "This form had started run {} already: no second one was made."
+STARTED = "Run {} started. You can leave this page."
+STARTED_BEFORE = "This form already started run {}. No second run was started."
 
 
 @permission_or_404("labeling.start_runs")
 @require_http_methods(["GET", "POST"])
 def run_new(request: HttpRequest) -> HttpResponse:
-    """Choose, see what it costs, start; `?set=` and `?profile=` choose beforehand."""
+    """Show the form and start the run; `?set=` and `?profile=` preselect."""
     if request.method != "POST":
         return render(request, "evaluation/runs/new.html", {"form": StartForm(initial=request.GET.dict())})
     form = StartForm(request.POST)
     if form.is_valid():
-        given = form.cleaned_data
+        cleaned = form.cleaned_data
         try:
             started = start_run(
-                chat_set=given["set"],
+                chat_set=cleaned["set"],
                 judge=form.judge,
                 run=form.run,
-                profile=given["profile"],
+                profile=cleaned["profile"],
                 by=cast(User, request.user),
             )
         except InputProblem as problem:
@@ -45,13 +45,13 @@ def run_new(request: HttpRequest) -> HttpResponse:
 @permission_or_404("labeling.start_runs")
 @require_safe
 def run_estimate(request: HttpRequest) -> HttpResponse:
-    """What the chosen run would ask and cost: the part of the page beside the form."""
+    """Show the estimate beside the form."""
     form = StartForm(request.GET)
     if not form.is_valid():
         return render(request, "evaluation/runs/_estimate.html", {"form": form})
-    given = form.cleaned_data
+    cleaned = form.cleaned_data
     try:
-        found = start_estimate(chat_set=given["set"], judge=form.judge, run=form.run)
+        estimate = start_estimate(chat_set=cleaned["set"], judge=form.judge, run=form.run)
     except InputProblem as problem:
         return render(request, "evaluation/runs/_estimate.html", {"problem": str(problem)})
-    return render(request, "evaluation/runs/_estimate.html", {"estimate": found})
+    return render(request, "evaluation/runs/_estimate.html", {"estimate": estimate})

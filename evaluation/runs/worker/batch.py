@@ -1,4 +1,4 @@
-"""Carries a run on through the Batch API, one short step after another."""
+"""Advances a run through the Batch API, one short step at a time."""
 
 import tempfile
 import threading
@@ -30,8 +30,11 @@ ATTEMPTS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class BatchStep:
-    """How a run stands after a step. `waiting`: step again after the poll interval; `requests` are at the
-    endpoint. `trouble` may pass: the endpoint could not be asked this time."""
+    """The state of a run after a step.
+
+    `waiting`: step again after the poll interval; `requests` are at the endpoint. `trouble`: the endpoint
+    could not be reached this time; it may pass.
+    """
 
     waiting: bool
     requests: int = 0
@@ -39,12 +42,12 @@ class BatchStep:
 
 
 def batch_advance(run: Run) -> BatchStep:
-    """One step of a batch run: send what is on record, look at what was sent, collect what is answered.
+    """Take one step of a batch run: send recorded requests, look at sent ones, collect answers.
 
-    Never waits for an answer, and may be cut short anywhere: the next step, of whichever process, goes on. Of
-    a run that somebody has stopped (`batches_stop`) what the endpoint had answered by then is kept.
-    Only one process steps at a time; another is told to wait. The run's state is settled as in the live mode.
-    Raises InputProblem for settings that cannot go on with this run.
+    Never waits for an answer and may be interrupted anywhere; the next step, in any process, continues. For a
+    stopped run (`batches_stop`) its answers are kept. Only one process steps at a time; others are
+    told to wait. The run's state is set as in live mode. Raises InputProblem if the settings do not fit the
+    run.
     """
     run.refresh_from_db()
     plan = plan_load(run)
@@ -61,12 +64,12 @@ def batch_advance(run: Run) -> BatchStep:
 
 
 def batches_stop(run: Run) -> None:
-    """Have what a run has at the endpoint cancelled there, by the next step of whoever takes it."""
+    """Mark the run's batches at the endpoint to be cancelled by the next step."""
     run.batches.filter(state__in=PENDING).update(error=CANCELLED_HERE)
 
 
 def batches_to_stop(*, every: float) -> list[int]:
-    """Runs at rest with something at the endpoint to be cancelled, looked at `every` so many seconds."""
+    """Return stopped runs with batches to cancel that were not looked at for `every` seconds."""
     lately = timezone.now() - timedelta(seconds=every)
     marked = Batch.objects.filter(state__in=PENDING, error=CANCELLED_HERE).exclude(polled_at__gt=lately)
     resting = marked.exclude(run__state=Run.State.RUNNING)
@@ -74,13 +77,13 @@ def batches_to_stop(*, every: float) -> list[int]:
 
 
 def batch_name(batch: Batch, plan: Plan) -> str:
-    """Our name of a batch at the endpoint: unlike any other workspace's, the same after a crash."""
+    """Return our name of a batch at the endpoint: unique to this workspace, the same after a crash."""
     return f"lace-{text_hash(f'{plan.fence_secret.hex()}:{batch.pk}')[:32]}"
 
 
 @transaction.atomic
 def _lease(run: Run) -> WorkerLease | None:
-    """This process's right to step, None while another one has it."""
+    """Return this process's right to step; None if another process has it."""
     Run.objects.select_for_update().get(pk=run.pk)
     units_release(run)
     # What a dead process left has expired, or was found dead by its process id.
@@ -92,7 +95,7 @@ def _lease(run: Run) -> WorkerLease | None:
 
 @contextmanager
 def _beating(lease_id: int) -> Iterator[None]:
-    """Keep a lease alive through long uploads, from a thread of its own."""
+    """Keep a lease alive during long uploads, from its own thread."""
     done = threading.Event()
 
     def beat() -> None:
@@ -150,7 +153,7 @@ class _Step:
         return self._now(waiting=self._run.state == Run.State.RUNNING)
 
     def _stop_reason(self, over_budget: bool) -> str:
-        """Why nothing can go on: with batches on their way, what they cost less than feared frees money."""
+        """Return why no request can be sent; pending batches may still free some of the budget."""
         if over_budget and self._run.budget_usd is not None and not self._pending():
             return budget_reached(self._run.budget_usd)
         return ""
@@ -167,7 +170,7 @@ class _Step:
         return self._now(waiting=bool(self._marked()))
 
     def _withdraw(self, batch: Batch) -> None:
-        """Take back a batch that was not created, unless a crash has hidden that it was."""
+        """Take back a batch that was not created, unless a crash hid that it was."""
         status = self._created(batch)
         if status is not None:
             self._submitted(batch, status)
@@ -178,7 +181,7 @@ class _Step:
         self._end(batch, Batch.State.FAILED, STOPPED)
 
     def _push(self, batch: Batch) -> None:
-        """Bring a batch as far as it goes now; what a crash may have hidden is looked up, not redone."""
+        """Advance a batch as far as possible; anything hidden by a crash is looked up, not repeated."""
         name = batch_name(batch, self._plan)
         if batch.state == Batch.State.PREPARED:
             batch.file_id = self._client.find_file(f"{name}.jsonl", since=batch.created_at)
@@ -203,7 +206,7 @@ class _Step:
         batch.save(update_fields=["batch_id", "state"])
 
     def _look(self, batch: Batch) -> None:
-        """Ask how far a batch is, and collect it when it is over."""
+        """Get the status of a batch, and collect it when it has ended."""
         try:
             status = self._client.look(batch.batch_id)
         except BatchGone:
@@ -236,9 +239,9 @@ class _Step:
 
 
 def _fault(batch: Batch, status: BatchStatus, answered: int) -> str:
-    """What ended a batch that somebody should know of before more is sent; '' for nothing of the kind."""
+    """Return why a batch ended, if a user must know before more is sent; "" otherwise."""
     if status.state == "failed":
-        return f"{batch.endpoint}: the endpoint did not take the batch ({status.error})"
+        return f"{batch.endpoint}: the endpoint rejected the batch ({status.error})"
     if status.state == "cancelled" and not batch.error:
         return f"{batch.endpoint}: the batch was cancelled at the endpoint"
     if status.state == "expired" and not answered:

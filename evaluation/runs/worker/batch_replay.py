@@ -1,4 +1,4 @@
-"""Walks a batch run's open units: finishes those whose answers are stored, notes what the others wait for."""
+"""Replays the open units of a batch run: finishes those with stored answers, records what others wait for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,23 +15,23 @@ from evaluation.gateway.batches import WINDOW
 from evaluation.gateway.ledger import STORED_STATES, CallUsed, call_key, stored_reply
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
 from evaluation.runs.queries.chats import core_chat
-from evaluation.runs.worker.batch_rows import PENDING, Files, Wanted
-from evaluation.runs.worker.placebo_chat import partner_chat
+from evaluation.runs.worker.batch_rows import PENDING, Files, Question
+from evaluation.runs.worker.placebo_chat import placebo_chat
 from evaluation.runs.worker.process_units import Plan
-from evaluation.runs.worker.replay import Lookups, sample_index, walk_together
-from evaluation.runs.worker.units import Desk, Finished, Work
+from evaluation.runs.worker.replay import Lookups, replay_together, sample_index
+from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work
 from labeling.models.chats import Chat as ChatRow
 
 UNITS = 400
 
 
 class NotYet(Exception):
-    """A unit needs an answer that is not there yet."""
+    """A unit needs an answer that is not stored yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What is known of a question: its reply and which units of this run asked it; no reply: on its way.
+class _StoredAnswer:
+    """What is known about a question: its reply, and this run's units that asked it; no reply means pending.
 
     `paid` is the handle for those units.
     """
@@ -43,44 +43,44 @@ class _Found:
 
 @dataclass(slots=True)
 class _StoredOnly:
-    """A Model that answers from the store; any other question is noted, and stops its unit.
+    """A Model that answers from the store; any other question is recorded and stops its unit.
 
-    Engines end what they ask in parallel before they pass an exception on, so that all of it is noted.
+    Engines finish parallel questions before they pass an exception on, so all of them are recorded.
     """
 
     run: Run
     plan: Plan
     work: Work
-    lookups: Lookups[_Found]
+    lookups: Lookups[_StoredAnswer]
     given_up: Mapping[str, Reply]
     prefixes: dict[str, Prefixes]
-    partner: Chat | None
-    wanted: list[Wanted] = field(default_factory=list)
+    placebo_chat: Chat | None
+    questions: list[Question] = field(default_factory=list)
 
     async def complete(self, request: Request) -> Reply:
         setup = self.plan.groups[self.work.group].setup
         sample = sample_index(request, replicate=self.run.replicate, setup=setup)
         key = call_key(request, sample=sample)
-        found = await self.lookups.get(key)
-        if found is not None and found.reply is not None:
-            ours = found.paid if self.work.unit_id in found.asked_by else None
-            return replace(found.reply, call=self._paid(request, ours)) if ours else found.reply
+        stored = await self.lookups.get(key)
+        if stored is not None and stored.reply is not None:
+            ours = stored.paid if self.work.unit_id in stored.asked_by else None
+            return replace(stored.reply, call=self._paid(request, ours)) if ours else stored.reply
         if key in self.given_up:
             return self.given_up[key]
-        if found is None:
-            self.wanted.append(Wanted(request, key, sample, self.work.unit_id))
+        if stored is None:
+            self.questions.append(Question(request, key, sample, self.work.unit_id))
         raise NotYet
 
     def _paid(self, request: Request, used: CallUsed) -> CallUsed:
-        """The handle of an answer that this unit asked for, with how much of its prompt repeats."""
+        """Return the handle of an answer that this unit asked for, with how much of its prompt repeats."""
         characters, repeated = self.prefixes.setdefault(request.model, Prefixes()).add(request.messages)
         return replace(used, prompt_chars=characters, repeated_chars=repeated)
 
 
 def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) -> Files:
-    """Walk every open unit once, some hundred at a time; returns what was put on record to be asked.
+    """Replay every open unit once, some hundred at a time; return the requests recorded.
 
-    Units that still wait are open again afterwards, as they were.
+    Units that still wait are open again afterwards.
     """
     files, last = Files(run, plan.endpoint, plan.prices), 0
     prefixes: dict[str, Prefixes] = {}
@@ -88,18 +88,19 @@ def wave(run: Run, plan: Plan, *, lease_id: int, given_up: Mapping[str, Reply]) 
         last = works[-1].unit_id
         lookups = Lookups(partial(_fetch, run.pk))
         models = [
-            _StoredOnly(run, plan, work, lookups, given_up, prefixes, _partner(plan, work)) for work in works
+            _StoredOnly(run, plan, work, lookups, given_up, prefixes, _placebo_chat(plan, work))
+            for work in works
         ]
-        results = walk_together(_judge(model) for model in models)
-        files.add([one for model in models for one in model.wanted])
+        results = replay_together(_judge(model) for model in models)
+        files.add([one for model in models for one in model.questions])
         _put_away(run, plan, lease_id, list(zip(works, results, strict=True)))
     return files
 
 
-def _partner(plan: Plan, work: Work) -> Chat | None:
-    """The chat that lends its briefs, where the debate is to be measured without its own."""
+def _placebo_chat(plan: Plan, work: Work) -> Chat | None:
+    """Return the chat whose briefs a placebo debate uses; None for any other run."""
     placebo = plan.groups[work.group].setup.ablation == "placebo_briefs"
-    return partner_chat(run_id=plan.run_id, chat_id=work.chat_id) if placebo else None
+    return placebo_chat(run_id=plan.run_id, chat_id=work.chat_id) if placebo else None
 
 
 async def _judge(model: _StoredOnly) -> GroupResult:
@@ -110,14 +111,14 @@ async def _judge(model: _StoredOnly) -> GroupResult:
         setup=group.setup,
         model=model,
         fence_secret=model.plan.fence_secret,
-        other_chat=model.partner,
+        other_chat=model.placebo_chat,
         audit=model.plan.audit,
     )
 
 
 @transaction.atomic
 def _take(run: Run, lease_id: int, *, after: int) -> list[Work]:
-    """Lease the next open units that have nothing at the endpoint, in plan order. A walk is no try."""
+    """Lease the next open units without pending requests, in plan order. A replay does not count as a try."""
     pending = Attempt.objects.filter(unit=OuterRef("pk"), ended_at=None, batch__state__in=PENDING)
     rows = Unit.objects.filter(~Exists(pending), run=run, state=Unit.State.OPEN, pk__gt=after).order_by("id")
     if connection.features.has_select_for_update_skip_locked:
@@ -133,7 +134,7 @@ def _take(run: Run, lease_id: int, *, after: int) -> list[Work]:
 def _put_away(
     run: Run, plan: Plan, lease_id: int, judged: Sequence[tuple[Work, GroupResult | BaseException]]
 ) -> None:
-    """Save what is finished and give back what waits."""
+    """Save finished units and return waiting ones."""
     waiting, finished = [], []
     for work, result in judged:
         if isinstance(result, NotYet):
@@ -141,28 +142,30 @@ def _put_away(
         elif isinstance(result, BaseException):
             raise result
         else:
-            finished.append(Finished(run.pk, lease_id, work, result))
-    Desk(plan.criterion_ids).finish(finished)
+            finished.append(JudgedUnit(run.pk, lease_id, work, result))
+    UnitWriter(plan.criterion_ids).finish(finished)
     left = Unit.objects.filter(pk__in=waiting, lease_id=lease_id, state=Unit.State.LEASED)
     left.update(state=Unit.State.OPEN, lease=None)
 
 
-def _fetch(run_id: int, keys: Sequence[str]) -> dict[str, _Found]:
-    """What is stored under these keys, and what some batch is asking."""
+def _fetch(run_id: int, keys: Sequence[str]) -> dict[str, _StoredAnswer]:
+    """Return what is stored under these keys, and what a batch is asking."""
     calls = {call.pk: call for call in ModelCall.objects.filter(key__in=keys)}
-    asked: dict[int, set[int]] = {}
+    units_by_call: dict[int, set[int]] = {}
     ours = Attempt.objects.filter(run=run_id, call__in=calls, unit__isnull=False)
     for call_id, unit_id in ours.values_list("call_id", "unit_id"):
-        asked.setdefault(call_id, set()).add(unit_id or 0)
+        units_by_call.setdefault(call_id, set()).add(unit_id or 0)
     since = timezone.now() - WINDOW
     pending = Attempt.objects.filter(
         call__in=calls, ended_at=None, batch__state__in=PENDING, sent_at__gt=since
     )
-    found = {calls[pk].key: _Found(None) for pk in pending.values_list("call_id", flat=True)}
+    stored = {calls[pk].key: _StoredAnswer(None) for pk in pending.values_list("call_id", flat=True)}
     for call in calls.values():
         if call.state in STORED_STATES:
-            found[call.key] = _Found(stored_reply(call), frozenset(asked.get(call.pk, ())), _used(call))
-    return found
+            stored[call.key] = _StoredAnswer(
+                stored_reply(call), frozenset(units_by_call.get(call.pk, ())), _used(call)
+            )
+    return stored
 
 
 def _used(call: ModelCall) -> CallUsed:

@@ -1,4 +1,4 @@
-"""Batches in the database: which request stands in which file, and what became of it."""
+"""Batches in the database: which request is in which file, and its outcome."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from evaluation.core.hashing import text_hash
 from evaluation.core.types import PromptMessage, Reply, Request
-from evaluation.gateway.batches import MOST_BYTES, MOST_REQUESTS, WINDOW, Answered, request_line
+from evaluation.gateway.batches import MOST_BYTES, MOST_REQUESTS, WINDOW, AnswerLine, request_line
 from evaluation.gateway.budget import FREE, reserve, settle, worst_cost
 from evaluation.gateway.client import Outcome
 from evaluation.gateway.endpoints import Endpoint
@@ -38,7 +38,7 @@ _ANSWERED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Question:
     """A question that a unit waits for."""
 
     request: Request
@@ -49,7 +49,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class _File:
-    """A batch that still takes requests."""
+    """A batch that still accepts requests."""
 
     batch: Batch
     bytes: int = 0
@@ -57,10 +57,10 @@ class _File:
 
 @dataclass(slots=True)
 class Files:
-    """Puts questions on record, each in a batch, within the endpoint's limits and the run's budget.
+    """Records questions, each in a batch, within the endpoint's limits and the run's budget.
 
-    `asked` counts those that were, `waiting` those that somebody else is asking; with `over_budget` one or
-    more had no room. What is on record is sent, at the latest by the process that comes after a crash.
+    `asked` counts recorded questions, `waiting` those that are pending elsewhere; `over_budget` means that a
+    question did not fit. Recorded requests are sent, after a crash by the next process.
     """
 
     run: Run
@@ -72,12 +72,12 @@ class Files:
     _files: dict[str, _File] = field(default_factory=dict)
 
     @transaction.atomic
-    def add(self, wanted: Sequence[Wanted]) -> None:
-        """Put these questions on record, together. The same question in two units is asked once."""
-        if not wanted:
+    def add(self, questions: Sequence[Question]) -> None:
+        """Record these questions together. A question of several units is asked once."""
+        if not questions:
             return
-        calls, now = _calls_ensure(wanted), timezone.now()
-        fresh = self._fresh(wanted, calls, now)
+        calls, now = _calls_ensure(questions), timezone.now()
+        fresh = self._fresh(questions, calls, now)
         fits = reserve(self.run.pk, [self._worst(one.request) for one in fresh])
         numbers = _numbers(calls)
         attempts = [
@@ -96,21 +96,23 @@ class Files:
         Batch.objects.bulk_update({attempt.batch for attempt in attempts if attempt.batch}, ["requests"])
         self.over_budget = self.over_budget or not all(fits)
         self.asked += len(attempts)
-        self.waiting += len(wanted) - len(fresh)
+        self.waiting += len(questions) - len(fresh)
 
-    def _fresh(self, wanted: Sequence[Wanted], calls: dict[str, ModelCall], now: datetime) -> list[Wanted]:
-        """Those that nobody has answered or is asking, each once."""
+    def _fresh(
+        self, questions: Sequence[Question], calls: dict[str, ModelCall], now: datetime
+    ) -> list[Question]:
+        """Return the questions that are neither answered nor pending, each once."""
         taken = {call.pk for call in calls.values() if call.state in STORED_STATES} | _on_the_way(calls, now)
-        fresh = {one.key: one for one in wanted if calls[one.key].pk not in taken}
+        fresh = {one.key: one for one in questions if calls[one.key].pk not in taken}
         return list(fresh.values())
 
     def _worst(self, request: Request) -> Decimal | None:
-        """What it may cost at the most; nothing is set aside without a budget."""
+        """Return the highest possible cost; None without a budget, which reserves nothing."""
         full = None if self.run.budget_usd is None else worst_cost(request, self.prices)
         return None if full is None else full * BATCH_SHARE
 
-    def _room(self, one: Wanted) -> Batch:
-        """The batch that takes this request: a file asks one model and has its limits."""
+    def _room(self, one: Question) -> Batch:
+        """Return the batch for this request: a file has one model and a size limit."""
         size = len(request_line(one.key, request_body(one.request, self.endpoint)))
         file = self._files.get(one.request.model)
         if file is None or file.batch.requests >= MOST_REQUESTS or file.bytes + size > MOST_BYTES:
@@ -121,11 +123,11 @@ class Files:
         return file.batch
 
 
-def _calls_ensure(wanted: Sequence[Wanted]) -> dict[str, ModelCall]:
-    """The questions' rows by key, made where there is none, held until the transaction ends."""
+def _calls_ensure(questions: Sequence[Question]) -> dict[str, ModelCall]:
+    """Return the questions' rows by key, created if missing, locked until the transaction ends."""
     blocks: dict[str, str] = {}
     calls: dict[str, ModelCall] = {}
-    for one in wanted:
+    for one in questions:
         parts = []
         for message in one.request.messages:
             digests = [text_hash(part) for part in message.parts]
@@ -149,7 +151,7 @@ def _calls_ensure(wanted: Sequence[Wanted]) -> dict[str, ModelCall]:
 
 
 def _on_the_way(calls: dict[str, ModelCall], now: datetime) -> set[int]:
-    """Calls that a live worker or a batch is asking; its answer will do."""
+    """Return calls that a live worker or a batch is asking; their answers can be reused."""
     open_attempts = Attempt.objects.filter(call__in=calls.values(), ended_at=None)
     alive = Q(unit__lease__expires_at__gt=now) | Q(batch__state__in=PENDING, sent_at__gt=now - WINDOW)
     return set(open_attempts.filter(alive).values_list("call_id", flat=True))
@@ -172,11 +174,11 @@ def batch_file_write(batch: Batch, file: BinaryIO, endpoint: Endpoint) -> None:
 
 
 def _request(call: ModelCall, texts: dict[str, str]) -> Request:
-    """A stored question as it was asked."""
+    """Return a stored question as it was asked."""
     settings = call.settings
     messages = (PromptMessage(role, tuple(texts[digest] for digest in row)) for role, row in call.parts)
     return Request(
-        role=call.role,  # type: ignore[arg-type]  # written from a Role
+        role=call.role,
         step=1,
         messages=tuple(messages),
         model=call.model,
@@ -193,10 +195,10 @@ def _request(call: ModelCall, texts: dict[str, str]) -> Request:
 
 @dataclass(slots=True)
 class Collector:
-    """Stores what came of a batch's requests.
+    """Stores the outcomes of a batch's requests.
 
-    `given_up` holds, by key, calls that failed as often as a call may; `answered` counts results; `trouble`
-    is what would befall every other call too.
+    `given_up` holds, by key, calls without attempts left; `answered` counts results; `trouble` is an error
+    that would affect every other call too.
     """
 
     batch: Batch
@@ -205,8 +207,8 @@ class Collector:
     answered: int = 0
     trouble: str = ""
 
-    def store(self, answers: Iterator[Answered]) -> None:
-        """Store every line, some hundred in a transaction; those stored before a crash are passed over."""
+    def store(self, answers: Iterator[AnswerLine]) -> None:
+        """Store every line, some hundred in a transaction; lines stored before a crash are skipped."""
         for chunk in _chunks(answers):
             self._store({one.key: one.outcome for one in chunk})
 
@@ -230,7 +232,7 @@ class Collector:
         attempts_never_asked(never, "the batch ended before it was asked")
 
     def end(self, *, complete: bool) -> None:
-        """Settle what no line told of: never asked, or in a `complete` batch, nobody knows."""
+        """End requests without a line: never asked, or of unknown outcome in a `complete` batch."""
         while self._end_some(complete=complete):
             pass
 
@@ -256,7 +258,7 @@ class Collector:
         return rows.filter(batch=self.batch, ended_at=None).order_by("id")
 
     def _tries(self, attempts: list[Attempt]) -> dict[int, int]:
-        """How many requests this run has made of their calls, these among them, but those never asked."""
+        """Return the number of this run's requests per call, these included, without those never asked."""
         calls = [attempt.call_id for attempt in attempts]
         rows = Attempt.objects.filter(run=self.batch.run_id, call__in=calls, batch__isnull=False)
         counted = rows.exclude(outcome=Attempt.Outcome.CANCELLED).values("call").order_by()
@@ -278,7 +280,7 @@ class Collector:
         attempt.cost_usd = None if full is None else full * BATCH_SHARE
 
     def _settle_call(self, attempt: Attempt, outcome: Outcome, tries: int) -> bool:
-        """Give a call its answer, or give it up; False while it is to be asked again or had an answer."""
+        """Store a call's answer, or give the call up; False if it is asked again or had an answer."""
         call = attempt.call
         decision = decide(outcome=outcome, attempt=tries, seed=call.key)
         if decision.action == "stop":
@@ -304,7 +306,7 @@ class Collector:
 
 
 def attempts_never_asked(attempts: Sequence[Attempt], why: str) -> None:
-    """End requests that no model has seen: they cost nothing."""
+    """End requests that no model received: they cost nothing."""
     now = timezone.now()
     for attempt in attempts:
         attempt.ended_at, attempt.outcome = now, Attempt.Outcome.CANCELLED.value
@@ -319,7 +321,7 @@ def _update(model: type[Attempt] | type[ModelCall], fields: Fields, rows: Sequen
 
 
 def _paid(attempts: Sequence[Attempt]) -> Iterator[tuple[int, Decimal | None, Decimal | None]]:
-    """Run, reservation and cost of each; a request for which no model has worked has cost nothing."""
+    """Yield run, reservation and cost of each; a request that no model worked on costs nothing."""
     for attempt in attempts:
         free = attempt.cost_usd is None and attempt.outcome in FREE
         yield attempt.run_id or 0, attempt.reserved_usd, Decimal(0) if free else attempt.cost_usd

@@ -1,4 +1,4 @@
-"""What a run would ask and cost, found by walking its plan without sending anything."""
+"""Estimates the calls and cost of a run by replaying its plan without sending anything."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -22,15 +22,15 @@ from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.queries.pace import calls_a_second
 from evaluation.runs.worker.plan import judge_groups
 from evaluation.runs.worker.process_units import Group
-from evaluation.runs.worker.replay import Lookups, sample_index, walk_together
+from evaluation.runs.worker.replay import Lookups, replay_together, sample_index
 from labeling.models.chats import Chat
 from labeling.models.people import Workspace
 
-# Units walked side by side, with their chats in memory.
+# Units replayed side by side, with their chats in memory.
 CHUNK = 400
 # Chats on which the two layouts are compared; the shares hardly move beyond.
 COMPARED = 200
-# An answer not given yet is taken to be half as long as allowed, and no longer than this for a criterion.
+# A missing answer counts as half as long as allowed, and at most this long per criterion.
 ANSWER_TOKENS = 300
 
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -38,14 +38,14 @@ LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run would ask if every answer can be read by rule; completion tokens are the limit.
+    """The calls of a run if every answer can be read by rule; completion tokens are the limit.
 
-    `calls` would be sent; `reused` are answered already, or asked by another unit of the same run.
-    `windowed` units are chats judged in windows. `repeated` is, by layout of the prompts, the share of their
-    characters that repeats an earlier prompt's beginning, found on up to 200 chats (None without a call).
-    Only `walked` chats were looked at: with fewer than `chats` every figure is scaled up from them.
-    `cost_usd` is at the mode's price, None where a price is unknown; `fits_budget` is None without a budget
-    or a cost. `seconds` is what the calls take at the pace of earlier runs, None with nothing to go by.
+    `calls` would be sent; `reused` are stored, or asked by another unit of the run. `windowed` units are
+    chats judged in windows. `repeated` is, by layout, the share of prompt characters that repeat an earlier
+    beginning, measured on up to 200 chats (None without a call). Only `walked` chats were used; with fewer
+    than `chats`, all figures are scaled up. `cost_usd` is at the mode's price, None if a price is unknown.
+    `fits_budget` is None without a budget or a cost. `seconds` is the time at the pace of earlier runs, None
+    without any.
     """
 
     chats: int
@@ -65,12 +65,13 @@ class Estimate:
 
     @property
     def fits_budget(self) -> bool | None:
+        """Return whether the cost is within the budget."""
         if self.budget_usd is None or self.cost_usd is None:
             return None
         return self.cost_usd <= self.budget_usd
 
     def as_json(self) -> dict[str, Any]:
-        """The dry run's answer."""
+        """Return the dry run's answer."""
         return {
             "chats": self.chats,
             "walked": self.walked,
@@ -92,7 +93,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is to be estimated: chats in order of work, and the groups of criteria still open for each."""
+    """The scope of an estimate: chats in the order of work, and the open groups of criteria of each."""
 
     chat_ids: Sequence[int]
     open_groups: Callable[[Sequence[int]], Mapping[int, Sequence[int]]]
@@ -100,7 +101,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a judge asks; plain values, so that they outlive the transaction they were read in."""
+    """A judge's groups and settings as plain values, which outlive the transaction they were read in."""
 
     groups: Mapping[int, Group]
     replicate: int
@@ -111,7 +112,7 @@ class Asking:
 
 @dataclass(slots=True)
 class _Tally:
-    """What was asked so far."""
+    """Sums over the replayed questions."""
 
     units: int = 0
     calls: int = 0
@@ -124,7 +125,7 @@ class _Tally:
 
 @dataclass(slots=True)
 class _Repetition:
-    """How much of the prompts of one layout repeats; each model has a cache of its own."""
+    """How much of the prompts of one layout repeats; each model has its own cache."""
 
     prefixes: dict[str, Prefixes] = field(default_factory=lambda: defaultdict(Prefixes))
     characters: int = 0
@@ -141,11 +142,11 @@ class _Repetition:
 
 
 @dataclass(slots=True)
-class _Walker:
+class _CountingModel:
     """A Model that answers from the store, else with prose and a readable block; it counts the questions.
 
-    Without a `tally` it only watches how much repeats. `twin`: the same chat was walked before. `asked` are
-    the keys of an earlier plan's questions, and this one's too as it goes.
+    Without a `tally` it only measures repetition. `twin`: the same chat was replayed before. `asked`: keys of
+    an earlier plan's questions, extended by this plan's.
     """
 
     asking: Asking
@@ -175,7 +176,7 @@ class _Walker:
         return before
 
     def _answer(self, request: Request, key: str) -> str:
-        """Prose and block; `key` makes it the one answer to its question, as an audit draws by the text."""
+        """Return prose and a block; `key` makes it unique, because an audit selects answers by their text."""
         keys = [criterion.key for criterion in self.group.criteria]
         tokens = min(request.max_tokens // 2, ANSWER_TOKENS * len(keys))
         prose = "word " * (tokens * CHARS_A_TOKEN // 5)
@@ -196,16 +197,16 @@ class _Walker:
 
 
 def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int | None = None) -> Estimate:
-    """What is left of a planned run, under its budget or another. Nothing is sent and nothing is written."""
+    """Return the rest of a planned run, under its budget or another. Sends and writes nothing."""
     left, budget = run.units.exclude(state=Unit.State.DONE), budget_usd or run.budget_usd
     chats = run.run_chats.filter(chat_id__in=left.values("chat_id")).order_by("id")
 
     def open_groups(chunk: Sequence[int]) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = defaultdict(list)
+        groups: dict[int, list[int]] = defaultdict(list)
         rows = left.filter(chat_id__in=chunk).order_by("group")
         for chat_id, group in rows.values_list("chat_id", "group"):
-            found[chat_id].append(group)
-        return found
+            groups[chat_id].append(group)
+        return groups
 
     return plan_estimate(
         asking=asking_of(run.judge, replicate=run.replicate, audit=float(run.options.get("audit") or 0)),
@@ -218,7 +219,7 @@ def run_estimate(run: Run, *, budget_usd: Decimal | None = None, most_chats: int
 
 
 def asking_of(judge: Judge, *, replicate: int, audit: float) -> Asking:
-    """How this judge asks today: its groups, and the settings' prices."""
+    """Return this judge's groups and the prices in the settings."""
     prompts = list(judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
     return Asking(
         groups=judge_groups(judge, prompts),
@@ -239,10 +240,10 @@ def plan_estimate(
     asked: set[str] | None = None,
     pace: float | None = None,
 ) -> Estimate:
-    """Walk what a judge would ask about these chats; of more than `most_chats` evenly spaced ones.
+    """Replay a judge's questions about these chats; of more than `most_chats`, about evenly spaced ones.
 
-    `asked` carries the questions of one plan over to the next: what both ask is asked once. `pace` is in
-    calls a second, of earlier runs that were sent one request a call.
+    `asked` carries the questions of one plan over to the next: common questions count once. `pace` is in
+    calls per second, from earlier live runs.
     """
     walked = evenly_spaced(scope.chat_ids, most_chats)
     tally, repetition = _walk(asking, replace(scope, chat_ids=walked), asked)
@@ -260,7 +261,7 @@ def plan_estimate(
         completion_tokens=round(tally.completion_tokens * scale),
         cost_usd=price * BATCH_SHARE if price is not None and mode == Run.Mode.BATCH else price,
         layout=next(iter(asking.groups.values())).setup.layout,
-        repeated={layout: seen.share for layout, seen in repetition.items()},
+        repeated={layout: one.share for layout, one in repetition.items()},
         mode=mode,
         budget_usd=budget_usd,
         seconds=calls / pace if pace and mode == Run.Mode.LIVE else None,
@@ -268,7 +269,7 @@ def plan_estimate(
 
 
 def evenly_spaced(chat_ids: Sequence[int], most: int | None) -> Sequence[int]:
-    """At most so many of them, from the whole length of the list.
+    """Return at most `most` of the chats, spread over the whole list.
 
     >>> evenly_spaced([1, 2, 3, 4, 5, 6], 3)
     [1, 3, 5]
@@ -279,7 +280,7 @@ def evenly_spaced(chat_ids: Sequence[int], most: int | None) -> Sequence[int]:
 
 
 def _walk(asking: Asking, scope: Scope, asked: set[str] | None) -> tuple[_Tally, dict[Layout, _Repetition]]:
-    """Chunk by chunk, so that memory does not grow with the number of chats."""
+    """Replay chunk by chunk, so that memory does not grow with the number of chats."""
     tally, repetition = _Tally(), {layout: _Repetition() for layout in LAYOUTS}
     compared = frozenset(evenly_spaced(scope.chat_ids, COMPARED))
     twins, step = _Twins(), max(1, CHUNK // len(asking.groups))
@@ -293,7 +294,7 @@ def _walk(asking: Asking, scope: Scope, asked: set[str] | None) -> tuple[_Tally,
             chat, twin = core_chat(rows[chat_id]), twins.walked_before(rows[chat_id])
             for group in (asking.groups[number] for number in numbers):
                 for layout in LAYOUTS if chat_id in compared else (group.setup.layout,):
-                    walker = _Walker(
+                    walker = _CountingModel(
                         asking=asking,
                         group=replace(group, setup=replace(group.setup, layout=layout)),
                         lookups=lookups,
@@ -303,21 +304,21 @@ def _walk(asking: Asking, scope: Scope, asked: set[str] | None) -> tuple[_Tally,
                         asked=asked,
                     )
                     walks.append(_judge(chat, walker, others[chat_id]))
-        for result in walk_together(walks):
+        for result in replay_together(walks):
             if isinstance(result, BaseException):
                 raise result
     return tally, repetition
 
 
 class _Twins:
-    """Chats of the same content: what is asked about one is not asked again about the next."""
+    """Chats with equal content: a question about one is not asked again about the next."""
 
     def __init__(self) -> None:
         self._looked_for: set[str] = set()
         self._walked: set[str] = set()
 
     def look(self, chats: Any) -> None:
-        """Learn which of these contents stand in the workspace more than once: few, so few are remembered."""
+        """Find the contents that occur in the workspace more than once, so that only these are remembered."""
         rows = Chat.objects.filter(content_hash__in=[row.content_hash for row in chats])
         counted = rows.values("content_hash").annotate(n=Count("id")).filter(n__gt=1)
         self._looked_for.update(counted.values_list("content_hash", flat=True))
@@ -330,11 +331,11 @@ class _Twins:
 
 
 def _next(chat_ids: Sequence[int]) -> list[int]:
-    """Who lends a placebo debate its briefs: roughly whom a run would take."""
+    """Return the chat whose briefs a placebo debate uses, approximately as in a run."""
     return [*chat_ids[1:], chat_ids[0]]
 
 
-async def _judge(chat: CoreChat, walker: _Walker, other: CoreChat) -> None:
+async def _judge(chat: CoreChat, walker: _CountingModel, other: CoreChat) -> None:
     await judge_group(
         chat=chat,
         criteria=walker.group.criteria,

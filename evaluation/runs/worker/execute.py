@@ -1,4 +1,4 @@
-"""Carries a run to its end, from wherever it stands."""
+"""Runs a run to its end, from any state."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from evaluation.models.runs import ON_WORKER, Attempt, ModelCall, Passage, Run, 
 from evaluation.runs.queries.progress import PAID
 from evaluation.runs.worker.leases import has_suspects, units_release
 from evaluation.runs.worker.plan import plan_load
-from evaluation.runs.worker.process_units import Plan, Trouble, drain
+from evaluation.runs.worker.process_units import Plan, Trouble, process_units
 
 
 def run_execute(
@@ -28,19 +28,19 @@ def run_execute(
     leave: threading.Event | None = None,
     waits: bool = False,
 ) -> Run:
-    """Work off a run's open units, for `seconds` or until `leave`, and settle its state.
+    """Process a run's open units, for `seconds` or until `leave`, and set its state.
 
-    Returns the refreshed run: done / done_with_failures when nothing is open, paused when the endpoint is
-    down (`error` says why) or on Ctrl-C (KeyboardInterrupt goes on to the caller). With `waits` it stays
-    running through trouble that may pass. A run that is done stays as it is. Raises what plan_load raises,
-    before anything is sent.
+    Returns the refreshed run: done / done_with_failures if no unit is open, paused if the endpoint is down
+    (`error` says why) or on Ctrl-C (KeyboardInterrupt is re-raised). With `waits` it stays running through
+    errors that may pass. A done run is returned unchanged. Raises what plan_load raises, before anything is
+    sent.
     """
     if run.state == Run.State.DONE:
         return run
     plan = plan_load(run, max_in_flight=max_in_flight)
     units_release(run)
     try:
-        trouble = _drain(plan, on_unit=on_unit, seconds=seconds, leave=leave)
+        trouble = _process_all(plan, on_unit=on_unit, seconds=seconds, leave=leave)
     except KeyboardInterrupt:
         run_settle(run, trouble="interrupted")
         raise
@@ -48,22 +48,22 @@ def run_execute(
     return run
 
 
-def _drain(
+def _process_all(
     plan: Plan, *, on_unit: Callable[[bool], None], seconds: float | None, leave: threading.Event | None
 ) -> Trouble:
-    """Suspects first and one at a time, then everything."""
+    """Process suspect units first, one at a time, then all others."""
     if has_suspects(plan.run_id):
         begun = time.monotonic()
         alone = replace(plan, max_in_flight=1, suspects=True)
-        if trouble := drain(alone, on_unit=on_unit, seconds=seconds, leave=leave):
+        if trouble := process_units(alone, on_unit=on_unit, seconds=seconds, leave=leave):
             return trouble
         seconds = seconds and max(0.0, seconds - (time.monotonic() - begun))
-    return drain(plan, on_unit=on_unit, seconds=seconds, leave=leave)
+    return process_units(plan, on_unit=on_unit, seconds=seconds, leave=leave)
 
 
 @transaction.atomic
 def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
-    """Write the state that the units amount to, and what the run asked and paid for.
+    """Set the run's state from its units, and its calls and cost from the record.
 
     `trouble` pauses a running run; with `waits` it is only shown.
     """
@@ -87,9 +87,9 @@ def run_settle(run: Run, *, trouble: str, waits: bool = False) -> None:
 
 
 def run_reopen(run: Run, *, on_worker: bool = False) -> Run:
-    """Let a paused or failed run go on: failed units are open again and their failed verdicts are gone.
+    """Reopen a paused or failed run: failed units are open again and their failed verdicts are deleted.
 
-    Whoever calls this works it off; `on_worker`: the workers do. A run that is done stays as it is.
+    The caller processes it, or the workers with `on_worker`. A done run is returned unchanged.
     """
     if run.state == Run.State.DONE:
         return run
@@ -111,18 +111,18 @@ def run_reopen(run: Run, *, on_worker: bool = False) -> Run:
 
 
 def _first_error(run: Run) -> str:
-    """Why a unit failed, '' when none did."""
+    """Return why a unit failed, "" if none did."""
     failed = run.units.filter(state=Unit.State.FAILED).order_by("finished_at", "id")
     return failed.values_list("error", flat=True).first() or ""
 
 
 def _paid(run: Run) -> dict[str, Any]:
-    """Calls, tokens and cost by the record of every request; a resumed run has paid for its earlier part too.
+    """Return calls, tokens and cost from the record of every request, earlier parts of the run included.
 
-    The cost is None where the price of an answer is unknown; requests without an answer are not in it.
+    The cost is None if the price of an answer is unknown; requests without an answer are not in it.
     """
     attempts = Attempt.objects.filter(run=run)
-    asked, uses = attempts.values("call"), UnitCall.objects.filter(unit__run=run)
+    asked_calls, uses = attempts.values("call"), UnitCall.objects.filter(unit__run=run)
     sums = attempts.aggregate(
         calls=Count("call", distinct=True),
         prompt_tokens=Coalesce(Sum("prompt_tokens"), 0),
@@ -130,9 +130,11 @@ def _paid(run: Run) -> dict[str, Any]:
         cost=Coalesce(Sum("cost_usd"), Decimal(0)),
         unpriced=Count("id", filter=Q(outcome__in=PAID, cost_usd__isnull=True)),
     )
-    cached = ModelCall.objects.filter(pk__in=asked).aggregate(sum=Coalesce(Sum("cached_tokens"), 0))["sum"]
+    cached = ModelCall.objects.filter(pk__in=asked_calls).aggregate(sum=Coalesce(Sum("cached_tokens"), 0))[
+        "sum"
+    ]
     cost, unpriced = sums.pop("cost"), sums.pop("unpriced")
-    used_first = uses.filter(call__in=asked).values("call").distinct().count()
+    used_first = uses.filter(call__in=asked_calls).values("call").distinct().count()
     return sums | {
         "cached_tokens": cached,
         "cost_usd": None if unpriced else cost,

@@ -1,4 +1,4 @@
-"""Heartbeats of worker processes, and what becomes of the units of those that fell silent."""
+"""Heartbeats of worker processes, and the units of processes that stopped."""
 
 import contextlib
 import os
@@ -20,25 +20,25 @@ from evaluation.models.judges import JudgePrompt
 from evaluation.models.runs import Run, Unit, Verdict, WorkerLease
 
 LEASE = timedelta(seconds=60)
-# A unit whose worker died so often is not given to another one.
+# A unit whose worker died this often fails.
 MOST_TRIES = 3
-POISON = f"the worker process died {MOST_TRIES} times with this chat in work"
+POISON = f"the worker process died {MOST_TRIES} times on this chat"
 
 
 class LeaseLost(Exception):
-    """This process was silent for too long: its units belong to others now."""
+    """This process missed its heartbeats: its units belong to other processes now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
-    """How many units are open again, and the runs whose workers were dead."""
+class Release:
+    """The number of reopened units, and the runs whose workers were dead."""
 
     units: int = 0
     runs: tuple[int, ...] = ()
 
 
 def lease_begin(run_id: int | None) -> WorkerLease:
-    """This process's heartbeat row for its work on a run, or on a question that belongs to none."""
+    """Create this process's heartbeat row for a run, or for a question without a run."""
     now = timezone.now()
     return WorkerLease.objects.create(
         token=uuid.uuid4(),
@@ -52,7 +52,7 @@ def lease_begin(run_id: int | None) -> WorkerLease:
 
 @cache
 def machine() -> str:
-    """Where process ids mean the same: host, boot, process namespace (containers may share a host name)."""
+    """Return where process ids are unique: host, boot and process namespace (containers may share a host)."""
     parts = [socket.gethostname()[:60]]
     with contextlib.suppress(OSError):  # not on Linux: the host name has to do
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8])
@@ -61,16 +61,16 @@ def machine() -> str:
 
 
 def lease_beat(lease_id: int) -> None:
-    """Say that the process lives; the units it works on stay its own. Raises LeaseLost."""
+    """Renew the lease, so that the process keeps its units. Raises LeaseLost."""
     now = timezone.now()
     if not WorkerLease.objects.filter(pk=lease_id).update(beat_at=now, expires_at=now + LEASE):
         raise LeaseLost(f"lease {lease_id} ran out and was taken back")
 
 
 def lease_end(lease_id: int, *, crashed: bool = False) -> None:
-    """Give back what is unfinished, with its requests cut short, and remove the heartbeat.
+    """Return unfinished units, mark their requests as lost, and delete the heartbeat.
 
-    An orderly hand-back is no failed try; what crashed has died with its units in work.
+    An orderly return is not a failed try; after a crash it is.
     """
     if crashed:
         leases_release(WorkerLease.objects.filter(pk=lease_id), own=True)
@@ -83,28 +83,28 @@ def lease_end(lease_id: int, *, crashed: bool = False) -> None:
 
 
 def units_release(run: Run) -> int:
-    """Re-open the run's units whose worker is dead or silent; returns how many.
+    """Reopen the run's units whose worker is dead; return their number.
 
-    Asked before this process takes a lease: one under its own id is left over from a process before it.
+    Call it before this process takes a lease: a lease with its own process id is from an earlier process.
     """
     return leases_release(WorkerLease.objects.filter(run=run), own=True, run=run).units
 
 
-def leases_release(leases: QuerySet[WorkerLease], *, own: bool = False, run: Run | None = None) -> Released:
-    """Take back the units of dead leases and delete these.
+def leases_release(leases: QuerySet[WorkerLease], *, own: bool = False, run: Run | None = None) -> Release:
+    """Take back the units of dead leases and delete these leases.
 
-    A unit that killed its worker MOST_TRIES times fails instead. Two that do this at once share the leases.
+    A unit that killed its worker MOST_TRIES times fails instead. Concurrent callers share the leases.
     """
     stray = Unit.objects.filter(state=Unit.State.LEASED, lease=None)
     stray = stray.filter(run=run) if run else stray
     dead = [lease.pk for lease in leases if is_dead(lease, own=own)]
     if not dead and not stray.exists():
-        return Released()
+        return Release()
     with transaction.atomic():
         # Locked and looked at again: a worker that was only slow may have beaten meanwhile.
         locked = WorkerLease.objects.select_for_update(skip_locked=True).filter(pk__in=dead)
-        fallen = [lease for lease in locked if is_dead(lease, own=own)]
-        gone = [lease.pk for lease in fallen]
+        dead_now = [lease for lease in locked if is_dead(lease, own=own)]
+        gone = [lease.pk for lease in dead_now]
         lost = Unit.objects.filter(state=Unit.State.LEASED, lease__in=gone)
         _park(lost)
         freed = [*lost.values_list("pk", flat=True), *stray.values_list("pk", flat=True)]
@@ -113,11 +113,11 @@ def leases_release(leases: QuerySet[WorkerLease], *, own: bool = False, run: Run
             state=Unit.State.OPEN, lease=None, tries=Least(F("tries"), MOST_TRIES - 1)
         )
         WorkerLease.objects.filter(pk__in=gone).delete()
-    return Released(reopened, tuple({lease.run_id for lease in fallen if lease.run_id}))
+    return Release(reopened, tuple({lease.run_id for lease in dead_now if lease.run_id}))
 
 
 def is_dead(lease: WorkerLease, *, own: bool = False) -> bool:
-    """Silent for a whole lease, or a process of this machine that is gone; with `own` so is this process."""
+    """Return whether a lease expired or its process here ended; `own` counts this process as dead."""
     if lease.expires_at < timezone.now():
         return True
     if lease.worker != machine():
@@ -134,15 +134,15 @@ def is_dead(lease: WorkerLease, *, own: bool = False) -> bool:
 
 
 def has_suspects(run_id: int) -> bool:
-    """Whether open units of the run were in work when a worker died, and may be why.
+    """Return whether open units of the run were in work when a worker died.
 
-    They are tried one at a time, so that the next death has one unit to blame.
+    They are tried one at a time, so that the next death has one cause.
     """
     return Unit.objects.filter(run_id=run_id, state=Unit.State.OPEN, tries__gte=MOST_TRIES - 1).exists()
 
 
 def _park(lost: QuerySet[Unit]) -> None:
-    """Fail the unit that each dead worker was on, where it had all its tries; the others wait behind it."""
+    """Fail the unit that each dead worker was on if it has no tries left; the others wait."""
     first = lost.values("lease").annotate(first=Min("id")).values_list("first", flat=True).order_by()
     culprits = lost.filter(pk__in=list(first), tries__gte=MOST_TRIES).select_related("run")
     for unit in culprits:
@@ -151,7 +151,7 @@ def _park(lost: QuerySet[Unit]) -> None:
 
 
 def unit_fail(unit: Unit, why: str) -> None:
-    """End a leased unit as failed, a failed verdict on each of its criteria."""
+    """End a leased unit as failed, with a failed verdict on each of its criteria."""
     now = timezone.now()
     leased = Unit.objects.filter(pk=unit.pk, state=Unit.State.LEASED, lease_id=unit.lease_id)
     if not leased.update(state=Unit.State.FAILED, lease=None, error=why[:200], finished_at=now):

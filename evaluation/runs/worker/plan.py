@@ -1,4 +1,4 @@
-"""Loads what a worker needs for a run: the judge's groups as the engines know them, and the endpoint."""
+"""Loads what a worker needs for a run: the judge's groups as engines need them, and the endpoint."""
 
 from typing import Any, cast
 
@@ -17,18 +17,21 @@ from labeling.models.people import Workspace
 
 
 class EndpointChanged(InputProblem):
-    """The settings name another endpoint than the one this run's judge asks."""
+    """The settings name a different endpoint than the run's judge."""
 
 
 def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
-    """The plan of a run; raises EndpointChanged, EndpointError, PriceFileError or EmbeddedModelMissing."""
+    """Return the plan of a run.
+
+    Raises EndpointChanged, EndpointError, PriceFileError or EmbeddedModelMissing.
+    """
     endpoint = current_endpoint()
     if endpoint.id != run.judge.config["endpoint"]:
         raise EndpointChanged(
-            f"run {run.pk} asks {run.judge.config['endpoint']}, but the settings name {endpoint.id}"
+            f"run {run.pk} uses {run.judge.config['endpoint']}, but the settings name {endpoint.id}"
         )
     prompts = list(run.judge.prompts.select_related("criterion", "criterion_version", "prompt_version"))
-    wanted = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
+    in_flight = max_in_flight or int(run.options.get("max_in_flight") or settings.LACE_MAX_IN_FLIGHT)
     return Plan(
         run_id=run.pk,
         replicate=run.replicate,
@@ -43,7 +46,7 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
         prices=current_prices(),
         locate=endpoint_locator(endpoint),
         # The embedded server has one slot: a second call in flight would only wait there.
-        max_in_flight=1 if endpoint.embedded else wanted,
+        max_in_flight=1 if endpoint.embedded else in_flight,
         timeout=float(settings.LACE_REQUEST_TIMEOUT),
         limits=Limits(settings.LACE_REQUESTS_PER_MINUTE, settings.LACE_TOKENS_PER_MINUTE),
         broker_url=settings.CELERY_BROKER_URL,
@@ -51,7 +54,7 @@ def plan_load(run: Run, *, max_in_flight: int | None = None) -> Plan:
 
 
 def judge_groups(judge: Judge, prompts: list[JudgePrompt]) -> dict[int, Group]:
-    """The judge's groups by number, as engines take them."""
+    """Return the judge's groups by number, as engines need them."""
     config, articles = judge.config, _articles(judge)
     examples = examples_of([prompt.prompt_version_id for prompt in prompts])
     grouped: dict[int, list[Criterion]] = {}
@@ -86,18 +89,18 @@ def _criterion(
 
 
 def _articles(judge: Judge) -> dict[int, tuple[Article, ...]]:
-    """What each criterion may read, by criterion id, ordered by key."""
-    found: dict[int, tuple[Article, ...]] = {}
+    """Return what each criterion may read, by criterion id, ordered by key."""
+    articles: dict[int, tuple[Article, ...]] = {}
     items = SnapshotItem.objects.filter(snapshot=judge.snapshot_id or 0)
     for item in items.select_related("article_version__article").order_by("article_version__article__key"):
         row = item.article_version
         article = Article(row.article.key, row.number, row.title, row.text)
-        found[item.criterion_id] = (*found.get(item.criterion_id, ()), article)
-    return found
+        articles[item.criterion_id] = (*articles.get(item.criterion_id, ()), article)
+    return articles
 
 
 def _setup(config: dict[str, Any], engine: Any) -> Setup:
-    """What an engine is told; judges made before schema 2 name fewer settings and had the defaults."""
+    """Return an engine's setup; judges before schema 2 name fewer settings and had the defaults."""
     knowledge = config["knowledge"]
     return Setup(
         engine=engine,

@@ -1,39 +1,35 @@
-"""The messages that each role of a judge would get about a chat, put together by the engines themselves."""
+"""The messages that each role of a judge would receive about a chat, assembled by the engines."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from evaluation.core.types import Asked, Reply, Request
+from evaluation.core.types import Reply, Request, Role
 from evaluation.engines.core import judge_group
+from evaluation.engines.core.roles import ROLES, role_of
 from evaluation.gateway.budget import CHARS_A_TOKEN, worst_cost
 from evaluation.runs.queries.chats import core_chat
 from evaluation.runs.worker.estimate import Asking
-from evaluation.runs.worker.replay import walk_together
+from evaluation.runs.worker.replay import replay_together
 from labeling.models.chats import Chat
 
-# What stands for an answer that nobody has given yet. NB: without a VERDICTS block, so that the formatter
-# is asked as well, and without anything that the engines would change in a brief.
-PLACEHOLDERS: Mapping[Asked, str] = {
-    "direct": "(Here stands what the first pass answers.)",
-    "reflector": "(Here stands what the reflection answers.)",
-    "customer": "(Here stands the brief of the Customer critic.)",
-    "support": "(Here stands the brief of the Support defender.)",
-    "judge": "(Here stands what the Judge answers.)",
-    "formatter": "(Here stands what the Formatter answers.)",
+# Marks an answer that the judge has not given yet. NB: without a VERDICTS block, so that the formatter is
+# asked as well, and without anything that the engines would change in a brief.
+PLACEHOLDERS: Mapping[Role, str] = {
+    role.key: f"({role.name}: {'brief' if role.output == 'brief' else 'answer'})" for role in ROLES
 }
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewedCall:
-    """One role's request about one part of the chat (counted from 0).
+    """One role's request about one window of the chat (`part`, from 0).
 
-    `messages` are pairs of message role and text, as they are sent. Tokens are estimated at four characters,
-    those of the answer are its limit; `cost_usd` is the most that it can cost, None without a price. `times`
-    it is asked; `if_needed`: the formatter reads only what the rules could not.
+    `messages` are pairs of message role and text, as sent. Prompt tokens are estimated as characters / 4;
+    completion tokens are the limit. `cost_usd` is the highest cost, None without a price. `times`: how often
+    it is asked. `if_needed`: the formatter, which reads only what the rules cannot.
     """
 
-    role: Asked
+    role: Role
     model: str
     part: int
     messages: tuple[tuple[str, str], ...]
@@ -46,7 +42,7 @@ class PreviewedCall:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """All requests about a chat by one group of criteria; the sums leave out what is asked only if needed."""
+    """All requests about a chat by one group of criteria; the sums exclude requests made only if needed."""
 
     engine: str
     criteria: tuple[str, ...]
@@ -59,22 +55,22 @@ class Preview:
 
     @property
     def count(self) -> int:
-        """How many calls are made."""
+        """Return the number of calls."""
         return sum(call.times for call in self._certain)
 
     @property
     def prompt_tokens(self) -> int:
-        """Of all calls together."""
+        """Return the prompt tokens of all calls."""
         return sum(call.prompt_tokens * call.times for call in self._certain)
 
     @property
     def completion_tokens(self) -> int:
-        """The limit of all answers together."""
+        """Return the limit of all answers together."""
         return sum(call.completion_tokens * call.times for call in self._certain)
 
     @property
     def cost_usd(self) -> Decimal | None:
-        """The most it can cost; None where a price is unknown."""
+        """Return the highest possible cost; None if a price is unknown."""
         costs = [None if call.cost_usd is None else call.cost_usd * call.times for call in self._certain]
         known = [cost for cost in costs if cost is not None]
         return sum(known, Decimal(0)) if len(known) == len(costs) else None
@@ -82,7 +78,7 @@ class Preview:
 
 @dataclass(slots=True)
 class _Recorder:
-    """A Model that writes down what it is asked and answers with the role's placeholder."""
+    """A Model that records requests and answers with the role's placeholder."""
 
     requests: list[Request] = field(default_factory=list)
 
@@ -92,9 +88,9 @@ class _Recorder:
 
 
 def preview(*, asking: Asking, key: str, chat: Chat) -> Preview:
-    """What a judge's group that holds this criterion asks about a chat; nothing is sent or written.
+    """Return the requests of the judge's group with this criterion about a chat; sends and writes nothing.
 
-    Raises StopIteration when no group does.
+    Raises StopIteration if no group has the criterion.
     """
     group = next(one for one in asking.groups.values() if key in {row.key for row in one.criteria})
     recorder = _Recorder()
@@ -105,7 +101,7 @@ def preview(*, asking: Asking, key: str, chat: Chat) -> Preview:
         model=recorder,
         fence_secret=asking.fence_secret,
     )
-    for result in walk_together([judged]):
+    for result in replay_together([judged]):
         if isinstance(result, BaseException):
             raise result
     calls = tuple(_call(request, asking, group.setup.samples) for request in _shown(recorder.requests))
@@ -118,12 +114,12 @@ def preview(*, asking: Asking, key: str, chat: Chat) -> Preview:
 
 
 def _shown(requests: Sequence[Request]) -> list[Request]:
-    """The first sample's requests, in order of parts and roles; of each part the formatter's last one."""
-    order, found = list(PLACEHOLDERS), {}
+    """Return the first sample's requests, by window and role; of each window the formatter's last one."""
+    order, by_place = list(PLACEHOLDERS), {}
     for request in requests:
         if request.sample == 0:
-            found[request.window, order.index(request.role)] = request
-    return [found[place] for place in sorted(found)]
+            by_place[request.window, order.index(request.role)] = request
+    return [by_place[place] for place in sorted(by_place)]
 
 
 def _call(request: Request, asking: Asking, samples: int) -> PreviewedCall:
@@ -136,5 +132,5 @@ def _call(request: Request, asking: Asking, samples: int) -> PreviewedCall:
         completion_tokens=request.max_tokens,
         cost_usd=worst_cost(request, asking.prices),
         times=samples,
-        if_needed=request.role == "formatter",
+        if_needed=role_of(request.role).output == "copy",
     )

@@ -1,4 +1,4 @@
-"""Works off a run's open units: one event loop, many calls in flight, one database thread."""
+"""Processes a run's open units: one event loop, many calls in flight, one database thread."""
 
 import asyncio
 import contextlib
@@ -24,12 +24,12 @@ from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, th
 from evaluation.gateway.writer import DatabaseThread
 from evaluation.models.runs import Run
 from evaluation.runs.worker.leases import LEASE, MOST_TRIES, LeaseLost, lease_beat, lease_begin, lease_end
-from evaluation.runs.worker.placebo_chat import partner_chat
-from evaluation.runs.worker.units import Desk, Finished, Work, units_take
+from evaluation.runs.worker.placebo_chat import placebo_chat
+from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work, units_take
 
-# After units of so many chats in a row without one answer the endpoint is taken for down.
+# After this many chats in a row without an answer the endpoint counts as down.
 FAILURES_IN_A_ROW = 5
-# How often to look whether somebody paused or cancelled the run.
+# How often to check whether the run was paused or cancelled.
 WATCH_SECONDS = 1.0
 # Calls prepared beyond the slots, so that a free slot finds its next attempt committed: one for each
 # SLOTS_AN_AHEAD slots. More would leave more attempts of unknown outcome after a kill.
@@ -40,7 +40,7 @@ LOT = 16
 
 
 class Trouble(str):
-    """Why nobody can answer, one line, or ''; `lasting` says that only a person can mend it."""
+    """Why the endpoint cannot answer, in one line, or ""; `lasting` means that only a user can fix it."""
 
     lasting: bool
 
@@ -52,7 +52,7 @@ class Trouble(str):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A judge's group: the criteria asked together and how."""
+    """A judge's group: criteria that share a call, and their setup."""
 
     criteria: tuple[Criterion, ...]
     setup: Setup
@@ -60,9 +60,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything a worker needs besides the units: loaded once, before the loop starts.
+    """Everything a worker needs besides the units; loaded once, before the loop starts.
 
-    The sample index of a call is replicate × samples + the sample's number in its unit. With `suspects` only
+    The sample index of a call is replicate × samples + the sample's number in its unit. With `suspects`, only
     units are taken that were in work when workers died.
     """
 
@@ -86,18 +86,18 @@ class Plan:
 
     @property
     def models(self) -> set[str]:
-        """Every model that a role of this run asks."""
+        """Return every model of the run."""
         return {role.model for group in self.groups.values() for role in group.setup.roles.values()}
 
     @property
     def ahead(self) -> int:
-        """How many calls may be prepared beyond those in flight."""
+        """Return how many calls may be prepared beyond those in flight."""
         return min(MOST_AHEAD, self.max_in_flight // SLOTS_AN_AHEAD)
 
 
 @dataclass(slots=True)
 class _Progress:
-    """What the slots share: chats that failed since the last answer, and why to stop."""
+    """State shared by the slots: chats that failed since the last answer, and why to stop."""
 
     report: Callable[[bool], None]
     failed_in_a_row: set[int] = field(default_factory=set)
@@ -107,7 +107,7 @@ class _Progress:
 
     @property
     def leaves(self) -> bool:
-        """Whether this process was asked to stop."""
+        """Return whether this process must stop."""
         return self.leave is not None and self.leave.is_set()
 
     def down(self, why: str, *, lasting: bool) -> None:
@@ -124,28 +124,30 @@ class _Progress:
         self.report(bool(error))
 
 
-def drain(
+def process_units(
     plan: Plan,
     *,
     on_unit: Callable[[bool], None],
     seconds: float | None = None,
     leave: threading.Event | None = None,
 ) -> Trouble:
-    """Work until no unit of the run is open; returns '' or, when nobody can answer, why (one line).
+    """Process the run's open units; return "" or, if the endpoint cannot answer, why (one line).
 
-    `on_unit(failed)` is called after each finished unit. No unit is begun after `seconds`, or once `leave` is
-    set, which is no reason to give. Ctrl-C raises KeyboardInterrupt after what was finished is stored and the
-    rest is given back. Raises InputProblem for a budget without prices, before anything is sent.
+    `on_unit(failed)` is called after each finished unit. No unit starts after `seconds`, or once `leave` is
+    set; neither counts as a reason. Ctrl-C raises KeyboardInterrupt after finished units are stored and the
+    rest is returned. Raises InputProblem for a budget without prices, before anything is sent.
     """
     budget_check(budget=plan.budget_usd, models=plan.models, prices=plan.prices)
     with DatabaseThread() as database:
         try:
-            return asyncio.run(_drain(plan, database, _Progress(on_unit, leave=leave), seconds))
+            return asyncio.run(_process(plan, database, _Progress(on_unit, leave=leave), seconds))
         except EmbeddedModelError as error:
             return Trouble(str(error), lasting=True)
 
 
-async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seconds: float | None) -> Trouble:
+async def _process(
+    plan: Plan, database: DatabaseThread, progress: _Progress, seconds: float | None
+) -> Trouble:
     lease = await database.do(partial(lease_begin, plan.run_id))
     if plan.budget_usd is not None:
         await database.do(partial(budget_recount, plan.run_id))
@@ -156,9 +158,9 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
     crashed = False
     try:
         async with gateway_open(plan, database, seconds=seconds) as gateway:
-            await _Drain(plan, gateway, lease.pk, progress).work()
+            await _UnitWorkers(plan, gateway, lease.pk, progress).work()
     except Exception as error:
-        # What the database does not take of a chat is that chat's fault, and must not come back for ever.
+        # A chat that the database rejects must not be retried for ever.
         crashed = not isinstance(error, EmbeddedModelError | OperationalError | InterfaceError)
         raise
     finally:
@@ -176,7 +178,7 @@ async def _drain(plan: Plan, database: DatabaseThread, progress: _Progress, seco
 async def gateway_open(
     plan: Plan, database: DatabaseThread, *, seconds: float | None = None
 ) -> AsyncIterator[Gateway]:
-    """The gateway to a plan's endpoint, held back with everybody else who asks it."""
+    """Open the gateway to a plan's endpoint, limited together with all other users of the endpoint."""
     async with EndpointClient(plan.endpoint, locate=plan.locate) as client, AsyncExitStack() as stack:
         yield Gateway(
             endpoint=plan.endpoint,
@@ -191,7 +193,7 @@ async def gateway_open(
 
 
 async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -> dict[str, SharedThrottle]:
-    """Each model's own; several models share the slots."""
+    """Return each model's throttle; several models share the slots."""
     total = asyncio.Semaphore(plan.max_in_flight) if len(plan.models) > 1 else None
     return {
         model: await stack.enter_async_context(
@@ -210,7 +212,7 @@ async def _throttles(plan: Plan, stack: AsyncExitStack, seconds: float | None) -
 
 
 async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) -> None:
-    """Keep the lease; a process that was silent for too long has lost its units and begins no other."""
+    """Renew the lease; a process that missed its heartbeats lost its units and starts no other."""
     try:
         while True:
             await asyncio.sleep(LEASE.total_seconds() / 4)
@@ -222,7 +224,7 @@ async def _beat(database: DatabaseThread, lease_id: int, progress: _Progress) ->
 
 
 async def _watch(database: DatabaseThread, run_id: int, progress: _Progress, seconds: float | None) -> None:
-    """Let no further unit begin once time is over, the process is to stop, or the run may not go on."""
+    """Start no further unit when time is over, the process must stop, or the run may not continue."""
     loop = asyncio.get_running_loop()
     end = loop.time() + (float("inf") if seconds is None else seconds)
     try:
@@ -233,32 +235,32 @@ async def _watch(database: DatabaseThread, run_id: int, progress: _Progress, sec
 
 
 def _may_run(run_id: int) -> bool:
-    """Somebody may have paused or cancelled the run meanwhile."""
+    """Return whether the run is still running: a user may have paused or cancelled it."""
     return Run.objects.filter(pk=run_id, state=Run.State.RUNNING).exists()
 
 
-class _Drain:
-    """One feeder leases units a little ahead; as many workers as calls may be prepared take them."""
+class _UnitWorkers:
+    """One feeder leases units ahead; as many workers as calls may be prepared process them."""
 
     def __init__(self, plan: Plan, gateway: Gateway, lease_id: int, progress: _Progress) -> None:
         self._plan, self._gateway, self._lease_id, self._progress = plan, gateway, lease_id, progress
-        self._desk = Desk(plan.criterion_ids)
+        self._desk = UnitWriter(plan.criterion_ids)
         self._workers = plan.max_in_flight + plan.ahead
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(maxsize=1)
 
     async def work(self) -> None:
-        """Work until nothing is open, time is up, or nobody can answer."""
+        """Work until no unit is open, time is over, or the endpoint cannot answer."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._feed())
                 for _ in range(self._workers):
                     group.create_task(self._serve())
         except ExceptionGroup as errors:
-            # The first one ended the others; who called knows it by its own class.
+            # The first error ended the others; callers know it by its own class.
             raise errors.exceptions[0] from None
 
     async def _feed(self) -> None:
-        limit = self._workers  # at first everybody waits for work
+        limit = self._workers  # at first every worker waits
         while not self._progress.stop.is_set():
             take = partial(self._take, limit)
             if not (taken := await self._gateway.database.do(take)):
@@ -286,7 +288,7 @@ class _Drain:
             except EndpointDown as down:
                 self._progress.down(str(down), lasting=down.lasting)
                 continue
-            finished = Finished(self._plan.run_id, self._lease_id, work, result)
+            finished = JudgedUnit(self._plan.run_id, self._lease_id, work, result)
             if await self._gateway.database.add(self._desk.finish, finished):
                 self._progress.finished(finished.error, work.chat_id)
 
@@ -305,10 +307,10 @@ class _Drain:
             setup=group.setup,
             model=model,
             fence_secret=plan.fence_secret,
-            other_chat=await self._partner(work) if group.setup.ablation == "placebo_briefs" else None,
+            other_chat=await self._placebo_chat(work) if group.setup.ablation == "placebo_briefs" else None,
             audit=plan.audit,
         )
 
-    async def _partner(self, work: Work) -> Chat | None:
-        partner = partial(partner_chat, run_id=self._plan.run_id, chat_id=work.chat_id)
-        return await self._gateway.database.do(partner)
+    async def _placebo_chat(self, work: Work) -> Chat | None:
+        load = partial(placebo_chat, run_id=self._plan.run_id, chat_id=work.chat_id)
+        return await self._gateway.database.do(load)

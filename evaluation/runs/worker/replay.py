@@ -1,4 +1,4 @@
-"""Walks units through their engines with stored answers only: many at a time, few queries."""
+"""Replays units through their engines with stored answers only: many at a time, few queries."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Lookups(Generic[T]):
-    """Fetches what is asked for at the same moment with one query. Belongs to one event loop."""
+    """Fetches all keys requested at the same moment with one query. Belongs to one event loop."""
 
     def __init__(self, fetch: Callable[[Sequence[str]], Mapping[str, T]]) -> None:
         self._fetch = fetch
@@ -20,7 +20,7 @@ class Lookups(Generic[T]):
         self._fetching: set[asyncio.Task[None]] = set()
 
     async def get(self, key: str) -> T | None:
-        """What `fetch` finds under a key, None without it."""
+        """Return the value that `fetch` finds under a key, None without one."""
         if key not in self._waiting:
             loop = asyncio.get_running_loop()
             if not self._waiting:
@@ -37,25 +37,25 @@ class Lookups(Generic[T]):
 
     async def _answer(self, waiting: dict[str, asyncio.Future[T | None]]) -> None:
         try:
-            # In the thread that called walk_together, on its connection.
-            found = await sync_to_async(self._fetch)(list(waiting))
+            # In the thread that called replay_together, on its connection.
+            values = await sync_to_async(self._fetch)(list(waiting))
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
             for future in waiting.values():
                 future.set_exception(error)
             return
         for key, future in waiting.items():
-            future.set_result(found.get(key))
+            future.set_result(values.get(key))
 
 
-def walk_together(walks: Iterable[Awaitable[Any]]) -> list[Any]:
-    """Run walks side by side to their ends; results in order, an exception in place of its walk's result."""
+def replay_together(replays: Iterable[Awaitable[Any]]) -> list[Any]:
+    """Run replays side by side; return results in order, or the exception of a replay that failed."""
 
     async def together() -> list[Any]:
-        return await asyncio.gather(*walks, return_exceptions=True)
+        return await asyncio.gather(*replays, return_exceptions=True)
 
     return async_to_sync(together)()
 
 
 def sample_index(request: Request, *, replicate: int, setup: Setup) -> int:
-    """The number under which an answer is stored: other replicates and samples are other questions."""
+    """Return the number under which an answer is stored: other replicates and samples are other questions."""
     return replicate * setup.samples + request.sample

@@ -1,4 +1,4 @@
-"""Asks a model something that belongs to no run: on the same record, at the same prices, held back alike."""
+"""Asks a model a question outside any run, with the same record, prices and throttle."""
 
 import asyncio
 import contextlib
@@ -24,9 +24,9 @@ from evaluation.runs.worker.process_units import Group, Plan, gateway_open
 
 @dataclass(frozen=True, slots=True)
 class QuestionEstimate:
-    """What a question takes at most; `answered`: its answer is stored, so that it takes nothing.
+    """The highest tokens and cost of a question; `answered`: its answer is stored, so that it costs nothing.
 
-    `cost_usd` is None where the model's price is not known.
+    `cost_usd` is None if the model's price is unknown.
     """
 
     prompt_tokens: int
@@ -36,7 +36,7 @@ class QuestionEstimate:
 
 
 def question_estimate(request: Request) -> QuestionEstimate:
-    """What asking this would take; one query. Raises PriceFileError."""
+    """Return the tokens and cost of a question; one query. Raises PriceFileError."""
     characters = sum(len(message.text) for message in request.messages)
     stored = ModelCall.objects.filter(key=question_key(request), state__in=STORED_STATES)
     return QuestionEstimate(
@@ -48,12 +48,12 @@ def question_estimate(request: Request) -> QuestionEstimate:
 
 
 def question_key(request: Request) -> str:
-    """The address under which the answer is stored."""
+    """Return the address under which the answer is stored."""
     return call_key(request, sample=request.sample)
 
 
 def question_ask(request: Request, *, lease_id: int, seconds: float) -> Reply:
-    """The answer, from the store if it is there; its handle is a CallUsed. The lease is kept meanwhile.
+    """Return the answer, from the store if possible; its handle is a CallUsed. The lease is renewed.
 
     Gives up after `seconds` without the endpoint. Raises EndpointDown, EndpointChanged, LeaseLost and what
     reading the settings raises.
@@ -81,7 +81,7 @@ async def _ask(
 
 
 async def _beat(database: DatabaseThread, beat: Callable[[], None], asking: asyncio.Task[Reply]) -> None:
-    """Keep the lease; without it somebody else asks."""
+    """Renew the lease; without it another process asks."""
     with contextlib.suppress(LeaseLost):
         while True:
             await asyncio.sleep(LEASE.total_seconds() / 4)
@@ -90,10 +90,10 @@ async def _beat(database: DatabaseThread, beat: Callable[[], None], asking: asyn
 
 
 def _plan(request: Request) -> Plan:
-    """What the gateway has to know; a plan without units."""
+    """Return what the gateway needs; a plan without units."""
     endpoint = current_endpoint()
     if endpoint.id != request.endpoint:
-        raise EndpointChanged(f"this asks {request.endpoint}, but the settings name {endpoint.id}")
+        raise EndpointChanged(f"this request uses {request.endpoint}, but the settings name {endpoint.id}")
     sampling = Sampling(request.endpoint, request.model, request.temperature, request.max_tokens, 0)
     return Plan(
         run_id=0,

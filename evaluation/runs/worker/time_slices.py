@@ -1,4 +1,4 @@
-"""A worker's turn on a run, as long as one ring of the doorbell lasts, and who is rung next."""
+"""A worker's time slice on a run, and which runs need the next one."""
 
 import logging
 import threading
@@ -17,18 +17,18 @@ from evaluation.runs.worker.leases import leases_release
 
 log = logging.getLogger(__name__)
 
-# A turn takes no new unit after so many seconds; what is in work may end.
+# A time slice starts no unit after this many seconds; units in work may end.
 TURN_SECONDS = 45.0
-# How long to wait where the endpoint does not answer and this may pass.
+# How long to wait if the endpoint does not answer for the moment.
 WAIT_SECONDS = 10.0
-# A ring that nobody has answered for so long may be lost.
+# A task that no worker claimed for this long may be lost.
 RING_AGAIN = timedelta(seconds=30)
-STOPPED = "the process that worked on it ended; resume it to go on"
+STOPPED = "the process that ran it ended; resume to continue"
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """Whether a run wants another turn, and after how many seconds."""
+    """Whether a run needs another time slice, and after how many seconds."""
 
     again: bool
     wait: float = 0.0
@@ -36,9 +36,9 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """What the reaper found: units open again, runs settled, and the runs nobody works on or was rung for.
+    """The reaper's result: units reopened, runs settled, and runs without a worker or a task.
 
-    `quiet` runs were rung for a while ago; that ring may be lost, or still in the queue.
+    `quiet` runs were enqueued a while ago; their task may be lost, or still in the queue.
     """
 
     reopened: int
@@ -48,15 +48,15 @@ class Reaped:
 
 
 def ring_stamp(run_id: int, *, seen: datetime | None, at: datetime) -> bool:
-    """Note that a run is rung for; False when somebody else was quicker, or it is not running."""
+    """Record that a run is enqueued; False if another process was faster, or the run is not running."""
     runs = Run.objects.filter(pk=run_id, state=Run.State.RUNNING, rung_at=seen)
     return runs.update(rung_at=at) == 1
 
 
 def ring_answered(run_id: int, ring: datetime | None) -> bool:
-    """Take the ring that was noted on the run; an older one, or one for a run that rests, is ignored.
+    """Claim the task recorded on the run; an older task, or one for a run at rest, is ignored.
 
-    So there is one ring a run in the queue that counts, however often somebody rang.
+    Only one task per run counts.
     """
     runs = Run.objects.filter(pk=run_id, state=Run.State.RUNNING)
     runs = runs.filter(rung_at=ring) if ring else runs
@@ -64,13 +64,13 @@ def ring_answered(run_id: int, ring: datetime | None) -> bool:
 
 
 def wants_helper(run_id: int, *, more_than: int) -> bool:
-    """Whether the run has more open units than one process holds at once."""
+    """Return whether the run has more open units than one process can hold."""
     open_units = Unit.objects.filter(run_id=run_id, run__mode=Run.Mode.LIVE, state=Unit.State.OPEN)
     return open_units[more_than : more_than + 1].exists()
 
 
 def run_turn(run_id: int, *, leave: threading.Event | None = None) -> Next:
-    """Work on a run for one turn, or until `leave`. One that these settings cannot work on is paused."""
+    """Work on a run for one time slice, or until `leave`. A run that does not fit the settings is paused."""
     run = Run.objects.select_related("judge").get(pk=run_id)
     try:
         if run.mode == Run.Mode.BATCH:
@@ -83,7 +83,7 @@ def run_turn(run_id: int, *, leave: threading.Event | None = None) -> Next:
 
 
 def _batch_turn(run: Run) -> Next:
-    """One step of a batch run; the next one after the poll interval."""
+    """Take one step of a batch run; the next one follows after the poll interval."""
     step = batch_advance(run)
     if step.waiting and step.trouble != run.error:
         run_settle(run, trouble=step.trouble, waits=True)
@@ -91,7 +91,7 @@ def _batch_turn(run: Run) -> Next:
 
 
 def wind_down(run_id: int) -> None:
-    """Take one step at what a run that somebody stopped still has at the endpoint's Batch API."""
+    """Take one step to cancel what a stopped run still has at the Batch API."""
     run = Run.objects.select_related("judge").get(pk=run_id)
     try:
         step = batch_advance(run)
@@ -103,7 +103,7 @@ def wind_down(run_id: int) -> None:
 
 
 def next_turn(run: Run) -> Next:
-    """What a run wants after a turn."""
+    """Return whether a run needs another time slice."""
     is_open = run.units.filter(state=Unit.State.OPEN)
     if run.state != Run.State.RUNNING or not is_open.exists():
         return Next(again=False)
@@ -111,10 +111,10 @@ def next_turn(run: Run) -> Next:
 
 
 def reap() -> Reaped:
-    """Take back what dead workers held, end what is finished, and say which runs to ring for.
+    """Take back units of dead workers, settle finished runs, and return which runs to enqueue.
 
-    May run twice at once: whoever comes second finds nothing. Its queries do not grow with units or runs,
-    apart from those of the runs that it settles.
+    Concurrent calls are safe. The number of queries does not grow with units or runs, apart from settled
+    runs.
     """
     released = leases_release(WorkerLease.objects.all())
     running = Run.objects.filter(state=Run.State.RUNNING).exclude(purpose=Run.Purpose.IMPORT)

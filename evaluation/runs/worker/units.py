@@ -1,4 +1,4 @@
-"""Units of a run in the database: taken under a lease, finished by compare-and-set, many at a time."""
+"""Units of a run in the database: leased, and finished by compare-and-set, many at a time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A unit that has been judged, and under which lease."""
+class JudgedUnit:
+    """A judged unit, and its lease."""
 
     run_id: int
     lease_id: int
@@ -48,16 +48,16 @@ class Finished:
 
     @property
     def error(self) -> str:
-        """Why it failed, '' if it did not."""
+        """Return why it failed, "" if it did not."""
         failed = (verdict for verdict in self.result.verdicts if verdict.state == "failed")
         return next((verdict.explanation or "failed" for verdict in failed), "")
 
 
 def units_take(*, run_id: int, lease_id: int, limit: int, least_tries: int = 0) -> list[Work]:
-    """Lease up to `limit` open units, in plan order; none when somebody has paused or cancelled the run.
+    """Lease up to `limit` open units, in plan order; none if the run was paused or cancelled.
 
-    With `least_tries` only those that were taken so often before.
-    None either once the lease was taken back: this process was silent for too long.
+    With `least_tries`, only units that were taken at least that often. None if the lease was taken back
+    because this process missed its heartbeats.
     """
     if not WorkerLease.objects.select_for_update(no_key=True).filter(pk=lease_id).exists():
         return []
@@ -73,19 +73,19 @@ def units_take(*, run_id: int, lease_id: int, limit: int, least_tries: int = 0) 
     return [Work(unit.pk, unit.chat_id, ready[unit.chat_id], unit.group) for unit in units]
 
 
-class Desk:
-    """Bulk functions of the database thread that put judged units away; `criterion_ids` by criterion key."""
+class UnitWriter:
+    """Bulk functions of the database thread that save judged units; `criterion_ids` by criterion key."""
 
     def __init__(self, criterion_ids: dict[str, int]) -> None:
         self._criterion_ids = criterion_ids
 
-    def finish(self, finished: Sequence[Finished]) -> list[bool]:
-        """Save verdicts, calls and each unit's end together; False, nothing saved, where a lease was lost."""
-        tries = _held(finished)
+    def finish(self, finished: Sequence[JudgedUnit]) -> list[bool]:
+        """Save verdicts, calls and units together; False, with nothing saved, where a lease was lost."""
+        tries = _still_leased(finished)
         done = [one for one in finished if one.work.unit_id in tries]
         if done:
             _close(done)
-            _forget([pk for pk, count in tries.items() if count > 1])
+            _delete_earlier_try([pk for pk, count in tries.items() if count > 1])
             rows_insert(UnitCall, _UNIT_CALL, [row for one in done for row in _unit_calls(one)])
             rows_insert(Verdict, _VERDICT, self._verdicts(done))
             self._store_passages(done)
@@ -93,7 +93,7 @@ class Desk:
                 _count(run_id, [one for one in done if one.run_id == run_id])
         return [one.work.unit_id in tries for one in finished]
 
-    def _verdicts(self, done: Sequence[Finished]) -> list[Row]:
+    def _verdicts(self, done: Sequence[JudgedUnit]) -> list[Row]:
         now = timezone.now()
         return [
             (
@@ -105,15 +105,15 @@ class Desk:
             for verdict in one.result.verdicts
         ]
 
-    def _store_passages(self, done: Sequence[Finished]) -> None:
-        found = [
+    def _store_passages(self, done: Sequence[JudgedUnit]) -> None:
+        passages_by_unit = [
             (one.work.unit_id, self._criterion_ids[key], passage)
             for one in done
             for key, passages in one.result.passages.items()
             for passage in passages
         ]
-        if found:
-            versions = _version_ids({passage.article for _, _, passage in found})
+        if passages_by_unit:
+            versions = _version_ids({passage.article for _, _, passage in passages_by_unit})
             Passage.objects.bulk_create(
                 Passage(
                     unit_id=unit_id,
@@ -124,19 +124,19 @@ class Desk:
                     end=passage.end,
                     score=passage.score,
                 )
-                for unit_id, criterion_id, passage in found
+                for unit_id, criterion_id, passage in passages_by_unit
             )
 
 
-def _held(finished: Sequence[Finished]) -> dict[int, int]:
-    """How often they were tried, by id, of the units that are still leased to who finished them."""
+def _still_leased(finished: Sequence[JudgedUnit]) -> dict[int, int]:
+    """Return the tries, by id, of the units that are still leased to their process."""
     leases = {one.work.unit_id: one.lease_id for one in finished}
     rows = Unit.objects.select_for_update().filter(pk__in=leases, state=Unit.State.LEASED).order_by("pk")
     return {pk: tries for pk, lease, tries in rows.values_list("pk", "lease", "tries") if lease == leases[pk]}
 
 
-def _close(done: Sequence[Finished]) -> None:
-    """End units; those that failed say why."""
+def _close(done: Sequence[JudgedUnit]) -> None:
+    """End units; failed ones with their reason."""
     now = timezone.now()
     good = [one.work.unit_id for one in done if not one.error]
     Unit.objects.filter(pk__in=good).update(state=Unit.State.DONE, lease=None, error="", finished_at=now)
@@ -147,14 +147,14 @@ def _close(done: Sequence[Finished]) -> None:
             )
 
 
-def _forget(unit_ids: list[int]) -> None:
-    """What an earlier try of these units left."""
+def _delete_earlier_try(unit_ids: list[int]) -> None:
+    """Delete what an earlier try of these units left."""
     if unit_ids:
         UnitCall.objects.filter(unit__in=unit_ids).delete()
         Passage.objects.filter(unit__in=unit_ids).delete()
 
 
-def _unit_calls(one: Finished) -> Iterable[Row]:
+def _unit_calls(one: JudgedUnit) -> Iterable[Row]:
     for use in one.result.calls:
         if isinstance(use.call, CallUsed):
             place = (use.role, use.step, use.window, use.sample)
@@ -165,13 +165,13 @@ def _verdict(verdict: VerdictResult) -> Row:
     votes, first = verdict.votes, (verdict.first_state or "", verdict.first_value)
     counted = (votes.true, votes.false, votes.not_applicable) if votes else (None, None, None)
     how = (verdict.read_by, verdict.contradicts, verdict.sided_with)
-    said = (verdict.state, verdict.value, *first, verdict.p_true, verdict.explanation, "")
+    answer = (verdict.state, verdict.value, *first, verdict.p_true, verdict.explanation, "")
     quoted = (min(count, LARGEST_SMALL_COUNT) for count in (verdict.quotes, verdict.quotes_verified))
-    return (*said, *how, *counted, *quoted, verdict.first_brief, list(verdict.flags))
+    return (*answer, *how, *counted, *quoted, verdict.first_brief, list(verdict.flags))
 
 
 def _version_ids(articles: set[Article]) -> dict[tuple[str, int], int]:
-    """The stored versions of articles, by key and number."""
+    """Return the stored versions of articles, by key and number."""
     rows = ArticleVersion.objects.filter(
         article__key__in={article.key for article in articles},
         number__in={article.version for article in articles},
@@ -179,11 +179,11 @@ def _version_ids(articles: set[Article]) -> dict[tuple[str, int], int]:
     return {(key, number): pk for pk, key, number in rows.values_list("pk", "article__key", "number")}
 
 
-def _count(run_id: int, done: Sequence[Finished]) -> None:
-    """Add finished units to the run's counters; only what this run paid for counts as tokens and cost."""
+def _count(run_id: int, done: Sequence[JudgedUnit]) -> None:
+    """Add finished units to the run's counters; tokens and cost count only what this run paid for."""
     uses = [use.call for one in done for use in one.result.calls if isinstance(use.call, CallUsed)]
-    asked = [used for used in uses if not used.reused]
+    paid = [used for used in uses if not used.reused]
     failed = sum(1 for one in done if one.error)
-    units = (len(done) - failed, failed, len(asked), len(uses) - len(asked))
-    counts = (sum(getattr(used, name) for used in asked) for name in _COUNTED)
+    units = (len(done) - failed, failed, len(paid), len(uses) - len(paid))
+    counts = (sum(getattr(used, name) for used in paid) for name in _COUNTED)
     rows_add(Run, ("units_done", "units_failed", "calls", "reused", *_COUNTED), [(*units, *counts, run_id)])

@@ -1,6 +1,6 @@
-"""A pair of chat and criterion as a lead adjudicates it: labels without names, notes, decisions.
+"""An item to adjudicate, i.e. a pair of chat and criterion: labels without names, notes, decisions.
 
-Nothing of the judge is read here: what people hold true must not lean on it.
+This module reads no verdicts: adjudications must not depend on the judge.
 """
 
 import hmac
@@ -21,7 +21,7 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 @dataclass(frozen=True, slots=True)
 class RaterLabel:
-    """A rater's label; `letter` stands for the rater, whose name is shown on demand only."""
+    """A rater's label; `letter` replaces the rater's name, which is shown on demand."""
 
     letter: str
     rater: str
@@ -31,19 +31,19 @@ class RaterLabel:
     evidence: list[dict[str, Any]]
     version: int
     outdated: bool
-    # False where another question was asked than the newest that was answered on this chat.
+    # False where the label answers an earlier question than the newest one labelled on this chat.
     counts: bool
     given_at: datetime
 
     @property
     def turns(self) -> list[int]:
-        """The messages given as evidence, each once."""
+        """Return the numbers of the evidence messages, each once."""
         return sorted({int(place["message"]) for place in self.evidence})
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a rater said beside the labels; `letter` is '' for a rater without a label here."""
+    """A rater's note; `letter` is '' for a rater without a label here."""
 
     letter: str
     rater: str
@@ -55,14 +55,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class AdjudicationItem:
-    """All that is shown of an item; `history` are the earlier decisions, newest first."""
+    """The page of an item; `history` has the earlier decisions, newest first."""
 
     chat: Chat
     criterion: Criterion
     version: CriterionVersion
     consensus: Consensus | None
     labels: list[RaterLabel]
-    # Labels given after the judge's view was shown; they do not count and are not shown.
+    # Number of labels changed after the reveal; they do not count and are not shown.
     left_out: int
     notes: list[Note]
     decision: Adjudication | None
@@ -70,17 +70,17 @@ class AdjudicationItem:
 
     @property
     def turns(self) -> set[int]:
-        """The messages that any rater gave as evidence."""
+        """Return the messages that any rater marked as evidence."""
         return {turn for label in self.labels for turn in label.turns}
 
     @property
     def texts(self) -> dict[int, str]:
-        """Those messages' texts by number, in which `start` and `end` count."""
+        """Return the texts of those messages by number; `start` and `end` refer to them."""
         return {row["n"]: row["content"] for row in self.chat.messages if row["n"] in self.turns}
 
 
 def adjudication_item(*, chat: Chat, criterion: Criterion) -> AdjudicationItem:
-    """The item, in a fixed number of queries."""
+    """Return the item in a constant number of queries."""
     version = criterion.versions.latest("number")
     submitted = Label.objects.filter(chat=chat, criterion=criterion, state=Label.State.SUBMITTED)
     rows = list(submitted.select_related("rater", "version"))
@@ -103,7 +103,7 @@ def adjudication_item(*, chat: Chat, criterion: Criterion) -> AdjudicationItem:
 
 
 def _letters(chat: Chat, criterion: Criterion, raters: Iterable[int]) -> dict[int, str]:
-    """A letter a rater: always the same on this item, another one on the next, so that it tells nothing."""
+    """Assign letters to raters: stable on this item, different on others, so that they stay anonymous."""
     secret = bytes(Workspace.current().fence_secret)
 
     def shuffled(rater_id: int) -> bytes:
@@ -114,7 +114,7 @@ def _letters(chat: Chat, criterion: Criterion, raters: Iterable[int]) -> dict[in
 
 
 def _letter(number: int) -> str:
-    """0 → A, 25 → Z, 26 → AA."""
+    """Format a number as letters: 0 → A, 25 → Z, 26 → AA."""
     rest, last = divmod(number, len(ascii_uppercase))
     return (_letter(rest - 1) if rest else "") + ascii_uppercase[last]
 
@@ -138,7 +138,7 @@ def _place(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _notes(chat: Chat, criterion: Criterion) -> QuerySet[RaterNote]:
-    """On this criterion or on the whole chat; not those written after the judge's view was shown."""
+    """Return the notes on this criterion or on the chat, without those written after the reveal."""
     revealed = Assignment.objects.filter(
         chat=OuterRef("chat"), rater=OuterRef("rater"), revealed_at__lte=OuterRef("created_at")
     )

@@ -1,6 +1,6 @@
-"""The adjudication queue: pairs of chat and criterion whose raters disagree, the most disputed first.
+"""The adjudication queue: pairs of chat and criterion on which raters disagree, most disputed first.
 
-Counts and pages read the consensus rows; no number of queries grows with the chats.
+Counts and pages read the consensus rows, in a constant number of queries.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,8 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
-# A place is one whole number: dispute, labels, chat, criterion; good for 10,000,000 chats, 100,000 criteria.
+# The sort key is one whole number: dispute, labels, chat, criterion.
+# It allows 10,000,000 chats and 100,000 criteria.
 PERMILLE = 1000
 MANY_LABELS = 999
 CRITERIA = 100_000
@@ -47,7 +48,7 @@ else:
 
 
 class Kind(TextChoices):
-    """Which items are listed."""
+    """Kinds of items."""
 
     DISPUTED = "disputed", "Unresolved or split"
     UNRESOLVED = "unresolved", "Unresolved"
@@ -58,7 +59,7 @@ class Kind(TextChoices):
 
 @dataclass(frozen=True)
 class Filters:
-    """What is listed; None and '' narrow nothing."""
+    """Filters of the queue; None and '' = no filter."""
 
     kind: str = Kind.DISPUTED
     chat_set: ChatSet | None = None
@@ -66,13 +67,13 @@ class Filters:
     criterion: Criterion | None = None
     dimension: str = ""
     topic: str = ""
-    # The same as a query string without its "?", for links that keep the filters.
+    # The filters as a query string without "?", for links that keep them.
     query: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Items of each kind under the other filters."""
+    """Number of items of each kind under the other filters."""
 
     unresolved: int
     split: int
@@ -81,11 +82,11 @@ class Counts:
 
     @property
     def disputed(self) -> int:
-        """Unresolved or split."""
+        """Number of unresolved or split items."""
         return self.unresolved + self.split
 
     def of(self, kind: str) -> int:
-        """By the kind's name."""
+        """Return the number of a kind."""
         return int(getattr(self, kind))
 
 
@@ -109,14 +110,14 @@ class QueueItem:
 
     @property
     def votes(self) -> str:
-        """How the labels stand, e.g. 2 True, 1 False."""
+        """Return the label counts, e.g. 2 True, 1 False."""
         counts = ((self.n_true, "True"), (self.n_false, "False"), (self.n_na, "not applicable"))
         return ", ".join(f"{count} {answer}" for count, answer in counts if count)
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Where the walk through the queue goes from an item; both ends are joined."""
+    """The items before and after an item; the queue is circular."""
 
     left: int
     before: QueueItem | None
@@ -124,7 +125,7 @@ class Neighbours:
 
 
 def _items(filters: Filters, user: User | AnonymousUser) -> Items:
-    """What the user may see under all filters but the kind, each with its place."""
+    """Return the items that the user may see under all filters but the kind, with sort keys."""
     rows = Consensus.objects.filter(criterion__state=Criterion.State.ACTIVE)
     if not sees_every_chat(user=user):
         rows = rows.filter(chat__in=chats_shown(user=user).values("pk"))
@@ -144,17 +145,18 @@ def _items(filters: Filters, user: User | AnonymousUser) -> Items:
 
 
 def _place() -> "ExpressionWrapper[Any]":
-    """Ascending: the larger the share against the majority the earlier, then more labels, chat, criterion."""
+    """Build the sort key, ascending: larger share against the majority, more labels, chat, criterion."""
     total = F("n_true") + F("n_false") + F("n_na")
     most = Greatest("n_true", "n_false", "n_na")
-    dispute = (total - most) * PERMILLE / Greatest(total, 1)  # NB: whole numbers, so the same everywhere
+    # NB: whole numbers give the same order on every database.
+    dispute = (total - most) * PERMILLE / Greatest(total, 1)
     rank = (PERMILLE - dispute) * (MANY_LABELS + 1) + MANY_LABELS - Least(total, MANY_LABELS)
     wide = Cast(rank, BigIntegerField())
     place = (wide * CHATS + F("chat_id")) * CRITERIA + F("criterion_id")
     return ExpressionWrapper(place, output_field=BigIntegerField())
 
 
-# What a rater left for a lead: "criterion unclear", or a flag on an item or on the whole chat.
+# Notes for a lead: "criterion unclear", or a flag on an item or on the whole chat.
 _OPEN_FLAGS = RaterNote.objects.filter(
     Q(kind=RaterNote.Kind.FLAG) | Q(kind=RaterNote.Kind.UNCLEAR, criterion__isnull=False), settled_at=None
 )
@@ -174,7 +176,7 @@ _KINDS: dict[str, Q] = {
 
 
 def queue_counts(*, filters: Filters, user: User | AnonymousUser) -> Counts:
-    """How many items of each kind there are, in two queries."""
+    """Count the items of each kind in two queries."""
     plain = [Kind.UNRESOLVED, Kind.SPLIT, Kind.DECIDED]
     rows = _items(filters, user).order_by()
     counted = rows.aggregate(**{kind.value: Count("pk", filter=_KINDS[kind]) for kind in plain})
@@ -182,12 +184,12 @@ def queue_counts(*, filters: Filters, user: User | AnonymousUser) -> Counts:
 
 
 def queue_items(*, filters: Filters, user: User | AnonymousUser) -> Items:
-    """The items of the kind in their order; `queue_rows` makes a page of them readable."""
+    """Return the items of the kind in order; `queue_rows` adds names to a page of them."""
     return _items(filters, user).filter(_KINDS[filters.kind]).order_by("place")
 
 
 def queue_rows(items: Sequence[Consensus]) -> list[QueueItem]:
-    """These items with names, questions and flags, in three queries."""
+    """Return these items with names, questions and flags, in three queries."""
     chats = Chat.objects.select_related("topic").only("external_id", "topic__name")
     known = chats.in_bulk({item.chat_id for item in items})
     newest = (
@@ -230,7 +232,7 @@ def _row(item: Consensus, chat: Chat, version: CriterionVersion, *, flagged: boo
 def neighbours(
     *, filters: Filters, user: User | AnonymousUser, chat_id: int, criterion_id: int
 ) -> Neighbours:
-    """The item before and the item after this one in the queue, whether it is still part of it or not."""
+    """Return the items before and after this one, even if it is no longer in the queue."""
     own = Consensus.objects.filter(chat=chat_id, criterion=criterion_id).annotate(place=_place())
     place = own.values_list("place", flat=True).first() or 0
     others = queue_items(filters=filters, user=user).exclude(chat=chat_id, criterion=criterion_id)

@@ -1,4 +1,4 @@
-"""How many chats to draw from each stratum: proportional, Neyman, equal or square-root allocation."""
+"""Sample sizes by stratum: proportional, Neyman, equal or square-root allocation."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 
 
 class AllocationRule(StrEnum):
-    """What a stratum's share of the sample goes by."""
+    """The quantity that a stratum's share of the sample is proportional to."""
 
     PROPORTIONAL = "proportional"
     NEYMAN = "neyman"
@@ -20,11 +20,11 @@ class AllocationRule(StrEnum):
 
 
 class AllocationError(ValueError):
-    """A sample of this size cannot be drawn from these strata."""
+    """These strata do not allow a sample of this size."""
 
 
 def expected_spread(successes: int, n: int) -> float:
-    """Standard deviation sqrt(p q) of an answer, with p shrunk to (x + 1) / (n + 2).
+    """Return the standard deviation sqrt(p q) of an answer, with p shrunk to (x + 1) / (n + 2).
 
     >>> expected_spread(0, 0)
     0.5
@@ -41,12 +41,12 @@ def allocated_shares(
     spreads: Sequence[float] | None = None,
     minimum: int = 0,
 ) -> Floats:
-    """The exact, not yet whole, number of chats by stratum.
+    """Return the exact, unrounded number of chats by stratum.
 
     Parameters
     ----------
     sizes : chats in each stratum.
-    n : chats to draw, at most the sum of `sizes`.
+    n : chats to sample, at most the sum of `sizes`.
     rule : proportional to N, N S, 1 or sqrt N.
     spreads : for NEYMAN, the standard deviation S within each stratum.
     minimum : from each stratum, or all of a smaller one.
@@ -72,7 +72,7 @@ def allocated_shares(
     least = np.minimum(largest, minimum)
     if not least.sum() <= n <= largest.sum():
         raise AllocationError(
-            f"{n:g} chats cannot be drawn from {largest.sum():g} with at least {least.sum():g} wanted"
+            f"{n:g} chats cannot be sampled from {largest.sum():g} with at least {least.sum():g} wanted"
         )
     weights = _weights(largest, rule, spreads)
     if n == largest.sum() or not weights.any():
@@ -93,7 +93,7 @@ def _weights(sizes: Floats, rule: AllocationRule, spreads: Sequence[float] | Non
 
 
 def _scaled(weights: Floats, least: Floats, largest: Floats, n: float) -> Floats:
-    """The weights times one factor, kept within bounds, so that they sum to n."""
+    """Scale the weights by one factor within bounds, so that they sum to n."""
 
     def kept(factor: float) -> Floats:
         shares: Floats = np.clip(factor * weights, least, largest)
@@ -107,7 +107,7 @@ def _scaled(weights: Floats, least: Floats, largest: Floats, n: float) -> Floats
         return kept(simple)
     filled = float((largest[weights > 0] / weights[weights > 0]).max())
     if surplus(filled) < 0:
-        raise AllocationError("the strata without spread would have to give more than their minimum")
+        raise AllocationError("strata without spread would need more than their minimum")
     return kept(brentq(surplus, 0.0, filled, xtol=1e-12))
 
 
@@ -119,7 +119,7 @@ def allocation(
     spreads: Sequence[float] | None = None,
     minimum: int = 0,
 ) -> list[int]:
-    """Whole numbers of chats by stratum by largest remainder; parameters and errors of `allocated_shares`.
+    """Return whole numbers of chats by stratum (largest remainder); see `allocated_shares`.
 
     >>> allocation([500, 1000, 1500], 84, rule=AllocationRule.PROPORTIONAL)
     [14, 28, 42]

@@ -1,4 +1,4 @@
-"""Splits by proportions: a chat always lands in the same split, near-duplicates in one split together."""
+"""Splits by proportions: stable for each chat, and the same for near-duplicates."""
 
 import hashlib
 from collections import defaultdict
@@ -14,7 +14,7 @@ from labeling.chats.core.transcript import SPLITS
 NEAR_BITS = 3
 _BLOCKS = NEAR_BITS + 1  # with d differing bits and d + 1 blocks, one block is equal
 _BLOCK_BITS = 64 // _BLOCKS
-# A near-duplicate of a held-out chat is held out, whatever else it resembles.
+# A near-duplicate of a holdout chat is always holdout.
 _STRICTEST_FIRST = ("holdout", "dev", "train")
 
 
@@ -30,7 +30,7 @@ class Candidate:
 
 def proportions_of(text: str) -> dict[str, float]:
     """
-    Shares of the splits, adding up to 1.
+    Parse the shares of the splits; they add up to 1.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def proportions_of(text: str) -> dict[str, float]:
         if name not in SPLITS:
             raise InputProblem(f"--split: {shown(name)} is not one of {', '.join(SPLITS)}")
         if name in shares:
-            raise InputProblem(f"--split: {name} stands twice")
+            raise InputProblem(f"--split: {name} appears twice")
         shares[name] = _share(name, number)
     total = sum(shares.values())
     if not total > 0:
@@ -76,11 +76,11 @@ def _share(name: str, number: str) -> float:
 
 def splits_of(candidates: Sequence[Candidate], proportions: Mapping[str, float]) -> dict[str, str]:
     """
-    A split for each candidate without one, by external id.
+    Assign a split to each candidate without one; return splits by external id.
 
-    A group of near-duplicates goes together: where one of them has a split already they follow it (holdout
-    before dev before train), else the hash of the group's smallest id decides. So neither the order of a file
-    nor a later file changes what was decided.
+    A group of near-duplicates gets one split: that of a member that has one (holdout before dev before
+    train), else by the hash of the group's smallest id. So neither the order of a file nor a later file
+    changes earlier splits.
 
     Examples
     --------
@@ -96,20 +96,20 @@ def splits_of(candidates: Sequence[Candidate], proportions: Mapping[str, float])
 
 
 def _split_of_group(group: Sequence[Candidate], proportions: Mapping[str, float]) -> str:
-    given = {chat.split for chat in group}
+    splits = {chat.split for chat in group}
     for split in _STRICTEST_FIRST:
-        if split in given:
+        if split in splits:
             return split
-    return drawn(min(chat.external_id for chat in group), proportions)
+    return split_of(min(chat.external_id for chat in group), proportions)
 
 
-def drawn(external_id: str, proportions: Mapping[str, float]) -> str:
+def split_of(external_id: str, proportions: Mapping[str, float]) -> str:
     """
-    The split that the hash of an id falls into.
+    Return the split that the hash of an id falls into.
 
     Examples
     --------
-    >>> drawn("chat-1", {"train": 0.2, "dev": 0.4, "holdout": 0.4}) in SPLITS
+    >>> split_of("chat-1", {"train": 0.2, "dev": 0.4, "holdout": 0.4}) in SPLITS
     True
     """
     place = int.from_bytes(hashlib.sha256(external_id.encode()).digest()[:8]) / 2**64
@@ -117,15 +117,15 @@ def drawn(external_id: str, proportions: Mapping[str, float]) -> str:
         place -= share
         if place < 0:
             return name
-    return max(proportions, key=lambda name: proportions[name])  # rounding left a sliver
+    return max(proportions, key=lambda name: proportions[name])  # rounding error
 
 
 def near_duplicates(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
     """
-    Groups of chats with the same content or at most three differing bits of the near hash, in their order.
+    Group chats with the same content or at most three differing bits of the near hash, in their order.
 
-    Resemblance is passed on: a ~ b and b ~ c puts all three together. Only chats that share a quarter of the
-    hash are compared, so that unlike chats cost next to nothing.
+    Similarity is transitive: a ~ b and b ~ c puts all three together. Only chats that share a quarter of the
+    hash are compared, so that different chats cost little.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _join_near(parents: list[int], by_hash: Mapping[int, int]) -> None:
 
 
 def _components(hashes: Sequence[int]) -> Iterable[int]:
-    """For each hash the place of the first one that it hangs together with; all pairs compared, as arrays."""
+    """Return for each hash the index of the first one in its component; compares all pairs as arrays."""
     values = np.array(hashes, np.int64)
     component = np.arange(len(values))
     for place in range(1, len(values)):
@@ -184,7 +184,7 @@ def _components(hashes: Sequence[int]) -> Iterable[int]:
 
 
 def _buckets(hashes: Iterable[int], block: int) -> Iterable[list[int]]:
-    """Hashes that agree in this block of their bits."""
+    """Group the hashes that agree in this block of bits."""
     buckets: defaultdict[int, list[int]] = defaultdict(list)
     for value in hashes:
         buckets[(value >> (block * _BLOCK_BITS)) & (2**_BLOCK_BITS - 1)].append(value)

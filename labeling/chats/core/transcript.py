@@ -1,4 +1,4 @@
-"""A chat as it comes from a file: validated, counted and hashed."""
+"""A chat from a file: validated, counted and hashed."""
 
 import functools
 import hashlib
@@ -32,7 +32,7 @@ _Words = npt.NDArray[np.uint64]
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """
-    One chat of a file. None = the line said nothing about it.
+    One chat of a file. None = absent from the line.
 
     `messages` is what the database stores: [{"n": 1, "role": …, "content": …, "created_at"?: ISO 8601 UTC}].
     """
@@ -62,7 +62,7 @@ def transcript_of(fields: Fields, ignored: Ignored | None = None) -> Transcript:
     Parameters
     ----------
     fields : the line.
-    ignored : counts fields that the format does not know.
+    ignored : counts unknown fields.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def _optional_text(fields: Fields, key: str, limit: int) -> str | None:
 def _messages(fields: Fields, ignored: Ignored | None) -> list[dict[str, Any]]:
     items = fields.items("messages")
     if not items:
-        raise fields.refuse("messages", "must hold at least one message")
+        raise fields.refuse("messages", "must contain at least one message")
     if len(items) > MAX_MESSAGES:
         raise fields.refuse("messages", f"holds {len(items):,} messages; {MAX_MESSAGES:,} is the limit")
     extra: set[str] = set()
@@ -129,7 +129,7 @@ def _message(fields: Fields, n: int, extra: set[str]) -> dict[str, Any]:
 
 def content_hash(pairs: Iterable[tuple[str, str]]) -> str:
     """
-    SHA-256 over the (role, text) pairs, in order: what makes two chats the same chat.
+    Return the SHA-256 over the (role, text) pairs in order, the identity of a chat.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def content_hash(pairs: Iterable[tuple[str, str]]) -> str:
 
 def near_hash(texts: Sequence[str]) -> int | None:
     """
-    64-bit simhash over three-word shingles, as a signed integer: near-duplicates differ in few bits.
+    Return a 64-bit simhash over three-word shingles, signed; near-duplicates differ in few bits.
 
     Charikar, "Similarity estimation techniques from rounding algorithms" (STOC 2002); three of 64 bits as the
     bound of near-duplicates: Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling" (WWW 2007).
@@ -175,7 +175,7 @@ def _code(word: str) -> int:
 
 
 def _shingles(codes: _Words) -> _Words:
-    """One number per run of three words (per word where there are fewer); arithmetic wraps at 64 bits."""
+    """Return one number per three consecutive words (per word if fewer); wraps at 64 bits."""
     if len(codes) < 3:
         return codes
     first, second = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)

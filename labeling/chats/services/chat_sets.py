@@ -1,4 +1,4 @@
-"""Chat sets: made by name, filled in order, split by name or by proportions."""
+"""Chat sets: create them by name, add chats in order, assign splits."""
 
 from collections.abc import Mapping
 
@@ -16,9 +16,9 @@ AT_ONCE = 1000
 
 def chat_set_ensure(*, name: str, rubric_name: str = "") -> ChatSet:
     """
-    The set of that name, made where it is new; `rubric_name` may be left out while there is one rubric.
+    Return the set of that name, created if new; with a single rubric `rubric_name` is optional.
 
-    Raises InputProblem where the rubric is unknown, not clear, or not the set's.
+    Raises InputProblem where the rubric is unknown, ambiguous, or not the set's.
     """
     if not 0 < len(name.strip()) <= NAME_LIMIT:
         raise InputProblem(f"--set: a name has 1 to {NAME_LIMIT} characters")
@@ -46,8 +46,8 @@ class MembersImport:
     """
     Adds chats to a set while a file is read.
 
-    A split in the line wins, also over the one that a chat has in the set. `finish` gives a split by
-    proportions to the chats that were added without one, near-duplicates together, earlier members included.
+    A split in the line overrides the chat's split in the set. `finish` assigns splits by proportions to the
+    chats added without one; near-duplicates, earlier members included, get the same split.
     """
 
     def __init__(self, chat_set: ChatSet, proportions: Mapping[str, float]) -> None:
@@ -84,7 +84,7 @@ class MembersImport:
         self.added += len(chats)
 
     def finish(self) -> None:
-        """Give the new chats without a split theirs, where proportions were asked for."""
+        """Assign splits by proportions to the new chats without one."""
         if len(self.proportions) < 2 or not self.added:
             return
         rows = ChatSetMember.objects.filter(chat_set=self.chat_set).order_by("position")
@@ -106,6 +106,6 @@ class MembersImport:
         by_split: dict[str, list[int]] = {}
         for external_id, split in splits_of(candidates, self.proportions).items():
             by_split.setdefault(split, []).append(pks[external_id])
-        for split, found in by_split.items():
-            for batch in in_batches(found, AT_ONCE):
+        for split, splits in by_split.items():
+            for batch in in_batches(splits, AT_ONCE):
                 ChatSetMember.objects.filter(pk__in=batch).update(split=split)

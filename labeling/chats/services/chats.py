@@ -1,4 +1,4 @@
-"""Chats from files: streamed, all or nothing, the same file again changes nothing."""
+"""Import of chats: streamed, all or nothing, repeatable."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -30,16 +30,16 @@ def chats_import(
     origin: Chat.Origin = Chat.Origin.IMPORT,
 ) -> ImportResult:
     """
-    Add the chats of a file, and put all of them into the set where one is named.
+    Add the chats of a file, and add all of them to a chat set if one is named.
 
     Parameters
     ----------
     path : JSON Lines of chats.
     set_name, rubric_name : see `chat_set_ensure`.
-    split : a split for all (default dev), or proportions ("train=20,dev=40,holdout=40"); one in a line wins.
-    origin : what the new chats are marked as.
+    split : a split for all (default dev), or proportions ("train=20,dev=40,holdout=40"); a line's own wins.
+    origin : origin of the new chats.
 
-    Raises ImportProblem or InputProblem: nothing is written then.
+    Raises ImportProblem or InputProblem; no data is written then.
     """
     if not set_name and (split or rubric_name):
         raise InputProblem(f"{'--split' if split else '--rubric'} needs --set")
@@ -82,7 +82,7 @@ class _ChatsImport:
         return transcript
 
     def store(self, chunk: list[Line]) -> None:
-        """Create or update the chats of some lines, and make them members."""
+        """Create or update the chats of some lines, and add them to the set."""
         self._load_topics({transcript.topic or Topic.UNKNOWN for _, transcript in chunk})
         ids = [transcript.external_id for _, transcript in chunk]
         known = {
@@ -100,7 +100,7 @@ class _ChatsImport:
                 continue
             if chat.content_hash != transcript.content_hash:
                 raise ImportProblem(
-                    str(self.path), number, "id", f"{shown(key)} is already known with other messages"
+                    str(self.path), number, "id", f"{shown(key)} already exists with other messages"
                 )
             changed = self._apply(chat, transcript)
             outcomes[number] = "updated" if changed else "unchanged"
@@ -145,8 +145,8 @@ class _ChatsImport:
         )
 
     def _apply(self, chat: Chat, transcript: Transcript) -> bool:
-        """Take over what the line says about a known chat; whether that changed anything."""
-        said = {
+        """Update a known chat from the line; return whether that changed anything."""
+        fields = {
             "topic_id": None
             if transcript.topic is None
             else self.topics[transcript.topic or Topic.UNKNOWN].pk,
@@ -156,7 +156,9 @@ class _ChatsImport:
             "metadata": transcript.metadata,
         }
         changed = {
-            name: value for name, value in said.items() if value is not None and getattr(chat, name) != value
+            name: value
+            for name, value in fields.items()
+            if value is not None and getattr(chat, name) != value
         }
         for name, value in changed.items():
             setattr(chat, name, value)
@@ -169,7 +171,7 @@ class _ChatsImport:
                 f"chats added to the set {shown(self.members.chat_set.name)}: {self.members.added:,}"
             )
             if split_asked and self.members.kept:
-                notes.append(f"chats that were in it already and keep their split: {self.members.kept:,}")
+                notes.append(f"chats that were already in it and keep their split: {self.members.kept:,}")
         return ImportResult(
             created=self.counts["created"],
             unchanged=self.counts["unchanged"],

@@ -1,6 +1,6 @@
-"""Dawid–Skene consensus: which answer is likely, when each rater errs in their own way.
+"""Dawid–Skene consensus: the likely answers, given each rater's own error rates.
 
-Code of ours: crowd-kit, the kept library, needs transformers, nltk and pyarrow (775 MB) for these 30 lines.
+Own implementation: crowd-kit, the maintained library, needs transformers, nltk and pyarrow (775 MB).
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-FEWEST_RATERS = 3  # with two, who of them errs cannot be told
+FEWEST_RATERS = 3  # with two raters, their errors cannot be told apart
 ITERATIONS = 1000
 TOLERANCE = 1e-7
 
@@ -21,23 +21,23 @@ Whole = NDArray[np.int64]
 
 
 class TooFewError(ValueError):
-    """The answers cannot tell the raters' errors from the truth; the message says why."""
+    """The answers do not identify the raters' errors; the message says why."""
 
 
 @dataclass(frozen=True)
 class DawidSkene:
     """
-    What EM came to.
+    The result of EM.
 
     Attributes
     ----------
-    shares : shape (categories,), how common each is in truth.
+    shares : shape (categories,), estimated prevalence.
     posteriors : shape (items, categories), each row sums to 1.
     confusion : shape (raters, categories, categories), P(answer | truth), truth in rows; NaN in a row where
-        the rater has answered nothing that may be of that category.
-    iterations, converged : steps taken, and whether the posteriors stood still at the end.
+        the rater answered no item that may be of that category.
+    iterations, converged : number of steps, and whether the posteriors converged.
     log_likelihood : of the answers.
-    answered : shape (raters,), answers of each.
+    answered : shape (raters,), number of answers of each.
     expected : shape (categories, categories), expected number of answers (columns) by truth (rows).
     """
 
@@ -52,42 +52,42 @@ class DawidSkene:
 
     @property
     def switched(self) -> bool:
-        """Whether other names for the classes would agree with more answers: EM does not know their names."""
+        """Whether swapped class names would agree with more answers: EM does not know the names."""
         best = self.expected[linear_sum_assignment(self.expected, maximize=True)].sum()
         return bool(best > np.trace(self.expected) + 0.5)  # by less than one answer is a tie
 
     def right(self, rater: int, category: int) -> float | None:
-        """How often they answer `category` where it is true: sensitivity for True, specificity for False."""
+        """Return P(answer `category` | truth `category`): sensitivity for True, specificity for False."""
         value = float(self.confusion[rater, category, category])
         return None if np.isnan(value) else value
 
 
 @dataclass(frozen=True)
 class _Answers:
-    """How often each rater gave each answer on an item; they may answer an item more than once.
+    """Counts of each rater's answers by item; a rater may answer an item more than once.
 
-    An item stands for all that were answered alike: 10,000 chats of three raters are a few dozen items.
+    An item represents all chats with equal answers: 10,000 chats of three raters are a few dozen items.
     """
 
     votes: csr_array  # shape (items, raters * categories)
-    weights: Floats  # shape (items,), how many are alike
+    weights: Floats  # shape (items,), number of equal items
     categories: int
 
     def expected(self, posteriors: Floats) -> Floats:
-        """Expected number of answers, shape (raters, categories, categories), truth in rows."""
+        """Return expected numbers of answers, shape (raters, categories, categories), truth in rows."""
         by_answer = self.votes.T @ (posteriors * self.weights[:, None])
         counts: Floats = by_answer.reshape(-1, self.categories, self.categories).swapaxes(1, 2)
         return counts
 
     def joint(self, shares: Floats, confusion: Floats) -> Floats:
-        """log P(truth and all answers) by item, shape (items, categories)."""
-        with np.errstate(divide="ignore"):  # NB: log 0 = -inf is meant: that category is impossible
+        """Return log P(truth and all answers) by item, shape (items, categories)."""
+        with np.errstate(divide="ignore"):  # NB: log 0 = -inf is intended: the category is impossible
             chances = np.log(np.nan_to_num(confusion)).swapaxes(1, 2).reshape(-1, self.categories)
             joint: Floats = np.log(shares) + self.votes @ chances
         return joint
 
     def vote_shares(self) -> Floats:
-        """Where EM starts: the share of each category among the item's answers."""
+        """Return the start of EM: the share of each category among the item's answers."""
         raters = self.votes.shape[1] // self.categories
         votes = self.votes @ np.tile(np.eye(self.categories), (raters, 1))
         shares: Floats = votes / votes.sum(axis=1, keepdims=True)
@@ -104,18 +104,18 @@ def dawid_skene(
     tolerance: float = TOLERANCE,
 ) -> DawidSkene:
     """
-    Maximum likelihood by EM from the vote shares, so the same answers always give the same result.
+    Estimate by EM from the vote shares; the same answers always give the same result.
 
     Parameters
     ----------
-    items, raters, answers : whole numbers from 0, all of one length, one entry an answer; each item and each
-        rater up to the highest number has at least one. A category that nobody answered has share 0.
-    categories : how many categories there are.
-    iterations, tolerance : stop after so many steps, or when no posterior moves by more.
+    items, raters, answers : whole numbers from 0, same length, one entry per answer; each item and each
+        rater up to the highest number has at least one. An unused category has share 0.
+    categories : number of categories.
+    iterations, tolerance : stop after this many steps, or when no posterior changes by more.
 
     Returns
     -------
-    DawidSkene; see there. Without convergence the last step's numbers.
+    DawidSkene; without convergence, the last step's numbers.
 
     Raises
     ------
@@ -130,8 +130,8 @@ def dawid_skene(
     Examples
     --------
     >>> items, raters = [0, 0, 0, 1, 1, 1, 2, 2, 2], [0, 1, 2, 0, 1, 2, 0, 1, 2]
-    >>> found = dawid_skene(items, raters, [1, 1, 0, 0, 0, 0, 1, 1, 1], categories=2)
-    >>> found.posteriors.argmax(axis=1).tolist(), found.converged
+    >>> result = dawid_skene(items, raters, [1, 1, 0, 0, 0, 0, 1, 1, 1], categories=2)
+    >>> result.posteriors.argmax(axis=1).tolist(), result.converged
     ([1, 0, 1], True)
     """
     item, rater, answer = _checked(items, raters, answers, categories)
@@ -159,7 +159,7 @@ def dawid_skene(
 
 
 def _by_row(expected: Floats) -> Floats:
-    """P(answer | truth): each row by its sum."""
+    """Normalise each row: P(answer | truth)."""
     totals = expected.sum(axis=2, keepdims=True)
     chances: Floats = np.divide(expected, totals, out=np.full_like(expected, np.nan), where=totals > 0)
     return chances
@@ -186,7 +186,7 @@ def _checked(
 
 
 def _folded(item: Whole, code: Whole, categories: int) -> tuple[_Answers, Whole]:
-    """Items answered alike by the same raters as one, and the place of each item among those."""
+    """Merge items with equal answers by the same raters; also return each item's index."""
     order = np.lexsort((code, item))
     item, code = item[order], code[order]
     sizes = np.bincount(item)
@@ -201,14 +201,14 @@ def _folded(item: Whole, code: Whole, categories: int) -> tuple[_Answers, Whole]
 
 
 def _check_numbers(name: str, numbers: Whole) -> None:
-    """Every number from 0 to the highest must occur."""
+    """Raise ValueError unless every number from 0 to the highest occurs."""
     if numbers.min() < 0 or not np.bincount(numbers).all():
         raise ValueError(f"{name} numbers must run from 0 without a gap")
 
 
 def numbered(names: Sequence[int]) -> tuple[list[int], Whole]:
     """
-    The different names in order, and the place of each entry's name among them.
+    Return the distinct names in order and the index of each entry's name.
 
     Examples
     --------

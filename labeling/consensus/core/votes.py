@@ -1,4 +1,4 @@
-"""What the raters' labels on (chat, criterion) amount to."""
+"""The consensus of the raters' labels on (chat, criterion)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ ConsensusBy = Literal["majority", "adjudication"]
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """How many raters answered what; null labels count as not applicable."""
+    """Numbers of labels by answer; null labels count as not applicable."""
 
     n_true: int = 0
     n_false: int = 0
@@ -17,7 +17,7 @@ class Votes:
 
     @property
     def total(self) -> int:
-        """All labels, not applicable included."""
+        """Number of labels, not applicable included."""
         return self.n_true + self.n_false + self.n_na
 
 
@@ -30,7 +30,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ConsensusResult:
-    """The answer that stands, and who gave it."""
+    """The consensus and its source: majority or adjudication."""
 
     state: ConsensusState
     by: ConsensusBy
@@ -38,7 +38,7 @@ class ConsensusResult:
 
 def state_of(value: bool | None) -> ConsensusState:
     """
-    The state of a single answer.
+    Return the consensus state of a single answer.
 
     Examples
     --------
@@ -50,12 +50,14 @@ def state_of(value: bool | None) -> ConsensusState:
 
 def consensus_of(votes: Votes, decision: Decision | None = None) -> ConsensusResult | None:
     """
-    The adjudication, else the strict majority of all labels (not applicable included), else unresolved.
+    Return the adjudication, else the strict majority of all labels, else unresolved.
+
+    Not applicable counts as an answer.
 
     Parameters
     ----------
-    votes : counts of the submitted labels given blind.
-    decision : the adjudication in force, if any; it wins even without labels.
+    votes : counts of the blind, submitted labels.
+    decision : the current adjudication, if any; it wins even without labels.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""One labelling job in full, for leads: who has done what, how far each topic is, what was skipped."""
+"""One labelling job for leads: progress by rater, set and topic, skipped chats, chats in work."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Kind, State = Assignment.Kind, Assignment.State
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """What one rater has done in the job; gold chats are part of `submitted`."""
+    """One rater's progress in the job; `submitted` includes gold chats."""
 
     name: str
     submitted: int = 0
@@ -32,7 +32,7 @@ class RaterProgress:
 
 @dataclass(frozen=True, slots=True)
 class TopicProgress:
-    """Labels of one topic, gold chats left out."""
+    """Labels of one topic, without gold chats."""
 
     topic: str
     chats: int
@@ -43,7 +43,7 @@ class TopicProgress:
 
 @dataclass(frozen=True, slots=True)
 class SetProgress:
-    """Labels of one of the sets that the job draws on; `wanted` is None for gold, which is as raters come."""
+    """Labels of one set of the job; `wanted` is None for gold chats, which have no target."""
 
     id: int
     name: str
@@ -54,7 +54,7 @@ class SetProgress:
 
 @dataclass(frozen=True, slots=True)
 class SkippedChat:
-    """A chat that a rater gave back, and why."""
+    """A skipped chat with the reason."""
 
     chat: str
     topic: str
@@ -64,7 +64,7 @@ class SkippedChat:
 
 @dataclass(frozen=True, slots=True)
 class ChatInWork:
-    """A chat that a rater holds now, until its lease runs out."""
+    """A chat on lease to a rater."""
 
     chat: str
     topic: str
@@ -85,20 +85,20 @@ class JobPage:
     skipped: Sequence[SkippedChat]
     skipped_total: int
     in_work: Sequence[ChatInWork]
-    # Who of the team has not finished the round that comes before the job, or that this job is.
+    # Raters who have not finished the calibration round before this job, or this round.
     missing: Sequence[str]
     team: int
 
     @property
     def finished(self) -> int:
-        """How many have."""
+        """Number of raters who have finished it."""
         return self.team - len(self.missing)
 
 
 def job_page(*, job: LabelingJob, user: User) -> JobPage:
-    """Everything the page shows, in a fixed number of queries; long lists are cut at 50 rows.
+    """Return the page in a constant number of queries; lists have at most 50 rows.
 
-    Chats that the user may not see are counted and not named.
+    Chats that the user may not see are counted, not named.
     """
     rows = Assignment.objects.filter(job=job).order_by()
     given_back = rows.filter(state=State.SKIPPED).exclude(skip_reason=EXPIRED)
@@ -122,7 +122,7 @@ def job_page(*, job: LabelingJob, user: User) -> JobPage:
 
 
 def _raters(team: Iterable[Teammate], rows: QuerySet[Assignment]) -> tuple[RaterProgress, ...]:
-    """The team as it is today, and whoever labelled before they left it."""
+    """Return the current team and former members who labelled."""
     counts = (
         rows.filter(rater__isnull=False)
         .values_list("rater__name")
@@ -188,5 +188,5 @@ def _in_work(rows: QuerySet[Assignment]) -> tuple[ChatInWork, ...]:
     return tuple(
         ChatInWork(chat, topic, rater, until, until < now)
         for chat, topic, rater, until in held[:SHOWN]
-        if until is not None  # the database promises it of a lease
+        if until is not None  # a database constraint guarantees it for a lease
     )

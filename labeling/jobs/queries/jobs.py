@@ -1,4 +1,4 @@
-"""Labelling jobs as a lead sees them. Counts only; no query grows with the chats."""
+"""Labelling jobs with their counts, for leads. The number of queries is constant."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MS_A_MINUTE = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Teammate:
-    """Somebody who labels in a job; `rater` is the rater's id, None for an account that never labelled."""
+    """A member of a job's team; `rater` is the rater's id, None for an account that never labelled."""
 
     name: str
     rater: int | None
@@ -28,7 +28,7 @@ class Teammate:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A labelling job in a list: labels submitted of those wanted, gold chats left out."""
+    """A labelling job in a list; label counts exclude gold chats."""
 
     id: int
     name: str
@@ -47,7 +47,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a job would ask for: labels over chats, chats of a rater on average, gold ones on top."""
+    """The size of a job: labels, chats, chats per rater on average, gold chats in addition."""
 
     chats: int
     several: int
@@ -57,14 +57,14 @@ class Size:
 
     @property
     def each(self) -> int:
-        """Chats of a rater who does an equal share."""
+        """Chats per rater in equal shares."""
         return ceil(self.labels / self.raters) if self.raters else 0
 
 
 def job_rows(
     *, chat_set: ChatSet | None = None, jobs: QuerySet[LabelingJob] | None = None, limit: int | None = None
 ) -> list[JobRow]:
-    """The labelling jobs, all, one set's or those given, newest first; with a limit, so many of them."""
+    """List labelling jobs, newest first: all, one set's, or `jobs`; at most `limit`."""
     chosen = LabelingJob.objects.all() if jobs is None else jobs
     if chat_set is not None:
         chosen = chosen.filter(chat_set=chat_set)
@@ -74,7 +74,7 @@ def job_rows(
 
 
 def job_counts(*, jobs: Collection[int]) -> dict[int, tuple[int, int]]:
-    """By job, labels submitted and wanted; of a calibration chat one is wanted from each of its raters."""
+    """Count submitted and wanted labels by job; a calibration chat wants one from each rater."""
     kind, state = Assignment.Kind, Assignment.State
     rows = Assignment.objects.filter(job__in=jobs).exclude(kind=kind.GOLD).exclude(state=state.SKIPPED)
     counted = (
@@ -114,7 +114,7 @@ def _job_row(job: LabelingJob, submitted: int, wanted: int) -> JobRow:
 def job_size(
     *, chats: int, overlap: int, raters: int, share: float | None = None, gold_rate: float = 0, gold: int = 0
 ) -> Size:
-    """The size of a job of so many chats; `gold` is how many gold chats there are to choose from."""
+    """Compute the size of a job with this number of chats; `gold` is the number of available gold chats."""
     several = chats if share is None else round(share * chats)
     labels = several * overlap + chats - several
     each = ceil(labels / raters) if raters else 0
@@ -123,7 +123,7 @@ def job_size(
 
 
 def team_of(*, raters: Iterable[Rater], group: Group | None) -> list[Teammate]:
-    """The named raters and whoever in the group may label today, each once, by name."""
+    """Return the named raters and the group's current members who may label, each once, by name."""
     team = {rater.pk: Teammate(rater.name, rater.pk) for rater in raters}
     new = []
     for user in labellers().filter(groups=group) if group else ():
@@ -135,25 +135,27 @@ def team_of(*, raters: Iterable[Rater], group: Group | None) -> list[Teammate]:
 
 
 def team_size(*, accounts: Iterable[User], group: Group | None) -> int:
-    """How many people the chosen accounts and the group's members are together."""
+    """Count the selected accounts and the group's members, each once."""
     members = labellers().filter(groups=group).values_list("pk", flat=True) if group else ()
     return len({account.pk for account in accounts} | set(members))
 
 
-def gold_chats(*, gold_set: ChatSet, asked: Collection[ChatSet], criteria: Sequence[Criterion]) -> list[int]:
-    """The chats of a gold set with a known answer to a criterion; none that is in a set asked for anyway."""
+def gold_chats(
+    *, gold_set: ChatSet, own_sets: Collection[ChatSet], criteria: Sequence[Criterion]
+) -> list[int]:
+    """Return the chats of a gold set with a known answer, without chats of the job's own sets."""
     known = Adjudication.objects.filter(
         chat=OuterRef("chat"), criterion__in=criteria, replaced_at__isnull=True
     )
-    others = ChatSetMember.objects.filter(chat_set__in=asked).values("chat")
+    others = ChatSetMember.objects.filter(chat_set__in=own_sets).values("chat")
     members = ChatSetMember.objects.filter(Exists(known), chat_set=gold_set).exclude(chat__in=others)
     return list(members.order_by("position").values_list("chat_id", flat=True))
 
 
 def round_left(*, rater: int | OuterRef) -> QuerySet[Assignment]:
-    """The chats of calibration rounds that a rater has to label still, each as its pattern.
+    """Return the calibration chats that a rater still has to label, each as its pattern row.
 
-    A chat that they skipped is none, nor is one whose judge's view they were shown: it never comes to them.
+    Skipped chats and chats whose judge's view they saw are not among them.
     """
     own = Assignment.objects.filter(chat=OuterRef("chat"), rater=rater)
     ended = Q(job=OuterRef("job"), state__in=[Assignment.State.SUBMITTED, Assignment.State.SKIPPED])
@@ -163,13 +165,13 @@ def round_left(*, rater: int | OuterRef) -> QuerySet[Assignment]:
 
 
 def finished_round(*, job: LabelingJob) -> set[int]:
-    """The raters who are through with a calibration round, and submitted any chat of it."""
+    """Return the raters who finished a calibration round and submitted at least one chat of it."""
     left = round_left(rater=OuterRef(OuterRef("pk"))).filter(job=job)
     submitted = Assignment.objects.filter(job=job, state=Assignment.State.SUBMITTED, rater=OuterRef("pk"))
     return set(Rater.objects.filter(Exists(submitted), ~Exists(left)).values_list("pk", flat=True))
 
 
 def missing_of(*, job: LabelingJob, team: Iterable[Teammate]) -> tuple[str, ...]:
-    """Who of the team has not finished a calibration round."""
+    """Return the team members who have not finished a calibration round."""
     finished = finished_round(job=job)
     return tuple(mate.name for mate in team if mate.rater not in finished)

@@ -1,4 +1,4 @@
-"""Adds a lead's decisions."""
+"""Import adjudications."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from labeling.adjudication.services import adjudications_import
 
 
 class Command(WorkbenchCommand):
-    help = "Add the adjudications of a JSON Lines file; a different decision replaces the one in force."
+    help = "Add the adjudications of a JSON Lines file; a different decision replaces the current one."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)

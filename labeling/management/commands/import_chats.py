@@ -1,4 +1,4 @@
-"""Adds chats, and puts them into a set."""
+"""Import chats."""
 
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,16 @@ class Command(WorkbenchCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
         parser.add_argument(
-            "--set", default="", metavar="NAME", help="put the chats into this set, made when new"
+            "--set", default="", metavar="NAME", help="add the chats to this set; create it if new"
         )
         parser.add_argument(
-            "--rubric", default="", metavar="NAME", help="of a new set; needed with several rubrics"
+            "--rubric", default="", metavar="NAME", help="rubric of a new set; required with several rubrics"
         )
         parser.add_argument(
             "--split",
             default="",
             metavar="NAME|SHARES",
-            help="train, dev (default), holdout, or shares: train=20,dev=40,holdout=40; one in the line wins",
+            help="train, dev (default), holdout, or shares: train=20,dev=40,holdout=40; a line's split wins",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""Adds human labels."""
+"""Import human labels."""
 
 from pathlib import Path
 from typing import Any
@@ -7,21 +7,21 @@ from django.core.management.base import CommandParser
 
 from common.commands import WorkbenchCommand
 from common.problems import InputProblem
-from labeling.transfer.services.importers import TOOLS, foreign_labels_import
+from labeling.transfer.services.importers import TOOLS, tool_labels_import
 from labeling.transfer.services.labels import labels_import
 
 
 class Command(WorkbenchCommand):
-    help = "Add the labels of a JSON Lines file or another tool's export; a different answer is a revision."
+    help = "Add the labels of a JSON Lines file or a tool's export; a different answer becomes a revision."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--format", choices=list(TOOLS), help="the tool that wrote the file; needs --map")
+        parser.add_argument("--format", choices=list(TOOLS), help="exporting tool; requires --map")
         parser.add_argument(
             "--map",
             type=Path,
             metavar="FILE",
-            help="a JSON file: which question is which criterion, which choice is which answer, who is who",
+            help="a JSON file that maps questions to criteria, choices to answers, and users to raters",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -31,5 +31,5 @@ class Command(WorkbenchCommand):
         if tool is None:
             result = labels_import(path=options["file"])
         else:
-            result = foreign_labels_import(path=options["file"], tool=tool, mapping_path=mapping)
+            result = tool_labels_import(path=options["file"], tool=tool, mapping_path=mapping)
         self.answer_import(result, "labels")

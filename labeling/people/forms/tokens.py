@@ -1,4 +1,4 @@
-"""Form of API tokens."""
+"""Form for API tokens."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -7,13 +7,13 @@ from django import forms
 
 
 class TokenForm(forms.Form):
-    """Make an API token."""
+    """Create an API token."""
 
-    DAYS = ((7, "a week"), (30, "30 days"), (90, "90 days"), (365, "a year"), (0, "until it is revoked"))
+    DAYS = ((7, "a week"), (30, "30 days"), (90, "90 days"), (365, "a year"), (0, "no expiry"))
 
-    name = forms.CharField(max_length=120, label="Name", help_text="The program that will use it.")
-    expires = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=90, label="Good for")
-    scopes = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, label="Rights")
+    name = forms.CharField(max_length=120, label="Name", help_text="The program that will use the token.")
+    expires = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=90, label="Expires after")
+    scopes = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple, label="Scopes")
 
     def __init__(self, *args: Any, scopes: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Who did what on the labelling side, newest first."""
+"""Audit log of labelling, newest first."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ EVENTS_A_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """An event with its object in words."""
+    """An event with the readable name of its object."""
 
     event: AuditEvent
     thing: str
@@ -23,37 +23,37 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
-    """Some events; `following` is the cursor of the page after it, None on the last one."""
+    """A page of events; `following` is the cursor of the next page, None on the last one."""
 
     rows: tuple[AuditRow, ...]
     following: int | None
 
 
 def audit_events(*, user: User) -> QuerySet[AuditEvent]:
-    """Every event but those about chats that the user may not see: they name the chat."""
+    """Return the events, without those that name a chat the user may not see."""
     events = AuditEvent.objects.select_related("actor")
     if user.has_perm("labeling.see_holdout"):
         return events
     shown = chats_shown(user=user).values("pk")
     about_chats: dict[type[Model], str] = {Chat: "pk", Adjudication: "chat", RaterNote: "chat"}
     for model, chat in about_chats.items():
-        held = model._default_manager.exclude(**{f"{chat}__in": shown}).values("pk")
-        events = events.exclude(object_type=model._meta.label_lower, object_id__in=held)
+        hidden = model._default_manager.exclude(**{f"{chat}__in": shown}).values("pk")
+        events = events.exclude(object_type=model._meta.label_lower, object_id__in=hidden)
     return events
 
 
 def audit_page(*, user: User, before: int | None = None) -> AuditPage:
-    """The newest events, or those older than the event `before`; one query however many there are."""
+    """Return the newest events, or those older than the event `before`, in one query."""
     events = audit_events(user=user).order_by("-pk")
     if before is not None:
         events = events.filter(pk__lt=before)
-    found = list(events[: EVENTS_A_PAGE + 1])
-    shown = found[:EVENTS_A_PAGE]
+    newest = list(events[: EVENTS_A_PAGE + 1])
+    shown = newest[:EVENTS_A_PAGE]
     rows = tuple(AuditRow(event, _thing(event)) for event in shown)
-    return AuditPage(rows, shown[-1].pk if len(found) > EVENTS_A_PAGE else None)
+    return AuditPage(rows, shown[-1].pk if len(newest) > EVENTS_A_PAGE else None)
 
 
 def _thing(event: AuditEvent) -> str:
-    """`labeling.labelingjob` 3 → labelling job 3."""
+    """Return the readable name: `labeling.labelingjob` 3 → labelling job 3."""
     name = str(apps.get_model(event.object_type)._meta.verbose_name).replace("labeling", "labelling")
     return f"{name} {event.object_id}"

@@ -1,4 +1,4 @@
-"""A user's API tokens, and the scopes they may give one."""
+"""A user's API tokens and the scopes that they may grant."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ ENDED_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """One token as its user sees it; the token itself is known to nobody."""
+    """One token as its user sees it, without its secret."""
 
     id: int
     name: str
-    # In words; those that the user has lost meanwhile are left out: they open nothing.
+    # Readable names, without scopes that the user has lost since: these grant nothing.
     scopes: Sequence[str]
     created_at: datetime
     expires_at: datetime | None
@@ -26,12 +26,12 @@ class TokenRow:
 
     @property
     def ended(self) -> bool:
-        """Whether it opens nothing any more."""
+        """Whether the token is expired or revoked."""
         return self.state != "in use"
 
 
 def own_scopes(*, user: User) -> dict[str, str]:
-    """Code name → words of every right of the workbench that the user has, in the rights' order."""
+    """Map the code name of each permission that the user has to its readable name."""
     return {
         code: words.removeprefix("Can ").capitalize()
         for code, words in User._meta.permissions
@@ -40,7 +40,7 @@ def own_scopes(*, user: User) -> dict[str, str]:
 
 
 def token_rows(*, user: User) -> list[TokenRow]:
-    """The user's tokens, newest first; those in use, then the newest of those that ended."""
+    """List the user's tokens: those in use, then the latest that ended, newest first."""
     words = own_scopes(user=user)
     rows = [_row(token, words) for token in ApiToken.objects.filter(user=user).order_by("-pk")]
     ended = [row for row in rows if row.ended]
@@ -48,7 +48,7 @@ def token_rows(*, user: User) -> list[TokenRow]:
 
 
 def own_token(*, user: User, token_id: int) -> ApiToken | None:
-    """The user's token of that id; anybody else's doesn't exist."""
+    """Return the user's own token of that id, or None."""
     return ApiToken.objects.filter(user=user, pk=token_id).first()
 
 

@@ -1,4 +1,4 @@
-"""Who did what: one append-only row for each act of a lead."""
+"""Audit log: one append-only row for each action of a lead or author."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from labeling.models.people import AuditEvent, User
 
 
 def audit(*, actor: User | None, verb: str, obj: models.Model, **detail: Any) -> AuditEvent:
-    """Record an act in the transaction that does it; `detail` must be plain JSON.
+    """Record an action in the transaction of its change; `detail` must be plain JSON.
 
     `verb` is two words, noun and past participle: "job opened", "label adjudicated".
     """

@@ -19,7 +19,7 @@ PERMISSIONS = {
 
 
 def roles_ensure() -> None:
-    """Make the three groups and set exactly the permissions of their role (idempotent)."""
+    """Create the three groups with exactly the permissions of their roles (idempotent)."""
     for role, codenames in PERMISSIONS.items():
         group, _ = Group.objects.get_or_create(name=role.value)
         group.permissions.set(
@@ -28,9 +28,9 @@ def roles_ensure() -> None:
 
 
 def rater_for(*, user: User) -> Rater:
-    """The rater behind an account, made on first use under the user name.
+    """Return the rater of an account; create it on first use, named after the user.
 
-    An imported rater of that name is somebody else until a lead says otherwise: the account's gets a number.
+    If an imported rater already has that name, the new rater gets the account's number in its name.
     """
     if (own := Rater.objects.filter(user=user).first()) is not None:
         return own

@@ -1,4 +1,4 @@
-"""API tokens: made, shown once, used, revoked. Only a digest is kept."""
+"""API tokens: create, authenticate, revoke. Only a digest is stored."""
 
 import hashlib
 import secrets
@@ -16,17 +16,17 @@ from labeling.models.people import ApiToken, User
 from labeling.people.queries.tokens import own_scopes
 from labeling.people.services.audit import audit
 
-PREFIX = "lace_"  # tells people, and those who search files for leaked keys, what it is
+PREFIX = "lace_"  # lets users and secret scanners recognise a token
 USE_NOTED_EVERY = timedelta(minutes=1)
 
 
 class TokenRefused(Exception):
-    """The token opens nothing: unknown, revoked, expired, or of an account that is switched off."""
+    """The token is not valid: unknown, revoked, expired, or its account is inactive."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token just made; `secret` is what goes into the header, and is known here and now only."""
+    """A new token; `secret` goes into the header and is not stored."""
 
     token: ApiToken
     secret: str = field(repr=False)
@@ -36,23 +36,23 @@ class NewToken:
 @transaction.atomic
 def token_create(*, user: User, name: str, scopes: Collection[str], days: int | None) -> NewToken:
     """
-    Make a token.
+    Create a token.
 
     Parameters
     ----------
-    name : unlike the user's other tokens in use.
-    scopes : code names of rights that the user has; at least one.
-    days : how long it is good; None = until it is revoked.
+    name : differs from the user's other tokens in use.
+    scopes : code names of permissions that the user has; at least one.
+    days : lifetime; None = no expiry.
 
     Raises FieldProblem.
     """
     own = own_scopes(user=user)
     if not scopes or not own.keys() >= set(scopes):
-        raise FieldProblem("scopes", "choose among your own rights")
+        raise FieldProblem("scopes", "choose from your own permissions")
     now = timezone.now()
     in_use = ApiToken.objects.filter(user=user, revoked_at=None).exclude(expires_at__lte=now)
     if in_use.filter(name=name).exists():
-        raise FieldProblem("name", "you have a token of this name; revoke it first, or take another name")
+        raise FieldProblem("name", "you have a token with this name; revoke it or choose another name")
     secret = PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         user=user,
@@ -67,7 +67,7 @@ def token_create(*, user: User, name: str, scopes: Collection[str], days: int | 
 
 @transaction.atomic
 def token_revoke(*, token: ApiToken, by: User) -> None:
-    """End a token now; a second time changes nothing."""
+    """Revoke a token; repeating it changes nothing."""
     ended = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     if ended:
         audit(actor=by, verb="token revoked", obj=token, name=token.name)
@@ -76,15 +76,15 @@ def token_revoke(*, token: ApiToken, by: User) -> None:
 @sensitive_variables("secret")
 def token_user(*, secret: str) -> tuple[User, ApiToken]:
     """
-    Whose token this is; the user's rights are narrowed to its scopes for this request.
+    Return the token and its user, limited to the token's scopes for this request.
 
-    The time this takes tells nothing of the tokens there are: digests are compared, by the index.
+    Digests are looked up by index, so that the response time reveals no stored token.
 
     Raises TokenRefused.
     """
     now = timezone.now()
-    found = ApiToken.objects.select_related("user").filter(digest=_digest(secret), revoked_at=None)
-    token = found.filter(Q(expires_at=None) | Q(expires_at__gt=now), user__is_active=True).first()
+    tokens = ApiToken.objects.select_related("user").filter(digest=_digest(secret), revoked_at=None)
+    token = tokens.filter(Q(expires_at=None) | Q(expires_at__gt=now), user__is_active=True).first()
     if token is None:
         raise TokenRefused
     if token.last_used_at is None or token.last_used_at <= now - USE_NOTED_EVERY:

@@ -1,4 +1,4 @@
-"""The workspace's settings, changed by leads."""
+"""Workspace settings."""
 
 from collections.abc import Mapping
 
@@ -11,14 +11,14 @@ RULES = ("reveal_after_submit", "evidence_on_false", "comment_required")
 
 
 def rules_now() -> dict[str, bool]:
-    """The rules in force."""
+    """Return the current rules."""
     row = Workspace.current()
     return {name: getattr(row, name) for name in RULES}
 
 
 @transaction.atomic
 def workspace_change(*, rules: Mapping[str, bool], by: User) -> Workspace:
-    """Set these rules; what differs goes into one audit event, each with its old and its new value."""
+    """Set these rules; log the changed ones with old and new value in one audit event."""
     Workspace.current()
     row = Workspace.objects.select_for_update().get()
     changed = {

@@ -21,39 +21,39 @@ from labeling.people.services.tokens import token_revoke as revoke
 @require_http_methods(["GET", "POST"])
 @sensitive_variables("made")
 def token_list(request: HttpRequest) -> HttpResponse:
-    """The tokens, and the form that makes one; a new token is shown in this very answer and never again.
+    """List tokens and create one; a new token is shown only in this response.
 
-    NB: no redirect after the POST: what it would carry the token in (session, cookie, address) is stored.
+    NB: no redirect after the POST: session, cookie and address would store the token.
     """
     user = cast(User, request.user)
     form = TokenForm(request.POST or None, scopes=own_scopes(user=user))
-    made = _made(form, user) if request.method == "POST" and form.is_valid() else None
-    if made is not None:
+    new_token = _create(form, user) if request.method == "POST" and form.is_valid() else None
+    if new_token is not None:
         form = TokenForm(scopes=own_scopes(user=user))
     return render(
         request,
         "labeling/people/token_list.html",
-        {"tokens": token_rows(user=user), "form": form, "made": made},
+        {"tokens": token_rows(user=user), "form": form, "made": new_token},
     )
 
 
 @require_POST
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
-    """End one of the user's tokens."""
+    """Revoke one of the user's tokens."""
     user = cast(User, request.user)
     token = own_token(user=user, token_id=token_id)
     if token is None:
         raise Http404
     revoke(token=token, by=user)
-    messages.success(request, f"{token.name} is revoked. Programs that use it are refused from now on.")
+    messages.success(request, f"Token {token.name} revoked. Programs can no longer use it.")
     return redirect("labeling:token_list")
 
 
-def _made(form: TokenForm, user: User) -> NewToken | None:
-    given = form.cleaned_data
+def _create(form: TokenForm, user: User) -> NewToken | None:
+    fields = form.cleaned_data
     try:
         return token_create(
-            user=user, name=given["name"], scopes=given["scopes"], days=given["expires"] or None
+            user=user, name=fields["name"], scopes=fields["scopes"], days=fields["expires"] or None
         )
     except FieldProblem as problem:
         form.add_error(problem.field, f"{problem.message[:1].upper()}{problem.message[1:]}.")

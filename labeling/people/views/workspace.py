@@ -1,4 +1,4 @@
-"""The workspace's settings and the log of what leads and authors did."""
+"""Workspace settings and audit log."""
 
 from typing import cast
 
@@ -19,12 +19,12 @@ NEWEST = 10
 @permission_or_404("labeling.manage_labeling")
 @require_http_methods(["GET", "POST"])
 def workspace_settings(request: HttpRequest) -> HttpResponse:
-    """The rules of labelling, each with what it does; the last events below."""
-    # NB: three boxes that are all unticked are an empty form, and still one that was sent.
+    """The rules of labelling and the latest audit events."""
+    # NB: a form with no box ticked is empty, but it was submitted.
     form = SettingsForm(request.POST if request.method == "POST" else None, initial=rules_now())
     if request.method == "POST" and form.is_valid():
         workspace_change(rules=form.cleaned_data, by=cast(User, request.user))
-        messages.success(request, "The settings are saved. They hold from the next answer on.")
+        messages.success(request, "Settings saved. They apply from the next answer on.")
         return redirect("labeling:workspace")
     rows = audit_page(user=cast(User, request.user)).rows[:NEWEST]
     return render(request, "labeling/people/workspace.html", {"form": form, "rows": rows})

@@ -1,4 +1,4 @@
-"""Labels and adjudications as lines of a file."""
+"""Labels and adjudications in import lines."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,7 @@ ADJUDICATION_FIELDS = frozenset(("chat_id", "criterion", "adjudicated_by", "valu
 
 @dataclass(frozen=True, slots=True)
 class LabelLine:
-    """A rater's answer, None = not applicable. `kind` "" and None in the fields behind it = not said."""
+    """A rater's answer, None = not applicable. `kind` "" and None in the fields after it = absent."""
 
     chat_id: str
     criterion: str
@@ -37,7 +37,7 @@ class LabelLine:
 
     @property
     def cell(self) -> tuple[str, str, str]:
-        """What may stand once in a file."""
+        """The key that may appear once in a file."""
         return self.chat_id, self.criterion, self.rater
 
 
@@ -54,13 +54,13 @@ class AdjudicationLine:
 
     @property
     def cell(self) -> tuple[str, str]:
-        """What may stand once in a file."""
+        """The key that may appear once in a file."""
         return self.chat_id, self.criterion
 
 
 def label_line_of(fields: Fields, ignored: Ignored | None = None) -> LabelLine:
     """
-    Validate one label, as far as that goes without the chat.
+    Validate one label, except for what needs the chat.
 
     Raises FieldProblem.
 
@@ -90,7 +90,7 @@ def label_line_of(fields: Fields, ignored: Ignored | None = None) -> LabelLine:
 
 def adjudication_line_of(fields: Fields, ignored: Ignored | None = None) -> AdjudicationLine:
     """
-    Validate one adjudication, as far as that goes without the chat.
+    Validate one adjudication, except for what needs the chat.
 
     Raises FieldProblem.
 
@@ -113,9 +113,9 @@ def adjudication_line_of(fields: Fields, ignored: Ignored | None = None) -> Adju
 
 
 def _active_ms(fields: Fields) -> int:
-    if (found := fields.whole("active_ms")) > MOST_MS:
+    if (milliseconds := fields.whole("active_ms")) > MOST_MS:
         raise fields.refuse("active_ms", f"must be at most {MOST_MS:,}")
-    return found
+    return milliseconds
 
 
 def _turns(fields: Fields) -> tuple[int, ...]:

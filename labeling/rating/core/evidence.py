@@ -1,4 +1,4 @@
-"""Evidence of an answer: whole messages, or parts of them by code points."""
+"""Evidence for an answer: whole messages, or passages by code points."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,39 +7,39 @@ LIMIT = 200  # parts of one answer
 
 
 class EvidenceError(ValueError):
-    """Evidence that points to nothing in the chat."""
+    """Evidence that does not exist in the chat."""
 
 
 def evidence_of(
     *, turns: Iterable[int], parts: Iterable[Mapping[str, Any]], contents: Mapping[int, str]
 ) -> list[dict[str, Any]]:
     """
-    Evidence as it is stored: each message or part once, in the chat's order.
+    Return evidence as stored: each message or passage once, in the chat's order.
 
     Parameters
     ----------
     turns : numbers of whole messages.
-    parts : {"message", "start", "end"}; start and end count code points, end is not included; a "quote" given
-        with it must be the text there. Without start and end the whole message.
+    parts : {"message", "start", "end"}; start and end count code points, end is exclusive; a "quote" must
+        equal the text there. Without start and end the whole message.
     contents : message number → text.
 
-    Raises EvidenceError for a message or a place that the chat doesn't have.
+    Raises EvidenceError for a message or a passage that the chat doesn't have.
 
     Examples
     --------
     >>> evidence_of(turns=[2], parts=[{"message": 1, "start": 0, "end": 2}], contents={1: "Hi!", 2: "Bye"})
     [{'n': 1, 'start': 0, 'end': 2, 'quote': 'Hi'}, {'n': 2}]
     """
-    found: dict[tuple[int, int, int], dict[str, Any]] = {}
+    places: dict[tuple[int, int, int], dict[str, Any]] = {}
     for n in turns:
         _message(n, contents)
-        found[n, -1, -1] = {"n": n}
+        places[n, -1, -1] = {"n": n}
     for part in parts:
         row = _part(part, contents)
-        found[row["n"], row.get("start", -1), row.get("end", -1)] = row
-    if len(found) > LIMIT:
+        places[row["n"], row.get("start", -1), row.get("end", -1)] = row
+    if len(places) > LIMIT:
         raise EvidenceError(f"More than {LIMIT} pieces of evidence.")
-    return [found[place] for place in sorted(found)]
+    return [places[place] for place in sorted(places)]
 
 
 def _message(n: int, contents: Mapping[int, str]) -> str:

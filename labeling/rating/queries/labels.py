@@ -1,4 +1,4 @@
-"""Reads of labels and assignments: what one rater answered, and which chats are free for them."""
+"""Reads of a rater's answers and assignments, and of the workspace's rules."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,55 +21,55 @@ class Answer:
     version: int
     revision: int
     rationale: str = ""
-    # As stored: [{"n": 3}] for a whole message, with start, end (code points) and quote for a part of it.
+    # As stored: [{"n": 3}] for a whole message; with start, end (code points) and quote for a passage.
     evidence: list[dict[str, Any]] = field(default_factory=list)
-    # Given after the judge's view was shown: kept, not counted.
+    # Changed after the judge's view was shown: stored, not counted.
     post_reveal: bool = False
 
     @property
     def places(self) -> list[dict[str, Any]]:
-        """The evidence under the names of the files: `message` instead of `n`."""
+        """Return the evidence with the field names of files: `message` instead of `n`."""
         return [{"message" if name == "n" else name: part[name] for name in part} for part in self.evidence]
 
     @property
     def turns(self) -> list[int]:
-        """The messages given as evidence, each once."""
+        """Return the numbers of the evidence messages, each once."""
         return sorted({int(part["n"]) for part in self.evidence})
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the workspace asks of an answer beside its value before a chat can be submitted."""
+    """The workspace's requirements on answers before a chat can be submitted."""
 
     evidence_on_false: bool
     comment_required: bool
 
     def lacks_evidence(self, *, value: bool | None, evidence: Sequence[Any]) -> bool:
-        """Whether a False stands there without the place in the chat that it rests on."""
+        """Whether a False has no required evidence."""
         return self.evidence_on_false and value is False and not evidence
 
     def lacks_comment(self, *, rationale: str) -> bool:
-        """Whether the comment is missing."""
+        """Whether a required comment is missing."""
         return self.comment_required and not rationale.strip()
 
 
 def rules_of() -> Rules:
-    """The rules in force."""
+    """Return the current rules."""
     workspace = _workspace()
     return Rules(evidence_on_false=workspace.evidence_on_false, comment_required=workspace.comment_required)
 
 
 def _workspace() -> Workspace:
-    """The settings, without making the row: reads write nothing."""
+    """Return the settings without creating the row: queries do not write."""
     return Workspace.objects.first() or Workspace()
 
 
 def draft_revisions(*, assignment: Assignment, criterion_ids: Iterable[int]) -> QuerySet[LabelRevision]:
-    """The newest of each of the rater's answers on this chat that waits to be submitted.
+    """Return the rater's newest drafts on this chat, one per label.
 
-    A label in force (of an older job, of an import) is not shown again: its rater answers afresh, and only
-    submitting replaces it. Nor does it hide a draft: drafts end with the submitting of a chat that was done
-    before this assignment was taken.
+    A submitted label (of an older job or an import) is not shown: its rater answers again, and only
+    submitting replaces it. It does not hide a draft either. A draft ends when its chat was submitted before
+    this assignment was leased.
     """
     mine = {"label__chat": assignment.chat_id, "label__rater": assignment.rater_id}
     return newest_drafts().filter(
@@ -78,7 +78,7 @@ def draft_revisions(*, assignment: Assignment, criterion_ids: Iterable[int]) -> 
 
 
 def newest_drafts() -> QuerySet[LabelRevision]:
-    """Of each label the draft that its rater saved last, unless they withdrew it."""
+    """Return the latest draft of each label, unless the rater withdrew it."""
     saved = LabelRevision.objects.filter(
         label=OuterRef("label"), state__in=(Label.State.DRAFT, Label.State.CLEARED)
     )
@@ -88,7 +88,7 @@ def newest_drafts() -> QuerySet[LabelRevision]:
 
 
 def drafts_left(*, assignment: Assignment) -> Q:
-    """Of the rater's drafts on its chat, those that did not end before they took it."""
+    """Return the rater's drafts on the chat that did not end before the lease began."""
     done = Assignment.objects.filter(
         chat=assignment.chat_id,
         rater=assignment.rater_id,
@@ -101,9 +101,10 @@ def drafts_left(*, assignment: Assignment) -> Q:
 
 
 def answers_of(*, assignment: Assignment, criteria: Sequence[Criterion]) -> dict[str, Answer]:
-    """The assignment's answers by criterion key: drafts, or after submitting the labels in force.
+    """Return the assignment's answers by criterion key: drafts, or labels after submission.
 
-    An answer changed after the judge's view was shown stands for the label, which stays as it counts.
+    Where the rater changed an answer after the reveal, the changed answer is returned; the label that counts
+    stays the same.
     """
     keys = {criterion.pk: criterion.key for criterion in criteria}
     if assignment.state == Assignment.State.SUBMITTED:
@@ -113,14 +114,14 @@ def answers_of(*, assignment: Assignment, criteria: Sequence[Criterion]) -> dict
             criterion__in=keys,
             state=Label.State.SUBMITTED,
         ).select_related("version")
-        found = {keys[row.criterion_id]: answer_in(row, keys[row.criterion_id]) for row in labels}
-        return found | _post_reveal(labels=labels, keys=keys)
+        answers = {keys[row.criterion_id]: answer_in(row, keys[row.criterion_id]) for row in labels}
+        return answers | _post_reveal(labels=labels, keys=keys)
     revisions = draft_revisions(assignment=assignment, criterion_ids=keys).select_related("version", "label")
     return {keys[row.label.criterion_id]: answer_in(row, keys[row.label.criterion_id]) for row in revisions}
 
 
 def _post_reveal(*, labels: QuerySet[Label], keys: Mapping[int, str]) -> dict[str, Answer]:
-    """By criterion key, the newest revision after the reveal."""
+    """Return the newest revision after the reveal by criterion key."""
     revisions = LabelRevision.objects.filter(
         label__in=labels, post_reveal=True, state=Label.State.SUBMITTED
     ).select_related("version", "label")
@@ -129,7 +130,7 @@ def _post_reveal(*, labels: QuerySet[Label], keys: Mapping[int, str]) -> dict[st
 
 
 def answer_in(row: Label | LabelRevision, key: str) -> Answer:
-    """The answer to the criterion `key` that a label, or one revision of it, holds."""
+    """Build the answer to criterion `key` from a label or one of its revisions."""
     return Answer(
         criterion=key,
         value=row.value,
@@ -143,10 +144,10 @@ def answer_in(row: Label | LabelRevision, key: str) -> Answer:
 
 
 def seen_by(rater: Rater) -> Q:
-    """Of a rater's assignments, those that say that they could see others' answers to the chat.
+    """Build the condition on a rater's assignments that they could see others' answers to the chat.
 
-    That is once they were shown the judge's view. An account that may read verdicts or others' labels can do
-    so as soon as it is through with the chat.
+    That is the case after the reveal. An account that may read verdicts or others' labels sees them as soon
+    as it submits or skips the chat.
     """
     shown = Q(revealed_at__isnull=False)
     may = rater.user is not None and rater.user.sees_answers
@@ -154,7 +155,7 @@ def seen_by(rater: Rater) -> Q:
 
 
 def answers_seen(*, assignment: Assignment) -> bool:
-    """Whether its rater could see others' answers to the chat by now: then changes are kept, not counted."""
+    """Whether the rater could see others' answers by now; later changes are stored, not counted."""
     rater = assignment.rater
     if rater is None:
         return False
@@ -162,7 +163,7 @@ def answers_seen(*, assignment: Assignment) -> bool:
 
 
 def may_reveal(*, assignment: Assignment) -> bool:
-    """Whether the rater may see the judge's view: the workspace allows it, and no job waits for the label."""
+    """Whether the rater may see the judge's view: the workspace allows it, no job needs their label."""
     if assignment.state != Assignment.State.SUBMITTED or not _workspace().reveal_after_submit:
         return False
     in_work = Assignment.objects.filter(
@@ -175,21 +176,21 @@ def may_reveal(*, assignment: Assignment) -> bool:
 
 
 def asked_criterion(*, job_id: int, key: str) -> Criterion | None:
-    """A criterion that the job asks still."""
-    asked = LabelingJob.criteria.through.objects.filter(labelingjob=job_id).values("criterion")
-    return Criterion.objects.filter(key=key, state=Criterion.State.ACTIVE, pk__in=asked).first()
+    """Return an active criterion of the job."""
+    criteria = LabelingJob.criteria.through.objects.filter(labelingjob=job_id).values("criterion")
+    return Criterion.objects.filter(key=key, state=Criterion.State.ACTIVE, pk__in=criteria).first()
 
 
 def own_work(*, assignment_id: int, user: User) -> Assignment | None:
-    """The account's own assignment with its rater, without the chat; None for anybody else's."""
+    """Return the account's own assignment with its rater, without the chat; else None."""
     row = Assignment.objects.filter(pk=assignment_id, rater__user=user).select_related("rater").first()
     if row is not None and row.rater is not None:
-        row.rater.user = user  # spares asking for its permissions once more
+        row.rater.user = user  # avoids loading its permissions again
     return row
 
 
 def own_assignment(*, assignment_id: int, rater_id: int) -> Assignment | None:
-    """The rater's own assignment with its job and chat; None for anybody else's."""
+    """Return the rater's own assignment with its job and chat; else None."""
     return (
         Assignment.objects.filter(pk=assignment_id, rater=rater_id)
         .select_related("job__chat_set__rubric", "chat__topic", "rater")

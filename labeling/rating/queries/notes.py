@@ -1,4 +1,4 @@
-"""Notes of raters: a rater's own on a chat, and those that an author or a lead has to look at."""
+"""Rater notes: a rater's own notes on a chat, and the notes for authors and leads."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from labeling.rubric.queries.versions import TextChange, criterion_diff
 
 
 def own_notes(*, assignment: Assignment) -> list[RaterNote]:
-    """What the assignment's rater noted on its chat, oldest first; nobody else's."""
+    """Return the notes of the assignment's rater on its chat, oldest first."""
     rows = RaterNote.objects.filter(rater=assignment.rater_id, chat=assignment.chat_id)
     return list(rows.select_related("criterion", "version").order_by("pk"))
 
 
 def notes_for(*, user: User | AnonymousUser) -> QuerySet[RaterNote]:
-    """The notes this user may read, newest first: all for a lead; for an author the unclear criteria.
+    """Return the notes that the user may read, newest first: all for leads, unclear criteria for authors.
 
-    A chat that is holdout in any set is holdout for authors, and so is what raters write about it.
+    Authors do not see notes on chats that are holdout in any set.
     """
     rows = RaterNote.objects.order_by("-pk")
     if not user.has_perm("labeling.manage_labeling"):
@@ -32,35 +32,35 @@ def notes_for(*, user: User | AnonymousUser) -> QuerySet[RaterNote]:
 
 @dataclass(frozen=True, slots=True)
 class NoteFilter:
-    """What of the notes to show; '' = any. `state` is open or settled."""
+    """Filter of notes; '' = any. `state` is open or settled."""
 
     kind: str = ""
     criterion: str = ""
     state: str = "open"
 
     def of(self, notes: QuerySet[RaterNote]) -> QuerySet[RaterNote]:
-        """Those of the notes that fit, newest first; unclear criteria one after the other."""
-        given = {"kind": self.kind, "criterion__key": self.criterion}
-        rows = notes.filter(**{name: value for name, value in given.items() if value})
+        """Return the matching notes, newest first; notes on unclear criteria grouped by criterion."""
+        matching = {"kind": self.kind, "criterion__key": self.criterion}
+        rows = notes.filter(**{name: value for name, value in matching.items() if value})
         if self.kind == RaterNote.Kind.UNCLEAR:
             rows = rows.order_by("criterion__position", "criterion", "-pk")
         return rows.filter(settled_at__isnull=self.state == "open") if self.state else rows
 
 
 def note_counts(notes: QuerySet[RaterNote]) -> Mapping[str, int]:
-    """How many of the notes are open, by kind."""
+    """Count open notes by kind."""
     rows = notes.filter(settled_at=None).order_by().values("kind").annotate(n=Count("pk"))
     return {row["kind"]: row["n"] for row in rows}
 
 
 def unclear_counts(notes: QuerySet[RaterNote]) -> Mapping[int, int]:
-    """How many of the notes are open and call a criterion unclear, by criterion id."""
+    """Count open notes on unclear criteria, by criterion id."""
     rows = notes.filter(settled_at=None, kind=RaterNote.Kind.UNCLEAR).order_by()
     return {row["criterion"]: row["n"] for row in rows.values("criterion").annotate(n=Count("pk"))}
 
 
 def newest_texts(notes: Collection[RaterNote]) -> Mapping[int, CriterionVersion]:
-    """The version in force of every criterion that the notes name, by criterion id; one query."""
+    """Return the current version of each criterion of the notes, by criterion id; one query."""
     named = {note.criterion_id for note in notes if note.criterion_id}
     rows = CriterionVersion.objects.filter(criterion__in=named).order_by("number")
     return {row.criterion_id: row for row in rows}
@@ -68,7 +68,7 @@ def newest_texts(notes: Collection[RaterNote]) -> Mapping[int, CriterionVersion]
 
 @dataclass(frozen=True, slots=True)
 class NoteRow:
-    """A note for a page; `changes` is what became of the text it is about, empty where that still stands."""
+    """A note for a page; `changes` of its criterion's text since then, empty where it is current."""
 
     note: RaterNote
     current: CriterionVersion | None
@@ -76,7 +76,7 @@ class NoteRow:
 
 
 def note_rows(notes: Sequence[RaterNote]) -> list[NoteRow]:
-    """The notes with the texts in force beside those that stood; one query."""
+    """Return the notes with the criterion's text then and now; one query."""
     newest = newest_texts(notes)
     return [_note_row(note, newest.get(note.criterion_id or 0)) for note in notes]
 
@@ -87,6 +87,6 @@ def _note_row(note: RaterNote, current: CriterionVersion | None) -> NoteRow:
 
 
 def criteria_with_notes(notes: QuerySet[RaterNote]) -> list[Criterion]:
-    """The criteria that any of the notes names, in the rubric's order."""
+    """Return the criteria of the notes, in the rubric's order."""
     named = notes.order_by().filter(criterion__isnull=False).values("criterion")
     return list(Criterion.objects.filter(pk__in=named).order_by("rubric", "dimension__position", "position"))

@@ -1,4 +1,4 @@
-"""Queries whose SQL Django writes once."""
+"""Queries whose SQL is compiled once."""
 
 from collections.abc import Callable
 from functools import cache
@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 
 M = TypeVar("M", bound=Model)
-# Stand for the ids while the SQL is written; no id is negative.
+# Placeholders for the ids while the SQL is compiled; no id is negative.
 PLACES = (-(2**40), -(2**40) - 1)
 
 
 def prepared(build: Callable[[int, int], QuerySet[M]]) -> Callable[[int, int], list[M]]:
-    """The rows of a query that depends on two ids alone, for where each millisecond counts.
+    """Turn a query that depends on two ids alone into a prepared one.
 
-    Writing the SQL of a small query takes Django several times as long as the database needs to answer it.
-    `build` is called once, at first use; it may ask for locks.
+    Django needs several times as long to compile a small query as the database to answer it.
+    `build` is called once, on first use; it may lock rows.
     """
 
     @cache

@@ -1,4 +1,4 @@
-"""Where a rater is in a job: what the rating screen shows beside chat and criteria."""
+"""The rater's position in a job, for the rating screen."""
 
 from django.db.models import QuerySet
 
@@ -6,12 +6,12 @@ from labeling.models.labels import Assignment, LabelingJob
 
 
 def chat_number(*, assignment: Assignment, done: int) -> int:
-    """The chat's place in the rater's work on the job: after those submitted and those taken before it."""
+    """Return the chat's number in the rater's work: after those submitted and those leased earlier."""
     return done + _others_in_work(assignment).filter(pk__lt=assignment.pk).count() + 1
 
 
 def chat_in_work(*, assignment: Assignment) -> Assignment | None:
-    """The chat of the job to go on with after correcting this one, if any."""
+    """Return the job's chat in work to continue after correcting this one, or None."""
     return _others_in_work(assignment).filter(job__state=LabelingJob.State.OPEN).order_by("pk").first()
 
 

@@ -1,4 +1,4 @@
-"""What a rater answers: saving and withdrawing. `submitting` finishes a chat, `leases` says who holds it."""
+"""Save and withdraw a rater's answers."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -22,35 +22,35 @@ from labeling.rating.queries.labels import Answer, answer_in, answers_of, draft_
 from labeling.rating.services.leases import LEASE, Conflict, check_held
 from labeling.rubric.queries.criteria import version_read
 
-LEEWAY = timedelta(minutes=1)  # of a browser's clock
-LONGEST_MS = 2**31 - 1  # that a column holds
+LEEWAY = timedelta(minutes=1)  # tolerance for a browser's clock
+LONGEST_MS = 2**31 - 1  # largest value of the column
 
 
 class Incomplete(Exception):
-    """Answers that the workspace's rules find lacking, by what they lack; they can't be submitted so."""
+    """Answers that lack evidence or a comment that the workspace requires; they can't be submitted."""
 
     def __init__(self, *, evidence: Sequence[str], comment: Sequence[str]) -> None:
-        said = [f"a {what} on {', '.join(keys)}" for what, keys in _lacks(evidence, comment) if keys]
-        super().__init__(f"Still needed: {'; '.join(said)}.")
+        parts = [f"{what} on {', '.join(keys)}" for what, keys in _lacks(evidence, comment) if keys]
+        super().__init__(f"Missing: {'; '.join(parts)}.")
         self.evidence, self.comment = list(evidence), list(comment)
         self.keys = list(dict.fromkeys([*evidence, *comment]))
 
 
 def _lacks(evidence: Sequence[str], comment: Sequence[str]) -> Sequence[tuple[str, Sequence[str]]]:
-    return ("place in the chat", evidence), ("comment", comment)
+    return ("evidence", evidence), ("comment", comment)
 
 
 class Stale(Exception):
-    """The answer has changed since it was read, in another tab; `current` is None where it is withdrawn."""
+    """The answer changed in another tab since it was read; `current` is None where it was withdrawn."""
 
     def __init__(self, current: Answer | None) -> None:
-        super().__init__("This answer was changed in another tab or window; nothing was overwritten.")
+        super().__init__("This answer was changed in another tab or window. Your version is not saved.")
         self.current = current
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One change of an answer, as it goes into the history."""
+    """One change of an answer, as the history stores it."""
 
     version: CriterionVersion
     value: bool | None
@@ -62,7 +62,7 @@ class _Change:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """As a label and its revision store it."""
+        """Return the fields of a label and of its revision."""
         state = Label.State.SUBMITTED if self.submitted else Label.State.DRAFT
         return {
             "value": self.value,
@@ -74,7 +74,7 @@ class _Change:
         }
 
     def is_of(self, revision: LabelRevision) -> bool:
-        """Whether the revision recorded this very change."""
+        """Whether the revision stores the same change."""
         return (
             self.value == revision.value
             and self.cleared == (revision.state == Label.State.CLEARED)
@@ -84,8 +84,8 @@ class _Change:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
-    """How a change came: its own id, the revision its sender knew (None = not said), the time it took."""
+class _Request:
+    """The request of a change: its id, the revision its sender knew (None = unknown), active time."""
 
     client_id: uuid.UUID
     revision: int | None = None
@@ -94,9 +94,11 @@ class _Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """The label that a change goes to, and the numbers of two of its revisions: the one that the change's
-    client_id made before, and the answer that the rater has before them (0 = none)."""
+class _Target:
+    """The label to change and two of its revision numbers.
+
+    `done`: the revision that the same client_id made; `current`: the rater's current answer (0 = none).
+    """
 
     label: Label | None
     done: int | None = None
@@ -121,22 +123,22 @@ def label_save(
     active_ms: int = 0,
     source: Label.Source = Label.Source.SCREEN,
 ) -> Answer:
-    """Save an answer (None = not applicable) and its revision; the same client_id again changes nothing.
+    """Save an answer (None = not applicable) and its revision; repeating a client_id changes nothing.
 
-    `version` is the number of the criterion version that the rater read, by default the newest; `revision`
-    that of the answer they saw, 0 for none. A draft waits for `assignment_submit`; on a submitted chat the
-    answer is a correction and counts at once, unless the rater could see others' answers since: then it is
-    history only.
+    `version` is the number of the criterion version that the rater read, by default the newest. `revision`
+    is the number of the answer that they saw, 0 for none. On an open chat the answer is a draft until
+    `assignment_submit`. On a submitted chat it is a correction and counts immediately; if the rater could
+    see others' answers since, only the history stores it.
 
     Raises FieldProblem, Stale where another answer was saved since, Incomplete for a correction against the
     rules, or Conflict where the rater no longer holds the chat.
     """
-    asked = version_read(criterion=criterion, number=version)
-    if value is None and not asked.allow_na:
-        raise FieldProblem("value", "This criterion always applies: answer true or false.")
+    read = version_read(criterion=criterion, number=version)
+    if value is None and not read.allow_na:
+        raise FieldProblem("value", "This criterion always applies. Answer true or false.")
     places = _places(assignment, turns=turns, evidence=evidence)
-    change = _Change(version=asked, value=value, rationale=rationale, evidence=places)
-    sent = _Sent(client_id=client_id, revision=revision, active_ms=active_ms, source=source)
+    change = _Change(version=read, value=value, rationale=rationale, evidence=places)
+    sent = _Request(client_id=client_id, revision=revision, active_ms=active_ms, source=source)
     answer = _changed(assignment=assignment, rater=rater, criterion=criterion, change=change, sent=sent)
     return cast(Answer, answer)  # only a withdrawal may find nothing to do
 
@@ -149,19 +151,19 @@ def label_clear(
     client_id: uuid.UUID | None = None,
     revision: int | None = None,
 ) -> None:
-    """Withdraw a draft answer; it stays in the history. Without one nothing changes.
+    """Withdraw a draft answer; the history keeps it. Without a draft, change nothing.
 
     Raises Conflict on a submitted chat or one that the rater no longer holds, or Stale.
     """
     change = _Change(version=version_read(criterion=criterion, number=None), value=None, cleared=True)
-    sent = _Sent(client_id=client_id or uuid.uuid4(), revision=revision)
+    sent = _Request(client_id=client_id or uuid.uuid4(), revision=revision)
     _changed(assignment=assignment, rater=rater, criterion=criterion, change=change, sent=sent)
 
 
 def _places(
     assignment: Assignment, *, turns: Sequence[int], evidence: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """NB: the messages of a chat may be long; they are read only where an answer points into them."""
+    """Return the evidence; messages, which may be long, are read only where an answer refers to them."""
     if not turns and not evidence:
         return []
     messages = Chat.objects.values_list("messages", flat=True).get(pk=assignment.chat_id)
@@ -173,9 +175,9 @@ def _places(
 
 
 def _changed(
-    *, assignment: Assignment, rater: Rater, criterion: Criterion, change: _Change, sent: _Sent
+    *, assignment: Assignment, rater: Rater, criterion: Criterion, change: _Change, sent: _Request
 ) -> Answer | None:
-    """Apply the change; where an import made the same label at the same time, once more over that."""
+    """Apply the change; retry once where an import created the same label at the same time."""
     apply = partial(_apply, assignment=assignment, rater=rater, criterion=criterion, change=change, sent=sent)
     try:
         return apply()
@@ -185,19 +187,19 @@ def _changed(
 
 @transaction.atomic
 def _apply(
-    *, assignment: Assignment, rater: Rater, criterion: Criterion, change: _Change, sent: _Sent
+    *, assignment: Assignment, rater: Rater, criterion: Criterion, change: _Change, sent: _Request
 ) -> Answer | None:
     now = timezone.now()
     row, revealed = work_locked(assignment=assignment, rater=rater)
-    held = _held(row=row, criterion=criterion, client_id=sent.client_id)
-    # A known client_id is answered even after the chat was lost: it says what happened then.
-    if held.done is not None:
-        return _again(held.label, held.done, criterion=criterion, change=change)
+    target = _target(row=row, criterion=criterion, client_id=sent.client_id)
+    # A known client_id gets its earlier result, even after the chat was lost.
+    if target.done is not None:
+        return _again(target.label, target.done, criterion=criterion, change=change)
     submitted = row.state == Assignment.State.SUBMITTED
-    _check(row=row, criterion=criterion, change=change, sent=sent, current=held.current)
-    if change.cleared and not held.current:
+    _check(row=row, criterion=criterion, change=change, sent=sent, current=target.current)
+    if change.cleared and not target.current:
         return None
-    label = held.label or Label(
+    label = target.label or Label(
         chat_id=row.chat_id, criterion=criterion, rater=rater, revision=0, post_reveal=revealed
     )
     spent = time_spent(row, sent.active_ms, now)
@@ -214,14 +216,14 @@ def _apply(
 
 
 def work_locked(*, assignment: Assignment, rater: Rater) -> tuple[Assignment, bool]:
-    """The rater's row, locked, and whether they could see others' answers to the chat by now."""
+    """Lock the rater's assignment; also return whether they could see others' answers by now."""
     seen = Assignment.objects.filter(seen_by(rater), chat=OuterRef("chat"), rater=rater)
     rows = Assignment.objects.select_for_update(of=("self",)).select_related("job__chat_set")
     row = rows.annotate(seen=Exists(seen)).get(pk=assignment.pk, rater=rater)
     return row, row.seen
 
 
-def _held(*, row: Assignment, criterion: Criterion, client_id: uuid.UUID) -> _Held:
+def _target(*, row: Assignment, criterion: Criterion, client_id: uuid.UUID) -> _Target:
     revisions = LabelRevision.objects.filter(label=OuterRef("pk"), client_id=client_id)
     drafts = draft_revisions(assignment=row, criterion_ids=[criterion.pk]).filter(label=OuterRef("pk"))
     labels = Label.objects.filter(chat=row.chat_id, criterion=criterion, rater=row.rater_id).annotate(
@@ -229,15 +231,15 @@ def _held(*, row: Assignment, criterion: Criterion, client_id: uuid.UUID) -> _He
     )
     label: Any = labels.select_for_update(of=("self",)).first()
     if label is None:
-        return _Held(None)
+        return _Target(None)
     if row.state == Assignment.State.SUBMITTED:
         in_force = label.revision if label.state == Label.State.SUBMITTED else 0
-        return _Held(label, label.done, in_force)
-    return _Held(label, label.done, label.draft or 0)
+        return _Target(label, label.done, in_force)
+    return _Target(label, label.done, label.draft or 0)
 
 
 def _again(label: Label | None, number: int, *, criterion: Criterion, change: _Change) -> Answer:
-    """What the same client_id did; raises Conflict where that was something else."""
+    """Return the earlier result of this client_id; raise Conflict where that was another change."""
     earlier = LabelRevision.objects.select_related("version").get(label=label, number=number)
     if not change.is_of(earlier):
         raise Conflict("client_id_used")
@@ -245,13 +247,13 @@ def _again(label: Label | None, number: int, *, criterion: Criterion, change: _C
 
 
 def time_spent(row: Assignment, sent_ms: int, now: datetime) -> int:
-    """The active time that counts: never more than has passed since the rater took the chat."""
+    """Return the active time in ms, limited to the time since the rater got the chat."""
     passed = (now - (row.taken_at or row.job.created_at) + LEEWAY) // timedelta(milliseconds=1)
     return max(0, min(sent_ms, min(passed, LONGEST_MS) - row.active_ms))
 
 
-def _check(*, row: Assignment, criterion: Criterion, change: _Change, sent: _Sent, current: int) -> None:
-    """Raise what forbids it: the chat is lost, another tab was first, a correction breaks the rules."""
+def _check(*, row: Assignment, criterion: Criterion, change: _Change, sent: _Request, current: int) -> None:
+    """Raise the reason to refuse: chat lost, another tab was first, or a correction breaks the rules."""
     submitted = row.state == Assignment.State.SUBMITTED
     if submitted and change.cleared:
         raise Conflict("submitted")
@@ -263,7 +265,7 @@ def _check(*, row: Assignment, criterion: Criterion, change: _Change, sent: _Sen
 
 
 def rules_check(answers: Mapping[str, _Change | LabelRevision]) -> None:
-    """Raise Incomplete where answers, by criterion key, lack what the workspace asks for."""
+    """Raise Incomplete where answers, by criterion key, lack required evidence or comments."""
     rules = rules_of()
     evidence = [
         key
@@ -275,8 +277,8 @@ def rules_check(answers: Mapping[str, _Change | LabelRevision]) -> None:
         raise Incomplete(evidence=evidence, comment=comment)
 
 
-def _record(*, row: Assignment, label: Label, change: _Change, sent: _Sent, at: datetime) -> LabelRevision:
-    """Add the revision; the label itself changes too, unless what was submitted has to stand (`stands`)."""
+def _record(*, row: Assignment, label: Label, change: _Change, sent: _Request, at: datetime) -> LabelRevision:
+    """Add the revision; also change the label, unless it must keep its submitted answer (`stands`)."""
     answer = change.fields
     label.revision += 1
     if not stands(label, submitted=change.submitted, revealed=change.post_reveal):
@@ -289,6 +291,6 @@ def _record(*, row: Assignment, label: Label, change: _Change, sent: _Sent, at: 
 
 
 def stands(label: Label, *, submitted: bool, revealed: bool) -> bool:
-    """Whether a submitted label stays: a draft takes nothing back, nor does who has seen the judge's view."""
+    """Whether a submitted label keeps its answer: against drafts and against changes after the reveal."""
     seen_since = revealed and not label.post_reveal
     return label.state == Label.State.SUBMITTED and (not submitted or seen_since)

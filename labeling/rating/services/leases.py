@@ -1,4 +1,4 @@
-"""Who holds a chat: taking the next one, holding it, giving it back."""
+"""Leases on chats: get the next chat, extend the lease, skip the chat."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ from labeling.rating.queries.queue import (
 )
 
 LEASE = timedelta(minutes=60)
-# A younger lease nobody can take over for a while: no need to write.
+# A younger lease is not renewed: it does not expire soon, so no write is needed.
 RENEWED_AFTER = timedelta(minutes=5)
 
 
@@ -44,13 +44,13 @@ class Conflict(Exception):
     """The assignment is not in a state for this; `code` names why."""
 
     MESSAGES = {
-        "lease_lost": "The time for this chat ran out and it went to another rater. Your drafts are kept.",
+        "lease_lost": "Your time for this chat expired and another rater has it now. Your drafts are kept.",
         "skipped": "You skipped this chat.",
         "job_closed": "The labelling job is closed.",
-        "nothing_asked": "Every criterion of the labelling job is retired: there is nothing to submit.",
-        "round_first": "The calibration round of this job comes first: label all of its chats.",
-        "submitted": "A submitted answer can be changed, not cleared.",
-        "client_id_used": "This client_id was used for another answer.",
+        "nothing_asked": "All criteria of this labelling job are retired, so there is nothing to submit.",
+        "round_first": "Finish the calibration round of this job first.",
+        "submitted": "A submitted answer can be changed but not cleared.",
+        "client_id_used": "This client_id belongs to another answer.",
     }
 
     def __init__(self, code: str) -> None:
@@ -60,32 +60,33 @@ class Conflict(Exception):
 
 @transaction.atomic
 def assignment_next(*, rater: Rater, job: LabelingJob, ahead: bool = False) -> Assignment | None:
-    """The rater's chat in work, else one of the free ones, leased for an hour; None when nothing is left.
+    """Return the rater's chat in work, else lease a free one for an hour; None when none is left.
 
-    With `ahead` it is the chat after the one in work, so that a screen can fetch it early; a rater holds two
-    at most, and only one while another rater could go away empty for it. Asking renews what they hold.
+    With `ahead` return the chat after the one in work, so that the screen can fetch it early. A rater holds
+    at most two chats, and only one while a second would leave another rater without a chat. Each call renews
+    the rater's leases.
 
-    Gold chats come at the places of the rater's own that `gold_place` draws. Open slots go before those whose
-    lease ran out; the loser of such a slot keeps drafts, not the slot. NB: whatever a rater takes is a new
-    row with a new id, or ids and their order would tell gold chats from others.
+    Gold chats come at the rater's own positions from `gold_place`. Open slots come before slots with an
+    expired lease; a rater who loses such a slot keeps the drafts. NB: each lease is a new row with a new id,
+    so that ids do not reveal gold chats.
 
-    Raises Conflict while the rater has chats of the job's calibration round left.
+    Raises Conflict while the rater has unfinished chats of the job's calibration round.
     """
     now = timezone.now()
     if not _taker(job.pk, rater.pk)[0].may:
         return None
-    held = [row for row in _leased(job.pk, rater.pk) if _held(row, now)]
-    if len(held) > ahead:
-        return held[ahead]
+    leased = [row for row in _leased(job.pk, rater.pk) if _keeps_lease(row, now)]
+    if len(leased) > ahead:
+        return leased[ahead]
     if held_up(jobs=[job], rater=rater):
         raise Conflict("round_first")
     gold = _take_gold(job=job, rater=rater, now=now)
-    return gold or _take_free(job=job, rater=rater, now=now, alone=not held)
+    return gold or _take_free(job=job, rater=rater, now=now, alone=not leased)
 
 
 @prepared
 def _taker(job: int, rater: int) -> models.QuerySet[Any]:
-    """The rater, locked, and whether they `may` take chats of the job: two tabs get the same chat."""
+    """Lock the rater, so that two tabs get the same chat; `may` = they can get chats of the job."""
     mine = open_jobs(rater_id=rater).filter(pk=job)
     # NB: no_key, or saving a label could deadlock.
     taker = Rater.objects.select_for_update(no_key=True).filter(pk=rater)
@@ -94,25 +95,25 @@ def _taker(job: int, rater: int) -> models.QuerySet[Any]:
 
 @prepared
 def _leased(job: int, rater: int) -> models.QuerySet[Assignment]:
-    """What the rater has in work in the job."""
+    """Return the rater's chats in work in the job."""
     return Assignment.objects.filter(job=job, rater=rater, state=Assignment.State.LEASED).order_by("pk")
 
 
-def _held(row: Assignment, now: datetime) -> bool:
-    """Whether the rater has the chat still; renewed where another rater might take it over soon."""
+def _keeps_lease(row: Assignment, now: datetime) -> bool:
+    """Whether the rater still has the lease; renew it where it expires soon."""
     until = row.lease_expires_at
     return (until is not None and until > now + LEASE - RENEWED_AFTER) or _renewed(row, now)
 
 
 def _renewed(row: Assignment, now: datetime) -> bool:
-    """Whether the lease could be renewed; another rater may just have taken it over."""
+    """Renew the lease; False where another rater has the slot by now."""
     row.lease_expires_at = now + LEASE
     same = Assignment.objects.filter(pk=row.pk, lease_token=row.lease_token)
     return bool(same.update(lease_expires_at=row.lease_expires_at))
 
 
 def _take_gold(*, job: LabelingJob, rater: Rater, now: datetime) -> Assignment | None:
-    """A gold chat where one is due, and other chats are left to mix it into."""
+    """Lease a gold chat where one is due and other free chats remain."""
     if not job.gold_rate:
         return None
     own = Assignment.objects.filter(job=job, rater=rater).exclude(LOST)
@@ -128,25 +129,25 @@ def _take_gold(*, job: LabelingJob, rater: Rater, now: datetime) -> Assignment |
 
 
 def _take_free(*, job: LabelingJob, rater: Rater, now: datetime, alone: bool) -> Assignment | None:
-    """A free slot of the job; `alone` where the rater has no chat of it in work."""
-    # Onwards first, or a rater far ahead of the others would walk past all their own chats each time.
-    slot = next(iter(_onwards(job.pk, rater.pk)), None) or _passed(job, rater, now=now, wait=alone)
+    """Lease a free slot of the job; `alone` = the rater has no chat of it in work."""
+    # First search after the rater's last chat: scanning from the start would be slow.
+    slot = next(iter(_onwards(job.pk, rater.pk)), None) or _first_free(job, rater, now=now, wait=alone)
     if slot is None or (not alone and _starves(slot)):
         return None
-    return _taken(slot, rater=rater, now=now)
+    return _lease_slot(slot, rater=rater, now=now)
 
 
-def _passed(job: LabelingJob, rater: Rater, *, now: datetime, wait: bool) -> Assignment | None:
-    """The first free slot that nobody else is just taking; with `wait`, at last one that somebody is.
+def _first_free(job: LabelingJob, rater: Rater, *, now: datetime, wait: bool) -> Assignment | None:
+    """Lock the first free slot that no other rater is locking; with `wait`, finally wait for a locked one.
 
-    Without the waiting a rater could leave empty-handed while the one they were passed over for lets go.
-    NB: who holds a chat may not wait, or two of them could wait for each other's.
+    Without waiting, a rater might get no chat although the other one releases the slot.
+    NB: a rater with a chat in work must not wait, or two raters could deadlock.
     """
-    # Who is through with a job asks for all of its slots: once is enough.
+    # Check once first: a rater who has finished the job would scan all of its slots.
     if not free_slots(rater_id=rater.pk, now=now).filter(job=job).exists():
         return None
     opened = _opened(job.pk, rater.pk)
-    ran_out = _wanted(job.pk, rater.pk).filter(RAN_OUT, lease_expires_at__lt=now)
+    ran_out = _untouched(job.pk, rater.pk).filter(RAN_OUT, lease_expires_at__lt=now)
     tries = [(opened, True), (ran_out, True)]
     if wait and connection.features.has_select_for_update_skip_locked:
         tries += [(opened, False), (ran_out, False)]
@@ -154,17 +155,17 @@ def _passed(job: LabelingJob, rater: Rater, *, now: datetime, wait: bool) -> Ass
     return next(filter(None, locked), None)
 
 
-def _wanted(job: int, rater: int) -> models.QuerySet[Assignment]:
+def _untouched(job: int, rater: int) -> models.QuerySet[Assignment]:
     return Assignment.objects.filter(~touched(rater_id=rater), job=job).order_by("position", "slot")
 
 
 def _opened(job: int, rater: int) -> models.QuerySet[Assignment]:
-    return _wanted(job, rater).filter(state=Assignment.State.OPEN).exclude(kind=Assignment.Kind.GOLD)
+    return _untouched(job, rater).filter(state=Assignment.State.OPEN).exclude(kind=Assignment.Kind.GOLD)
 
 
 @prepared
 def _onwards(job: int, rater: int) -> models.QuerySet[Assignment]:
-    """The first open slot behind the chat that the rater submitted last; locked."""
+    """Lock the first open slot after the chat that the rater submitted last."""
     submitted = Assignment.objects.filter(job=job, rater=rater, state=Assignment.State.SUBMITTED)
     newest = submitted.exclude(kind=Assignment.Kind.GOLD).order_by("-pk").values("position")[:1]
     onwards = _opened(job, rater).filter(position__gt=Coalesce(Subquery(newest), 0))
@@ -172,7 +173,7 @@ def _onwards(job: int, rater: int) -> models.QuerySet[Assignment]:
 
 
 def _starves(slot: Assignment) -> bool:
-    """Whether taking the slot ahead could leave a rater of the job without a chat."""
+    """Whether leasing this slot ahead could leave another rater of the job without a chat."""
     if slot.kind != Assignment.Kind.NORMAL:
         return False
     rows = Assignment.objects.filter(job=slot.job_id)
@@ -181,8 +182,8 @@ def _starves(slot: Assignment) -> bool:
     return rows.filter(state=Assignment.State.OPEN, kind=slot.kind)[: idle + 1].count() <= idle
 
 
-def _taken(slot: Assignment, *, rater: Rater, now: datetime) -> Assignment:
-    """The locked slot as a new row of the rater's."""
+def _lease_slot(slot: Assignment, *, rater: Rater, now: datetime) -> Assignment:
+    """Replace the locked slot by a new row of the rater."""
     if slot.kind != Assignment.Kind.NORMAL:
         return _copied(slot, rater=rater, now=now)
     rows = Assignment.objects.filter(pk=slot.pk)
@@ -197,8 +198,8 @@ def _taken(slot: Assignment, *, rater: Rater, now: datetime) -> Assignment:
 
 
 def _copied(pattern: Assignment, *, rater: Rater, now: datetime) -> Assignment:
-    """The rater's own slot of a chat that every rater gets."""
-    # One at a time a chat: the slot's number is the next one.
+    """Create the rater's own slot of a chat that every rater gets."""
+    # One at a time per chat, because the slot number counts up.
     Assignment.objects.select_for_update().get(pk=pattern.pk)
     slots = Assignment.objects.filter(job_id=pattern.job_id, chat_id=pattern.chat_id)
     pattern.slot = slots.aggregate(last=Max("slot"))["last"] + 1
@@ -227,13 +228,13 @@ def _again(slot: Assignment, **fields: Any) -> Assignment:
 
 
 def assignment_locked(*, assignment: Assignment, rater: Rater) -> Assignment:
-    """The rater's row, locked: all changes of one chat by one rater happen one after the other."""
+    """Lock the rater's assignment, which serialises their changes to one chat."""
     rows = Assignment.objects.select_for_update(of=("self",)).select_related("job", "chat")
     return rows.get(pk=assignment.pk, rater=rater)
 
 
 def check_held(row: Assignment) -> None:
-    """Raise Conflict where the rater can't write to the chat any more."""
+    """Raise Conflict where the rater may no longer write to the chat."""
     if row.state == Assignment.State.SKIPPED:
         raise Conflict("lease_lost" if row.skip_reason == EXPIRED else "skipped")
     if row.job.state != LabelingJob.State.OPEN:
@@ -242,7 +243,7 @@ def check_held(row: Assignment) -> None:
 
 @transaction.atomic
 def lease_extend(*, assignment: Assignment, rater: Rater) -> Assignment:
-    """Hold the chat for another hour. Raises Conflict where it is lost, given back, submitted or closed."""
+    """Extend the lease by an hour. Raises Conflict where the chat is lost, skipped, submitted or closed."""
     row = assignment_locked(assignment=assignment, rater=rater)
     check_held(row)
     if row.state == Assignment.State.SUBMITTED:
@@ -254,9 +255,9 @@ def lease_extend(*, assignment: Assignment, rater: Rater) -> Assignment:
 
 @transaction.atomic
 def assignment_skip(*, assignment: Assignment, rater: Rater, reason: str) -> Assignment:
-    """Give the chat back: its slot opens for another rater, drafts stay. A second time changes nothing.
+    """Skip the chat: its slot opens for another rater, drafts stay. Repeating it changes nothing.
 
-    A slot of the rater's own, of a gold or a calibration chat, just ends.
+    The rater's own slot of a gold or calibration chat does not open again.
     """
     row = assignment_locked(assignment=assignment, rater=rater)
     if row.state == Assignment.State.SKIPPED and row.skip_reason != EXPIRED:

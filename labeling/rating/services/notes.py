@@ -1,4 +1,4 @@
-"""Notes of raters: added beside the labels, settled by those they are for."""
+"""Rater notes: raters add them, leads and authors settle them."""
 
 import uuid
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ MOST = 200  # notes of one rater on one chat
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """A note, and whether this call made it."""
+class NoteResult:
+    """A note, and whether this call created it."""
 
     note: RaterNote
     new: bool
@@ -35,31 +35,31 @@ def note_add(
     criterion: Criterion | None = None,
     text: str = "",
     version: int | None = None,
-) -> Added:
-    """Keep a rater's note on a chat; the same client_id again changes nothing and returns the same note.
+) -> NoteResult:
+    """Save a rater's note on a chat; repeating a client_id returns the same note.
 
-    "Criterion unclear" names a criterion and keeps its text as it stood: version number `version`, by default
-    the newest. A comment needs words; the other kinds may speak for themselves.
+    "Criterion unclear" needs a criterion and stores the version that the rater read: number `version`, by
+    default the newest. A comment needs text; for other kinds it is optional.
 
-    Raises FieldProblem for what is missing, unknown or too much, Conflict where the client_id belongs to
-    another note.
+    Raises FieldProblem for missing or unknown fields and for too many notes, Conflict where the client_id
+    belongs to another note.
     """
     text = text.strip()
     if kind == RaterNote.Kind.UNCLEAR and criterion is None:
-        raise FieldProblem("criterion", "Say which criterion is unclear.")
+        raise FieldProblem("criterion", "Choose the unclear criterion.")
     if kind == RaterNote.Kind.COMMENT and not text:
-        raise FieldProblem("text", "A comment needs words.")
-    asked = version_read(criterion=criterion, number=version) if criterion else None
+        raise FieldProblem("text", "A comment needs text.")
+    read = version_read(criterion=criterion, number=version) if criterion else None
     others = RaterNote.objects.filter(rater=rater, chat=assignment.chat_id).exclude(client_id=client_id)
     if others.count() >= MOST:
-        raise FieldProblem("text", f"There are {MOST} notes on this chat already.")
+        raise FieldProblem("text", f"This chat already has {MOST} notes.")
     note, created = RaterNote.objects.get_or_create(
         rater=rater,
         client_id=client_id,
         defaults={
             "chat_id": assignment.chat_id,
             "criterion": criterion,
-            "version": asked,
+            "version": read,
             "kind": kind,
             "text": text,
         },
@@ -67,12 +67,12 @@ def note_add(
     same = (note.chat_id, note.criterion, note.kind, note.text) == (assignment.chat_id, criterion, kind, text)
     if not created and not same:
         raise Conflict("client_id_used")
-    return Added(note, created)
+    return NoteResult(note, created)
 
 
 @transaction.atomic
 def note_settle(*, note: RaterNote, by: User) -> RaterNote:
-    """Mark a note as dealt with; a second time changes nothing."""
+    """Mark a note as settled; repeating it changes nothing."""
     row = RaterNote.objects.select_for_update(of=("self",)).get(pk=note.pk)
     if row.settled_at is None:
         row.settled_by, row.settled_at = by, timezone.now()

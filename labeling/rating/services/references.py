@@ -1,4 +1,4 @@
-"""What lines of labels, adjudications and verdicts have in common: chats, criteria and raters by name."""
+"""References in import lines: chats, criteria and raters by name."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class VersionRef:
 
 @dataclass(frozen=True)
 class CriterionRef:
-    """A criterion as a line refers to it."""
+    """A criterion of an import line."""
 
     id: int
     key: str
@@ -31,11 +31,11 @@ class CriterionRef:
 
     @cached_property
     def newest(self) -> VersionRef:
-        """The version in force."""
+        """The current version."""
         return self.versions[max(self.versions)]
 
     def version(self, number: int | None) -> VersionRef:
-        """The version of that number, by default the newest."""
+        """Return the version of that number, by default the newest."""
         if number is None:
             return self.newest
         if number not in self.versions:
@@ -50,30 +50,30 @@ def check_answer(value: bool | None, criterion: CriterionRef, version: VersionRe
 
 
 def criteria_by_key() -> dict[str, CriterionRef]:
-    """Every criterion of the workspace with its versions."""
+    """Return all criteria of the workspace with their versions."""
     versions: dict[tuple[int, str], dict[int, VersionRef]] = {}
     rows = CriterionVersion.objects.values_list("criterion_id", "criterion__key", "pk", "number", "allow_na")
     for criterion_id, key, pk, number, allow_na in rows.order_by():
         versions.setdefault((criterion_id, key), {})[number] = VersionRef(pk, number, allow_na)
-    return {key: CriterionRef(pk, key, found) for (pk, key), found in versions.items()}
+    return {key: CriterionRef(pk, key, numbered) for (pk, key), numbered in versions.items()}
 
 
 def criterion_named(key: str, criteria: Mapping[str, CriterionRef]) -> CriterionRef:
-    """The criterion of that key, or a FieldProblem."""
+    """Return the criterion of that key; raise FieldProblem where there is none."""
     if key not in criteria:
         raise FieldProblem("criterion", f"no criterion {shown(key)}")
     return criteria[key]
 
 
 def chat_named(external_id: str, chats: Mapping[str, ChatRef]) -> ChatRef:
-    """The chat of that external id, or a FieldProblem."""
+    """Return the chat of that external id; raise FieldProblem where there is none."""
     if external_id not in chats:
         raise FieldProblem("chat_id", f"no chat {shown(external_id)}")
     return chats[external_id]
 
 
 def contents_of(chat_ids: Collection[int]) -> dict[int, dict[int, str]]:
-    """Message number → text of these chats."""
+    """Map each of these chats to its texts by message number."""
     contents: dict[int, dict[int, str]] = {}
     for batch in in_batches(chat_ids, AT_ONCE):
         for pk, messages in Chat.objects.filter(pk__in=batch).values_list("pk", "messages"):
@@ -82,14 +82,14 @@ def contents_of(chat_ids: Collection[int]) -> dict[int, dict[int, str]]:
 
 
 class Raters:
-    """Raters by name, made on first mention."""
+    """Raters by name, created on first use."""
 
     def __init__(self, default_kind: str) -> None:
         self._default = default_kind
         self._known: dict[str, Rater] = {}
 
     def load(self, kinds: Mapping[str, str]) -> None:
-        """Find or make the raters of some lines: name → kind as said first, '' = not said."""
+        """Find or create the raters of some lines; `kinds` maps names to kinds, '' = default."""
         missing = [name for name in kinds if name not in self._known]
         for batch in in_batches(missing, AT_ONCE):
             self._find(batch)
@@ -103,7 +103,7 @@ class Raters:
         self._known.update({rater.name: rater for rater in Rater.objects.filter(name__in=names)})
 
     def named(self, name: str, kind: str) -> int:
-        """The rater's id; a line that calls a known rater another kind is refused."""
+        """Return the rater's id; raise FieldProblem where the line's kind differs from the rater's."""
         rater = self._known[name]
         if kind and kind != rater.kind:
             raise FieldProblem("kind", f"the rater {shown(name)} is known as {rater.kind}, not {kind}")

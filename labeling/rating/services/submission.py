@@ -1,4 +1,4 @@
-"""Finishing a chat: submitting its answers, and then seeing the judge's view."""
+"""Submit a chat and reveal the judge's view afterwards."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from labeling.rubric.queries.guidelines import guideline_in_force
 
 
 class Unanswered(Exception):
-    """Criteria without an answer; the chat can't be submitted."""
+    """Criteria without an answer prevent submission."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         super().__init__(f"Not answered yet: {', '.join(keys)}.")
@@ -28,10 +28,10 @@ class Unanswered(Exception):
 
 
 class Outdated(Exception):
-    """Answers that have changed since the one who submits read them, in another tab; nothing is submitted."""
+    """Answers that changed in another tab since the rater read them; the chat is not submitted."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        super().__init__(f"Changed in another tab or window: {', '.join(keys)}. Nothing was submitted.")
+        super().__init__(f"Changed in another tab or window: {', '.join(keys)}. The chat is not submitted.")
         self.keys = list(keys)
 
 
@@ -45,18 +45,18 @@ def assignment_submit(
     active_ms: int = 0,
     source: Label.Source = Label.Source.SCREEN,
 ) -> Assignment:
-    """Submit every answer of the chat in one transaction, consensus included; a second time changes nothing.
+    """Submit all answers of the chat and update the consensus in one transaction; repeating changes nothing.
 
     Parameters
     ----------
-    revisions : of the answers that the rater has before them, by criterion; 0 for none. None: not said.
-    guideline : number of the rubric's guideline that they read, 0 for none. None: the newest.
+    revisions : by criterion key, of the answers on the rater's screen; 0 for no answer. None: unknown.
+    guideline : number of the rubric's guideline that the rater read, 0 for none. None: the newest.
     active_ms : time since the last saved answer.
-    source : of answers that replace earlier labels; the others keep what they were saved with.
+    source : of answers that replace earlier labels; the others keep theirs.
 
-    Raises Outdated where an answer was changed since, Unanswered while a criterion of the job is open,
-    Incomplete while an answer lacks what the workspace asks for, FieldProblem for a criterion or guideline
-    that there is not, Conflict where the rater no longer holds the chat.
+    Raises Outdated where an answer changed since, Unanswered while a criterion has no answer, Incomplete
+    while required evidence or comments are missing, FieldProblem for an unknown criterion or guideline,
+    Conflict where the rater no longer holds the chat.
     """
     row, revealed = work_locked(assignment=assignment, rater=rater)
     if row.state == Assignment.State.SUBMITTED:
@@ -80,23 +80,23 @@ def assignment_submit(
 
 
 def _drafts_to_submit(row: Assignment, revisions: Mapping[str, int]) -> list[LabelRevision]:
-    """One for each criterion of the job that is still asked; raises what forbids submitting them."""
+    """Return one draft per active criterion of the job; raise the reason to refuse the submission."""
     criteria = row.job.criteria.order_by("dimension__position", "dimension_id", "position", "pk")
     keys = {criterion.pk: criterion.key for criterion in criteria}
     if unknown := revisions.keys() - keys.values():
-        raise FieldProblem("revisions", f"The job does not ask for {', '.join(sorted(unknown))}.")
-    asked = [criterion.pk for criterion in criteria if criterion.state == Criterion.State.ACTIVE]
-    if not asked:
+        raise FieldProblem("revisions", f"Not a criterion of this job: {', '.join(sorted(unknown))}.")
+    active = [criterion.pk for criterion in criteria if criterion.state == Criterion.State.ACTIVE]
+    if not active:
         raise Conflict("nothing_asked")
-    rows = draft_revisions(assignment=row, criterion_ids=asked).select_related("label")
+    rows = draft_revisions(assignment=row, criterion_ids=active).select_related("label")
     locked = rows.select_for_update(of=("label",)).order_by("label_id")
     drafts = {draft.label.criterion_id: draft for draft in locked}
-    numbers = {keys[pk]: drafts[pk].number if pk in drafts else 0 for pk in asked}
+    numbers = {keys[pk]: drafts[pk].number if pk in drafts else 0 for pk in active}
     if changed := [key for key, number in numbers.items() if revisions.get(key, number) != number]:
         raise Outdated(changed)
-    if missing := [keys[pk] for pk in asked if pk not in drafts]:
+    if missing := [keys[pk] for pk in active if pk not in drafts]:
         raise Unanswered(missing)
-    rules_check({keys[pk]: drafts[pk] for pk in asked})
+    rules_check({keys[pk]: drafts[pk] for pk in active})
     return list(drafts.values())
 
 
@@ -104,10 +104,10 @@ def _guideline(row: Assignment, number: int | None) -> RubricGuideline | None:
     rubric_id = row.job.chat_set.rubric_id
     if number is None:
         return guideline_in_force(rubric_id=rubric_id)
-    found = RubricGuideline.objects.filter(rubric=rubric_id, number=number).first()
-    if number and found is None:
-        raise FieldProblem("guideline", f"The rubric has no guideline {number}.")
-    return found
+    guideline = RubricGuideline.objects.filter(rubric=rubric_id, number=number).first()
+    if number and guideline is None:
+        raise FieldProblem("guideline", f"The rubric has no guideline version {number}.")
+    return guideline
 
 
 def _submit_labels(
@@ -118,16 +118,16 @@ def _submit_labels(
     source: Label.Source,
     at: datetime,
 ) -> None:
-    """The drafts as the labels in force, in a fixed number of statements, and as revisions."""
+    """Turn the drafts into labels and revisions, in a fixed number of statements."""
     answer = ("value", "rationale", "evidence", "version_id")
     replaced = [draft for draft in drafts if draft.label.state == Label.State.SUBMITTED]
-    stand = {draft.pk for draft in replaced if stands(draft.label, submitted=True, revealed=revealed)}
+    unchanged = {draft.pk for draft in replaced if stands(draft.label, submitted=True, revealed=revealed)}
     labels = Label.objects.filter(pk__in=[draft.label_id for draft in drafts])
     labels.update(revision=F("revision") + 1)
-    # NB: a label that waits to be submitted holds its newest draft: only its state changes.
-    new = labels.exclude(pk__in=[draft.label_id for draft in drafts if draft.pk in stand])
+    # NB: an unsubmitted label already has its newest draft: only its state changes.
+    new = labels.exclude(pk__in=[draft.label_id for draft in drafts if draft.pk in unchanged])
     new.update(state=Label.State.SUBMITTED, assignment=row, given_at=at, post_reveal=revealed)
-    changed = [draft for draft in replaced if draft.pk not in stand]
+    changed = [draft for draft in replaced if draft.pk not in unchanged]
     for draft in changed:
         for name in answer:
             setattr(draft.label, name, getattr(draft, name))
@@ -151,11 +151,11 @@ def _submit_labels(
 
 @transaction.atomic
 def assignment_reveal(*, assignment: Assignment, rater: Rater) -> Assignment | None:
-    """Note that the rater sees the judge's view of a submitted chat, once; None where they may not.
+    """Record that the rater sees the judge's view of a submitted chat; None where they may not.
 
-    From here on what this rater answers on this chat is kept apart from consensus and agreement.
+    From then on, this rater's answers on this chat count in neither consensus nor agreement.
     """
-    # NB: taking a chat locks the rater too, so none can be taken between the check and the note.
+    # NB: leasing a chat locks the rater too, so no lease can begin between check and record.
     Rater.objects.select_for_update(no_key=True).get(pk=rater.pk)
     row, _ = work_locked(assignment=assignment, rater=rater)
     if not may_reveal(assignment=row):

@@ -1,4 +1,4 @@
-"""Notes of raters: the list for authors and leads, one note beside its chat, settling."""
+"""Pages of rater notes for authors and leads: list, one note beside its chat, settle."""
 
 from typing import cast
 
@@ -23,16 +23,16 @@ STATES = {"open": "Open", "settled": "Settled", "": "All"}
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def note_list(request: HttpRequest) -> HttpResponse:
-    """What raters noted, narrowed by kind, criterion and state."""
+    """Rater notes, filtered by kind, criterion and state."""
     notes = notes_for(user=request.user)
-    wanted = _wanted(request)
-    found = wanted.of(notes).select_related(*SHOWN_WITH).defer("chat__messages", "chat__metadata")
-    page = Paginator(found, NOTES_A_PAGE).get_page(request.GET.get("page"))
+    note_filter = _note_filter(request)
+    matching = note_filter.of(notes).select_related(*SHOWN_WITH).defer("chat__messages", "chat__metadata")
+    page = Paginator(matching, NOTES_A_PAGE).get_page(request.GET.get("page"))
     counts = note_counts(notes)
     context = {
         "page_obj": page,
         "rows": note_rows(list(page)),
-        "wanted": wanted,
+        "note_filter": note_filter,
         "kinds": [(kind, label, counts.get(kind, 0)) for kind, label in _kinds(request)],
         "criteria": criteria_with_notes(notes),
         "states": STATES.items(),
@@ -41,8 +41,8 @@ def note_list(request: HttpRequest) -> HttpResponse:
     return render(request, "labeling/rating/note_list.html", context)
 
 
-def _wanted(request: HttpRequest) -> NoteFilter:
-    """The filter of the address; a word that means nothing is no filter."""
+def _note_filter(request: HttpRequest) -> NoteFilter:
+    """Return the filter of the address; ignore unknown words."""
     kind, state = request.GET.get("kind", ""), request.GET.get("state", "open")
     if not _kinds(request):
         kind = RaterNote.Kind.UNCLEAR
@@ -54,7 +54,7 @@ def _wanted(request: HttpRequest) -> NoteFilter:
 
 
 def _kinds(request: HttpRequest) -> list[tuple[str, str]]:
-    """An author has one kind only, so there is nothing to choose."""
+    """Return the kinds to choose from; authors see one kind only, so none."""
     return list(RaterNote.Kind.choices) if request.user.has_perm("labeling.manage_labeling") else []
 
 
@@ -65,7 +65,7 @@ def _note(request: HttpRequest, note_id: int) -> RaterNote:
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def note_detail(request: HttpRequest, note_id: int) -> HttpResponse:
-    """One note beside the chat it was written on."""
+    """One note beside its chat."""
     note = _note(request, note_id)
     (row,) = note_rows([note])
     return render(request, "labeling/rating/note_detail.html", {"row": row, "note": note, "chat": note.chat})
@@ -74,8 +74,8 @@ def note_detail(request: HttpRequest, note_id: int) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def note_settled(request: HttpRequest, note_id: int) -> HttpResponse:
-    """Mark a note as dealt with; back to the list as it was filtered."""
+    """Mark a note as settled and return to the filtered list."""
     note_settle(note=_note(request, note_id), by=cast(User, request.user))
-    messages.success(request, "The note is settled. It stays among the settled ones.")
+    messages.success(request, "Note settled. Find it under “Settled”.")
     query = request.GET.urlencode()
     return redirect(reverse("labeling:note_list") + (f"?{query}" if query else ""))

@@ -18,7 +18,7 @@ from labeling.rating.services.leases import Conflict, assignment_next
 
 @permission_or_404("labeling.label_chats")
 def queue(request: HttpRequest) -> HttpResponse:
-    """Own jobs, own progress, and one button to go on."""
+    """The rater's jobs and progress, with one button to continue."""
     own = queue_for(rater=rater_for(user=cast(User, request.user)))
     context = {
         "jobs": [_job(job) for job in own.jobs],
@@ -29,11 +29,11 @@ def queue(request: HttpRequest) -> HttpResponse:
     return render(request, "labeling/rating/queue.html", context)
 
 
-@login_required(redirect_field_name=None)  # signing in again comes back by GET, which this page has not
+@login_required(redirect_field_name=None)  # sign-in would return by GET, which this page refuses
 @permission_or_404("labeling.label_chats")
 @require_POST
 def next_chat(request: HttpRequest, job_id: int) -> HttpResponse:
-    """Lease the next chat of a job and open it; back to the queue when none is left."""
+    """Lease the next chat of a job and open it; return to the queue when none is left."""
     rater = rater_for(user=cast(User, request.user))
     job = get_object_or_404(jobs_of(rater_id=rater.pk), pk=job_id)
     try:
@@ -42,7 +42,7 @@ def next_chat(request: HttpRequest, job_id: int) -> HttpResponse:
         messages.info(request, str(refused))
         return redirect("labeling:queue")
     if assignment is None:
-        messages.info(request, f"Nothing left for you in {job.name}.")
+        messages.info(request, f"No chats left for you in {job.name}.")
         return redirect("labeling:queue")
     return redirect("labeling:rate", assignment.pk)
 

@@ -1,4 +1,4 @@
-"""The rating screen: one chat, the job's criteria, the rater's own answers and nothing else."""
+"""The rating screen: one chat, the job's criteria and only the rater's own answers."""
 
 import hmac
 from dataclasses import asdict
@@ -40,7 +40,7 @@ from labeling.rubric.queries.guidelines import changes_since, guideline_for
 @never_cache
 @ensure_csrf_cookie
 def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
-    """The own assignment; a chat that was given back or lost leads to the queue."""
+    """The rater's own assignment; a skipped or lost chat leads to the queue."""
     assignment = own_assignment(
         assignment_id=assignment_id, rater_id=rater_for(user=cast(User, request.user)).pk
     )
@@ -64,7 +64,7 @@ def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
         "submitted": assignment.state == Assignment.State.SUBMITTED,
         "progress": progress,
         "number": number,
-        # Not those done: a page that is fetched ahead is shown once this many are.
+        # Not `progress.done`: a page fetched ahead is shown when this many are done.
         "before": number - 1,
         "notes": own_notes(assignment=assignment),
         "onwards": _onwards(assignment),
@@ -75,13 +75,13 @@ def rate(request: HttpRequest, assignment_id: int) -> HttpResponse:
 
 
 def _onwards(assignment: Assignment) -> str:
-    """Where a corrected chat leads: to the chat in work, else to the queue."""
+    """Return the address of the chat in work; '' for the queue."""
     following = chat_in_work(assignment=assignment)
     return reverse("labeling:rate", args=[following.pk]) if following else ""
 
 
 def _groups(criteria: list[Criterion], answers: dict[str, Answer]) -> list[dict[str, Any]]:
-    """The criteria by dimension, each with the text in force, and the text that an answer was given under."""
+    """Group the criteria by dimension, each with its current text and the rater's answer."""
     return [
         {
             "dimension": dimension,
@@ -100,7 +100,7 @@ def _groups(criteria: list[Criterion], answers: dict[str, Answer]) -> list[dict[
 
 
 def _state(assignment: Assignment, criteria: list[Criterion], answers: dict[str, Answer]) -> dict[str, Any]:
-    """What the script starts from; times in ms, since a browser's clock may be wrong."""
+    """Return the script's initial state; times are durations in ms, as browser clocks may be wrong."""
     return {
         "id": assignment.pk,
         "store": _store(assignment),
@@ -145,7 +145,7 @@ def _criterion(criterion: Criterion, answers: dict[str, Answer]) -> dict[str, An
 
 
 def _lease(assignment: Assignment) -> dict[str, int] | None:
-    """How long the chat is held, and for how long a saved answer holds it."""
+    """Return the remaining and the full duration of the lease in ms."""
     if assignment.lease_expires_at is None:
         return None
     left = _ms(assignment.lease_expires_at) - _ms(timezone.now())
@@ -157,9 +157,9 @@ def _ms(moment: datetime) -> int:
 
 
 def _store(assignment: Assignment) -> str:
-    """Names the rater's work on this chat in the browser's storage, also after a lost chat was taken again.
+    """Return the name of this work in the browser's storage; it survives a lost and reassigned chat.
 
-    NB: not by ids alone: another database on the same host gives them to others.
+    NB: ids alone are not enough: another database on the same host may reuse them.
     """
     lease = f"rate:{assignment.job_id}:{assignment.chat_id}:{assignment.rater_id}".encode()
     return hmac.new(bytes(Workspace.current().fence_secret), lease, sha256).hexdigest()[:16]

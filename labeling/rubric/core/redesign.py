@@ -1,4 +1,4 @@
-"""A redesign of criteria: which ones end, what takes their place, whose labels carry over."""
+"""A redesign of criteria: which ones retire, which replace them, which labels carry over."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Kind = Literal["retire", "replace", "split", "merge"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST = 10
 REASON_LIMIT = 10_000
-# Kind → how many criteria may end, and how many may take their place.
+# Kind → permitted numbers of retired criteria and of new criteria.
 SIZES: Mapping[Kind, tuple[range, range]] = {
     "retire": (range(1, 2), range(1)),
     "replace": (range(1, 2), range(1, 2)),
@@ -23,7 +23,7 @@ SIZES: Mapping[Kind, tuple[range, range]] = {
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """A criterion to make; the labels of those that `carries` names by key become its labels too."""
+    """A new criterion; labels of the criteria in `carries` (keys) carry over to it."""
 
     spec: CriterionSpec
     carries: frozenset[str] = frozenset()
@@ -32,10 +32,10 @@ class Successor:
 @dataclass(frozen=True, slots=True)
 class Redesign:
     """
-    What is wanted.
+    The parameters of a redesign.
 
-    `olds` are keys of the criteria that end. `same_answers`: the lead has said that True and False mean the
-    same in the old and the new question wherever labels carry over; nothing is ever inverted.
+    `olds` are keys of the criteria to retire. `same_answers`: the lead confirms that True and False mean the
+    same in the old and the new question wherever labels carry over; labels are never inverted.
     """
 
     kind: Kind
@@ -57,8 +57,8 @@ def successor_of(data: Mapping[str, Any], n: int, dimensions: Collection[str]) -
 
     Examples
     --------
-    >>> asked = {"question": "Q?", "definition": "D.", "tier": "simple", "dimension": "manners"}
-    >>> successor_of({"key": "polite", "carries": ["kind"], **asked}, 0, ["manners"]).carries
+    >>> text = {"question": "Q?", "definition": "D.", "tier": "simple", "dimension": "manners"}
+    >>> successor_of({"key": "polite", "carries": ["kind"], **text}, 0, ["manners"]).carries
     frozenset({'kind'})
     """
     fields = {name: value for name, value in data.items() if name != "carries"}
@@ -68,7 +68,7 @@ def successor_of(data: Mapping[str, Any], n: int, dimensions: Collection[str]) -
 
 def redesign_check(redesign: Redesign) -> None:
     """
-    Refuse what makes no sense whatever criteria there are.
+    Refuse a redesign that is not valid for any criteria.
 
     Raises
     ------
@@ -82,22 +82,22 @@ def redesign_check(redesign: Redesign) -> None:
     Traceback (most recent call last):
     common.problems.FieldProblem: others: a merge takes 2 to 10 criteria, not 1
     """
-    ending, made = SIZES[redesign.kind]
+    ending, keys = SIZES[redesign.kind]
     _check_number("others", redesign.kind, ending, "criteria", len(set(redesign.olds)))
-    _check_number("into", redesign.kind, made, "new questions", len(redesign.into))
+    _check_number("into", redesign.kind, keys, "new questions", len(redesign.into))
     check_once("into", [successor.spec.key for successor in redesign.into])
     for n, successor in enumerate(redesign.into):
         if unknown := sorted(successor.carries - set(redesign.olds)):
-            raise FieldProblem(f"into[{n}].carries", f"{shown(unknown[0])} does not end in this redesign")
+            raise FieldProblem(f"into[{n}].carries", f"{shown(unknown[0])} is not retired by this redesign")
     if redesign.carries and not redesign.same_answers:
         raise FieldProblem(
             "same_answers",
-            "labels carry over only where True and False mean the same in both questions: say that they do",
+            "labels carry over only where True and False mean the same in both questions: confirm this",
         )
 
 
-def _check_number(field: str, kind: str, wanted: range, what: str, given: int) -> None:
-    if given not in wanted:
-        least, most = wanted[0], wanted[-1]
+def _check_number(field: str, kind: str, permitted: range, what: str, number: int) -> None:
+    if number not in permitted:
+        least, most = permitted[0], permitted[-1]
         numbers = f"{least}" if least == most else f"{least} to {most}"
-        raise FieldProblem(field, f"a {kind} takes {numbers} {what}, not {given}")
+        raise FieldProblem(field, f"a {kind} takes {numbers} {what}, not {number}")

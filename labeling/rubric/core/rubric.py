@@ -1,4 +1,4 @@
-"""A rubric as it comes from a file: validated, every default filled in."""
+"""A rubric from a file: validated, with defaults."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ class DimensionSpec:
 
 @dataclass(frozen=True, slots=True)
 class CriterionSpec:
-    """A criterion of a rubric file; `knowledge` None = by tier: every article for context, none otherwise."""
+    """A criterion of a rubric file; `knowledge` None = by tier: all articles for context, else none."""
 
     key: str
     dimension: str
@@ -46,13 +46,13 @@ class CriterionSpec:
     allow_na: bool
     critical: bool
     knowledge: tuple[str, ...] | None
-    state: str = ""  # '' leaves what is stored; a new criterion is active
-    # What raters are told beside the question, by field; what is not named leaves what is stored.
+    state: str = ""  # '' keeps the stored value; a new criterion is active
+    # Further texts for raters, by field; an absent field keeps the stored text.
     words_for_raters: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reads_all_articles(self) -> bool:
-        """Whether the criterion reads every article there is, later ones included."""
+        """Whether the criterion reads all articles, later ones included."""
         return self.knowledge is None and self.tier == "context"
 
 
@@ -72,7 +72,7 @@ def rubric_of(fields: Fields, ignored: Ignored | None = None) -> RubricSpec:
     Raises
     ------
     FieldProblem
-        a missing or ill-typed field, a key that is no key or stands twice, a dimension that is not listed.
+        a missing or ill-typed field, an invalid or repeated key, a dimension that is not listed.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def rubric_of(fields: Fields, ignored: Ignored | None = None) -> RubricSpec:
 
 def version_hash(*, question: str, definition: str, passes_when: bool, allow_na: bool) -> str:
     """
-    SHA-256 of what a rater and a judge are asked: a change of it is a new criterion version.
+    Return the SHA-256 of what raters and judge are asked; a change makes a new criterion version.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def _dimension(fields: Fields, ignored: Ignored) -> DimensionSpec:
 
 def criterion_of(fields: Fields, dimensions: Collection[str], ignored: Ignored) -> CriterionSpec:
     """
-    Validate one criterion, whose dimension must be one of these keys.
+    Validate one criterion; its dimension must be one of these keys.
 
     Raises FieldProblem.
     """
@@ -129,7 +129,7 @@ def criterion_of(fields: Fields, dimensions: Collection[str], ignored: Ignored) 
     dimension = fields.text("dimension")
     if dimension not in dimensions:
         known = ", ".join(sorted(dimensions))
-        raise fields.refuse("dimension", f"{shown(dimension)} is none of the dimensions: {known}")
+        raise fields.refuse("dimension", f"{shown(dimension)} is not one of the dimensions: {known}")
     return CriterionSpec(
         key=key,
         dimension=dimension,
@@ -154,9 +154,9 @@ def _knowledge(fields: Fields) -> tuple[str, ...]:
 
 
 def check_once(field: str, keys: Iterable[str]) -> None:
-    """Raise FieldProblem for the first key that stands twice in the list `field`."""
+    """Raise FieldProblem for the first key that appears twice in the list `field`."""
     seen: set[str] = set()
     for n, key in enumerate(keys):
         if key in seen:
-            raise FieldProblem(f"{field}[{n}].key", f"{shown(key)} stands twice")
+            raise FieldProblem(f"{field}[{n}].key", f"{shown(key)} appears twice")
         seen.add(key)

@@ -8,7 +8,7 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 
 def criteria_of(job: LabelingJob) -> list[Criterion]:
-    """The job's criteria that are still asked, in the rubric's order, each with its versions."""
+    """List the job's active criteria in the rubric's order, each with its versions."""
     criteria = (
         job.criteria.filter(state=Criterion.State.ACTIVE)
         .select_related("dimension")
@@ -19,14 +19,14 @@ def criteria_of(job: LabelingJob) -> list[Criterion]:
 
 
 def newest_version(criterion: Criterion) -> CriterionVersion:
-    """The version in force, from the prefetched rows."""
+    """Return the current version from the prefetched rows."""
     return list(criterion.versions.all())[-1]
 
 
 def version_read(*, criterion: Criterion, number: int | None) -> CriterionVersion:
-    """The version that an answer or a note is about, by default the newest. Raises FieldProblem."""
+    """Return the version that an answer or note is about, by default the newest. Raises FieldProblem."""
     if number is None:
         return criterion.versions.latest("number")
-    if found := criterion.versions.filter(number=number).first():
-        return found
+    if version := criterion.versions.filter(number=number).first():
+        return version
     raise FieldProblem("version", f"{criterion.key} has no version {number}.")

@@ -1,4 +1,4 @@
-"""What raters are told: the rubric's guideline, each criterion's texts, and what of it is news to them."""
+"""Texts for raters: guideline, criterion texts, and changes since the rater last read them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from labeling.models.labels import Assignment, Label
 from labeling.models.rubric import Criterion, CriterionVersion, RubricGuideline
 from labeling.rubric.queries.criteria import criteria_of, newest_version
 
-# What a rater reads of a version; the rest of it (what passes) is not theirs.
+# The fields of a version that raters read.
 SHOWN = ("question", "definition", "guideline", "true_example", "false_example", "allow_na")
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionText:
-    """What a rater reads about one criterion; `number` is the criterion version."""
+    """The texts of one criterion for raters; `number` is the criterion version."""
 
     key: str
     name: str
@@ -31,8 +31,10 @@ class CriterionText:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """All that the rater of a chat may read: the rubric's guideline (Markdown, number 0 = none) and the texts
-    of its criteria by key."""
+    """The texts for the rater of a chat.
+
+    `text` is the rubric's guideline in Markdown (number 0 = none); the criterion texts are by key.
+    """
 
     rubric_id: int
     rubric: str
@@ -43,9 +45,9 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A text that is new to a rater: the rubric's guideline (`criterion` is ''), or a criterion's.
+    """A text that changed for a rater: the rubric's guideline (`criterion` is '') or a criterion's text.
 
-    `old` and `new` are version numbers; `old` 0 = there was none.
+    `old` and `new` are version numbers; `old` 0 = no earlier version.
     """
 
     rubric_id: int
@@ -56,32 +58,32 @@ class Change:
 
     @property
     def url(self) -> str:
-        """The page where the rater reads what changed."""
+        """Return the address of the page that shows the change."""
         page = reverse("labeling:read_guideline", args=[self.rubric_id])
         return f"{page}?{urlencode({'criterion': self.criterion, 'was': self.old})}"
 
 
 def guideline_in_force(*, rubric_id: int) -> RubricGuideline | None:
-    """The newest guideline of a rubric; None where nobody wrote one."""
+    """Return the newest guideline of a rubric, or None."""
     return RubricGuideline.objects.filter(rubric=rubric_id).order_by("number").last()
 
 
 def guideline_for(*, assignment: Assignment, criteria: Sequence[Criterion] | None = None) -> Guidance:
-    """What the rater of this chat is told now; `criteria` as of `criteria_of`, where the caller has them."""
+    """Return the current texts for the rater of this chat; `criteria` as of `criteria_of`, if known."""
     rubric = assignment.job.chat_set.rubric
-    asked = criteria_of(assignment.job) if criteria is None else criteria
+    active = criteria_of(assignment.job) if criteria is None else criteria
     guideline = guideline_in_force(rubric_id=rubric.pk)
     return Guidance(
         rubric_id=rubric.pk,
         rubric=rubric.name,
         number=guideline.number if guideline else 0,
         text=guideline.text if guideline else "",
-        criteria={row.key: criterion_text(row) for row in asked},
+        criteria={row.key: criterion_text(row) for row in active},
     )
 
 
 def criterion_text(criterion: Criterion) -> CriterionText:
-    """The texts in force of a criterion whose versions are prefetched in order."""
+    """Return the current texts of a criterion whose versions are prefetched in order."""
     version = newest_version(criterion)
     return CriterionText(
         key=criterion.key,
@@ -98,22 +100,24 @@ def criterion_text(criterion: Criterion) -> CriterionText:
 def changes_since(
     *, assignment: Assignment, criteria: Sequence[Criterion] | None = None
 ) -> tuple[Change, ...]:
-    """What reads otherwise than the texts that the rater last worked by, the rubric's guideline first.
+    """Return the texts that differ from those that the rater last worked with, the guideline first.
 
-    Those are the texts that this chat was submitted under. Before, the guideline of the chat of the rubric
-    that they submitted last, and of each criterion the version of their last label; where there is none, what
-    stood when they took this chat. So a change is told until the rater has worked by it.
+    For a submitted chat these are its own texts. Before that, they are the guideline of the rater's last
+    submitted chat of the rubric and each criterion's version of their last label; without one, the texts at
+    the start of the lease. So a change is shown until the rater has worked with it.
     """
-    asked = criteria_of(assignment.job) if criteria is None else criteria
-    found = [_guideline_change(assignment), *_criterion_changes(assignment, asked)]
-    return tuple(change for change in found if change is not None)
+    active = criteria_of(assignment.job) if criteria is None else criteria
+    changes = [_guideline_change(assignment), *_criterion_changes(assignment, active)]
+    return tuple(change for change in changes if change is not None)
 
 
 def _guideline_change(assignment: Assignment) -> Change | None:
     rubric_id = assignment.job.chat_set.rubric_id
     rows = list(RubricGuideline.objects.filter(rubric=rubric_id).order_by("number"))
     last = assignment if assignment.state == Assignment.State.SUBMITTED else _last_submitted(assignment)
-    read = [row for row in rows if (row.pk == last.guideline_id if last else _stood(row, assignment))]
+    read = [
+        row for row in rows if (row.pk == last.guideline_id if last else _existed_at_lease(row, assignment))
+    ]
     old, old_text = (read[-1].number, read[-1].text) if read else (0, "")
     if not rows or rows[-1].text == old_text:
         return None
@@ -121,7 +125,7 @@ def _guideline_change(assignment: Assignment) -> Change | None:
 
 
 def _last_submitted(assignment: Assignment) -> Assignment | None:
-    """Of the rater's chats of the rubric; its guideline is the one that they worked by."""
+    """Return the rater's last submitted chat of the rubric, with its guideline."""
     rows = Assignment.objects.filter(
         rater=assignment.rater_id,
         state=Assignment.State.SUBMITTED,
@@ -130,20 +134,20 @@ def _last_submitted(assignment: Assignment) -> Assignment | None:
     return rows.order_by("-submitted_at").first()
 
 
-def _stood(row: RubricGuideline | CriterionVersion, assignment: Assignment) -> bool:
-    """Whether the text was there when the rater took the chat."""
+def _existed_at_lease(row: RubricGuideline | CriterionVersion, assignment: Assignment) -> bool:
+    """Whether the text existed when the rater got the chat."""
     return assignment.taken_at is None or row.created_at <= assignment.taken_at
 
 
-def _criterion_changes(assignment: Assignment, asked: Sequence[Criterion]) -> list[Change | None]:
-    # Nothing can have changed where there was only ever one text: nothing is looked up then.
-    reworded = [criterion for criterion in asked if len(criterion.versions.all()) > 1]
+def _criterion_changes(assignment: Assignment, criteria: Sequence[Criterion]) -> list[Change | None]:
+    # With a single version there is no change, so skip the query.
+    reworded = [criterion for criterion in criteria if len(criterion.versions.all()) > 1]
     read = _versions_read(assignment, reworded) if reworded else {}
     return [_criterion_change(assignment, criterion, read.get(criterion.pk)) for criterion in reworded]
 
 
 def _versions_read(assignment: Assignment, criteria: Sequence[Criterion]) -> dict[int, int | None]:
-    """By criterion id, the number of the version that the rater's last label on it was given under."""
+    """Return the version number of the rater's last label by criterion id."""
     labels = Label.objects.filter(rater=assignment.rater_id, state=Label.State.SUBMITTED)
     if assignment.state == Assignment.State.SUBMITTED:
         labels = labels.filter(chat=assignment.chat_id)
@@ -155,7 +159,9 @@ def _versions_read(assignment: Assignment, criteria: Sequence[Criterion]) -> dic
 def _criterion_change(assignment: Assignment, criterion: Criterion, read: int | None) -> Change | None:
     versions, new = list(criterion.versions.all()), newest_version(criterion)
     old = [
-        row for row in versions if (_stood(row, assignment) if read is None else row.number == read)
+        row
+        for row in versions
+        if (_existed_at_lease(row, assignment) if read is None else row.number == read)
     ] or versions[:1]
     if _shown(old[-1]) == _shown(new):
         return None

@@ -1,4 +1,4 @@
-"""Where a criterion comes from and what became of it, for pages and programs."""
+"""Lineage of a criterion: predecessors and successors, for pages and programs."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from django.db.models import Q
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion, CriterionLineage, CriterionVersion
 
-# What the log says of a criterion that ended, by kind of redesign, and of one that is asked again.
+# Audit verbs of a retired criterion, by kind of redesign, and of a reactivated one.
 ENDED = {
     "retire": "criterion retired",
     "replace": "criterion replaced",
@@ -21,7 +21,7 @@ BROUGHT_BACK = "criterion reactivated"
 
 @dataclass(frozen=True, slots=True)
 class Ancestor:
-    """A criterion that ended, and whether its labels carried over."""
+    """A retired criterion, and whether its labels carried over."""
 
     criterion: Criterion
     labels_carried: bool
@@ -29,7 +29,7 @@ class Ancestor:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One redesign: every criterion that ended in it, and one or all that took their place."""
+    """One redesign: all criteria that it retired, and one or all that replaced them."""
 
     kind: str
     olds: tuple[Ancestor, ...]
@@ -40,23 +40,23 @@ class Step:
 
     @property
     def new_keys(self) -> list[str]:
-        """Keys of what took their place."""
+        """Keys of the new criteria."""
         return [row.key for row in self.new]
 
     @property
     def words(self) -> str:
-        """Split, Merged or Replaced."""
+        """Return Split, Merged or Replaced."""
         return CriterionLineage.Kind(self.kind).label
 
     @property
     def carried_from(self) -> tuple[Criterion, ...]:
-        """Those whose labels carried over."""
+        """Retired criteria whose labels carried over."""
         return tuple(old.criterion for old in self.olds if old.labels_carried)
 
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
-    """When a criterion was retired, by whom and why; `replaced`: others took its place then."""
+    """When a criterion was retired, by whom and why; `replaced`: other criteria replaced it."""
 
     replaced: bool
     reason: str
@@ -66,9 +66,10 @@ class Retirement:
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """`made_of` is None for a criterion that took nobody's place; `became` oldest first.
+    """The lineage of one criterion.
 
-    `retired` is None for an active criterion, and for one that a rubric file retired.
+    `made_of` is None for a criterion that replaced none; `became` is oldest first. `retired` is None for an
+    active criterion, and for one that a rubric file retired.
     """
 
     criterion: Criterion
@@ -78,24 +79,24 @@ class Lineage:
 
     @property
     def is_retired(self) -> bool:
-        """Whether it is asked no more."""
+        """Whether the criterion is retired."""
         return self.criterion.state == Criterion.State.RETIRED
 
     @property
     def endings(self) -> list[tuple[Step, list[Criterion]]]:
-        """What became of it, each time with the others that ended with it."""
+        """Redesigns that retired it, each with the other criteria that it retired."""
         rows = [(step, [old.criterion for old in step.olds]) for step in self.became]
         return [(step, [row for row in olds if row != self.criterion]) for step, olds in rows]
 
     @property
     def told(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether there is any lineage to show."""
         return bool(self.made_of or self.became or self.is_retired)
 
 
 @dataclass(frozen=True, slots=True)
 class RetiredRow:
-    """A retired criterion with its last text, and what took its place, if anything."""
+    """A retired criterion with its last text and its replacements, if any."""
 
     criterion: Criterion
     version: CriterionVersion
@@ -104,7 +105,7 @@ class RetiredRow:
 
 
 def lineage_of(criterion: Criterion) -> Lineage:
-    """What there is to tell of one criterion; three queries."""
+    """Return the lineage of one criterion, in three queries."""
     rows = _rows([criterion])
     became = [row.new_id for row in rows if row.old_id == criterion.pk]
     own = [row for row in rows if row.new_id == criterion.pk]
@@ -118,7 +119,7 @@ def lineage_of(criterion: Criterion) -> Lineage:
 
 
 def retired_criteria() -> list[RetiredRow]:
-    """Every retired criterion in the rubrics' order; four queries, however many there are."""
+    """List the retired criteria in the rubrics' order, in four queries."""
     criteria = list(
         Criterion.objects.filter(state=Criterion.State.RETIRED)
         .select_related("dimension", "rubric")
@@ -139,17 +140,17 @@ def retired_criteria() -> list[RetiredRow]:
 
 
 def _rows(criteria: Collection[Criterion]) -> list[CriterionLineage]:
-    """Every row of the redesigns that these criteria had a part in."""
+    """Return all rows of the redesigns that involve these criteria."""
     new = CriterionLineage.objects.filter(Q(old__in=criteria) | Q(new__in=criteria)).values("new")
     return list(CriterionLineage.objects.filter(new__in=new).select_related("old", "new", "by"))
 
 
 def _steps(rows: Iterable[CriterionLineage]) -> list[Step]:
-    """What was done at one time is one step."""
-    found: dict[datetime, list[CriterionLineage]] = {}
+    """Group rows with the same time into steps."""
+    by_time: dict[datetime, list[CriterionLineage]] = {}
     for row in rows:
-        found.setdefault(row.at, []).append(row)
-    return [_step(part) for part in found.values()]
+        by_time.setdefault(row.at, []).append(row)
+    return [_step(part) for part in by_time.values()]
 
 
 def _step(rows: Sequence[CriterionLineage]) -> Step:
@@ -166,7 +167,7 @@ def _step(rows: Sequence[CriterionLineage]) -> Step:
 
 
 def _retirements(criteria: Collection[Criterion]) -> dict[int, Retirement]:
-    """By id, what the log says of those that are retired now."""
+    """Return the audit log's retirements of retired criteria, by id."""
     ids = [row.pk for row in criteria if row.state == Criterion.State.RETIRED]
     if not ids:
         return {}

@@ -1,4 +1,4 @@
-"""What a redesign of criteria would do: which labels would carry over, which labelling jobs it touches."""
+"""Preview of a redesign: labels that would carry over and labelling jobs that it affects."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ OPEN_JOBS = (LabelingJob.State.OPEN, LabelingJob.State.WAITING)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Of answers on the criteria that end: how many carry over, and how many differ and stay behind."""
+    """Counts of answers on the retired criteria: those that carry over, and those that differ and stay."""
 
     carried: int = 0
     conflicts: int = 0
@@ -24,7 +24,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Carrying:
-    """What of people's answers would become, or became, the answers of one new criterion."""
+    """The labels and adjudications that carry over to one new criterion."""
 
     key: str
     olds: tuple[str, ...]
@@ -34,7 +34,7 @@ class Carrying:
 
 @dataclass(frozen=True, slots=True)
 class TouchedJob:
-    """A labelling job that still asks what ends, and how many other criteria it goes on asking."""
+    """An open job that asks a criterion to be retired, and its number of other criteria."""
 
     id: int
     name: str
@@ -43,7 +43,7 @@ class TouchedJob:
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
-    """What the redesign does to the labelling side. The labels stay with the old criteria in any case."""
+    """The effects of a redesign on labelling. The old criteria always keep their labels."""
 
     labels: int
     adjudications: int
@@ -54,11 +54,11 @@ class Consequences:
 
 def redesigned(*, redesign: Redesign) -> list[Criterion]:
     """
-    The criteria that end, in the rubric's order; raises what forbids the redesign.
+    Return the criteria to retire, in the rubric's order, if the redesign is valid.
 
-    Raises FieldProblem: what `redesign_check` refuses; a criterion that there is not, is retired, or belongs
-    to another rubric; a dimension that there is not, a key that is taken; answers "not applicable" to carry
-    to a criterion that does not allow them.
+    Raises FieldProblem: what `redesign_check` refuses; an unknown or retired criterion, or one of another
+    rubric; an unknown dimension; a key that is in use; "not applicable" answers that would carry over to a
+    criterion that does not allow them.
     """
     redesign_check(redesign)
     rows = list(Criterion.objects.filter(key__in=redesign.olds).order_by("position", "pk"))
@@ -66,7 +66,7 @@ def redesigned(*, redesign: Redesign) -> list[Criterion]:
         raise FieldProblem("others", f"no criterion {shown(unknown[0])}")
     for row in rows:
         if row.state == Criterion.State.RETIRED:
-            raise FieldProblem("others", f"{row.key} is retired already")
+            raise FieldProblem("others", f"{row.key} is already retired")
         if row.rubric_id != rows[0].rubric_id:
             raise FieldProblem("others", f"{row.key} belongs to another rubric than {rows[0].key}")
     _check_successors(redesign.into)
@@ -81,7 +81,7 @@ def _check_successors(into: Sequence[Successor]) -> None:
     dimensions = set(Dimension.objects.values_list("key", flat=True))
     for n, successor in enumerate(into):
         if successor.spec.key in taken:
-            raise FieldProblem(f"into[{n}].key", f"{shown(successor.spec.key)} is taken already")
+            raise FieldProblem(f"into[{n}].key", f"{shown(successor.spec.key)} is already in use")
         if successor.spec.dimension not in dimensions:
             raise FieldProblem(f"into[{n}].dimension", f"no dimension {shown(successor.spec.dimension)}")
 
@@ -91,28 +91,28 @@ def _check_not_applicable(n: int, successor: Successor, olds: Sequence[Criterion
     if successor.spec.allow_na or not ids:
         return
     labels, adjudications = labels_to_carry(ids), adjudications_of(ids)
-    if found := labels.filter(value=None).count() + adjudications.filter(value=None).count():
+    if total := labels.filter(value=None).count() + adjudications.filter(value=None).count():
         raise FieldProblem(
             f"into[{n}].allow_na",
-            f"{found:,} of the answers to carry over are “not applicable”: allow that answer, "
+            f"{total:,} of the answers to carry over are “not applicable”: allow that answer, "
             "or carry no labels",
         )
 
 
 def labels_to_carry(criterion_ids: Collection[int]) -> QuerySet[Label]:
-    """The labels of these criteria that count today: given blind, to the question that counts."""
-    # NB: by version ids, as consensus does: else PostgreSQL looks for them anew for each label.
+    """Return the counted labels of these criteria: blind, to the question that counts."""
+    # NB: by version ids, as for the consensus: else PostgreSQL searches them again for each label.
     versions = list(counting_versions().filter(criterion__in=criterion_ids).values_list("pk", flat=True))
     return Label.objects.given().filter(version__in=versions)
 
 
 def adjudications_of(criterion_ids: Collection[int]) -> QuerySet[Adjudication]:
-    """The adjudications in force on these criteria."""
+    """Return the current adjudications on these criteria."""
     return Adjudication.objects.filter(criterion__in=criterion_ids, replaced_at=None)
 
 
 def consequences(*, redesign: Redesign, olds: Sequence[Criterion]) -> Consequences:
-    """What the redesign would do today; its statements grow with the new criteria only."""
+    """Return the current effects of the redesign; queries grow only with the new criteria."""
     ids = [row.pk for row in olds]
     waiting = Label.objects.filter(criterion__in=ids, state=Label.State.DRAFT)
     return Consequences(
@@ -138,7 +138,7 @@ def _carrying(successor: Successor, olds: Sequence[Criterion]) -> Carrying:
 
 
 def _tally(rows: QuerySet[Label] | QuerySet[Adjudication], *cell: str) -> Tally:
-    """Cells whose answers on all old criteria are the same carry over."""
+    """Count cells; those with equal answers on all old criteria carry over."""
     answers = {"yes": Q(value=True), "no": Q(value=False), "na": Q(value=None)}
     counted = {name: Count("pk", filter=which) for name, which in answers.items()}
     cells: QuerySet[Any] = rows.order_by().values(*cell).annotate(**counted)
@@ -148,7 +148,7 @@ def _tally(rows: QuerySet[Label] | QuerySet[Adjudication], *cell: str) -> Tally:
 
 
 def touched_jobs(*, criterion_ids: Collection[int]) -> tuple[TouchedJob, ...]:
-    """The jobs that are not closed and ask one of these criteria; one query."""
+    """Return the jobs that are not closed and ask one of these criteria; one query."""
     ends = Q(criteria__in=criterion_ids)
     goes_on = Q(criteria__state=Criterion.State.ACTIVE) & ~ends
     jobs = LabelingJob.objects.filter(state__in=OPEN_JOBS).order_by("pk")

@@ -1,4 +1,4 @@
-"""Texts for raters at a glance: every rubric for its authors, one rubric for its raters."""
+"""Overview of texts for raters: all rubrics for authors, one rubric for its raters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from labeling.rubric.queries.guidelines import CriterionText, criterion_text
 
 @dataclass(frozen=True, slots=True)
 class CriterionTexts:
-    """A criterion of the overview: its text in force and its open notes "criterion unclear"."""
+    """A criterion of the overview: its current text and its open notes "criterion unclear"."""
 
     criterion: Criterion
     version: CriterionVersion
@@ -23,7 +23,7 @@ class CriterionTexts:
 
 @dataclass(frozen=True, slots=True)
 class RubricTexts:
-    """A rubric of the overview; `guideline` None where nobody wrote one."""
+    """A rubric of the overview; `guideline` is None without one."""
 
     rubric: Rubric
     guideline: RubricGuideline | None
@@ -31,7 +31,7 @@ class RubricTexts:
 
 
 def rubric_texts(*, unclear: Mapping[int, int]) -> list[RubricTexts]:
-    """Every rubric with its active criteria; `unclear`: open notes by criterion id."""
+    """Return all rubrics with their active criteria; `unclear` counts open notes by criterion id."""
     rubrics = Rubric.objects.order_by("name").prefetch_related(
         Prefetch("guidelines", RubricGuideline.objects.select_related("created_by").order_by("number")),
         Prefetch("criteria", _active()),
@@ -59,7 +59,7 @@ def _active() -> QuerySet[Criterion]:
 
 
 def rubric_of_rater(*, rubric_id: int, rater: Rater) -> Rubric | None:
-    """The rubric, where the rater has, or had, a labelling job in it."""
+    """Return the rubric if the rater has or had a labelling job in it, else None."""
     jobs = LabelingJob.objects.filter(chat_set__rubric=OuterRef("pk"))
     own = Q(raters=rater)
     if rater.user_id:
@@ -68,8 +68,8 @@ def rubric_of_rater(*, rubric_id: int, rater: Rater) -> Rubric | None:
 
 
 def texts_for_rater(*, rubric: Rubric) -> Sequence[tuple[str, list[CriterionText]]]:
-    """What raters may read of each active criterion, by dimension."""
-    found: dict[str, list[CriterionText]] = {}
+    """Return the texts of the active criteria for raters, by dimension."""
+    by_dimension: dict[str, list[CriterionText]] = {}
     for row in _active().filter(rubric=rubric):
-        found.setdefault(row.dimension.name, []).append(criterion_text(row))
-    return list(found.items())
+        by_dimension.setdefault(row.dimension.name, []).append(criterion_text(row))
+    return list(by_dimension.items())

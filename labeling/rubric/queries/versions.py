@@ -1,4 +1,4 @@
-"""Versions of texts for raters, and what changed between two of them."""
+"""Versions of texts for raters and differences between two of them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,19 +21,19 @@ TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """One text of two versions, as a diff."""
+    """The diff of one text between two versions."""
 
     name: str
     parts: tuple[Part, ...]
 
 
 def guideline_versions(*, rubric: Rubric) -> list[RubricGuideline]:
-    """Every version of a rubric's guideline, newest first."""
+    """Return all versions of a rubric's guideline, newest first."""
     return list(rubric.guidelines.select_related("created_by").order_by("-number"))
 
 
 def criterion_versions(*, criterion: Criterion) -> list[CriterionVersion]:
-    """Every version of a criterion, newest first."""
+    """Return all versions of a criterion, newest first."""
     return list(criterion.versions.select_related("created_by").order_by("-number"))
 
 
@@ -46,18 +46,18 @@ class Pair(Generic[Version]):
 
 
 def two_of(versions: Iterable[Version], *, old: str, new: str) -> Pair[Version] | None:
-    """The versions of these numbers; None where one of them is not there."""
+    """Return the versions of these numbers; None where one does not exist."""
     by_number = {str(row.number): row for row in versions}
     return Pair(by_number[old], by_number[new]) if old in by_number and new in by_number else None
 
 
 def guideline_diff(old: RubricGuideline | None, new: RubricGuideline) -> tuple[Part, ...]:
-    """What changed between two versions of a guideline."""
+    """Return the diff between two versions of a guideline."""
     return word_diff(old.text if old else "", new.text)
 
 
 def criterion_diff(old: CriterionVersion, new: CriterionVersion) -> list[TextChange]:
-    """The texts that differ between two versions of a criterion."""
+    """Return the diffs of the texts that differ between two versions of a criterion."""
     return [
         TextChange(words, word_diff(getattr(old, name), getattr(new, name)))
         for name, words in TEXTS.items()

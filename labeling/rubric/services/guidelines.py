@@ -1,4 +1,4 @@
-"""Texts for raters: a rubric's guideline and a criterion's texts, each change a new version with a reason."""
+"""Texts for raters: guidelines and criterion texts; each change makes a new version with a reason."""
 
 from dataclasses import asdict, dataclass
 
@@ -14,17 +14,17 @@ from labeling.rubric.queries.guidelines import guideline_in_force
 
 
 class EditConflict(Exception):
-    """Somebody else wrote a newer version than the one this change started from; `newest` is it."""
+    """Another author saved a newer version than the one that was edited; `newest` is that version."""
 
     def __init__(self, newest: RubricGuideline | CriterionVersion | None) -> None:
         number = newest.number if newest else 0
-        super().__init__(f"Version {number} was written meanwhile. Nothing was saved.")
+        super().__init__(f"Version {number} was saved first. Your text is not saved.")
         self.newest = newest
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionWords:
-    """All texts of a criterion version; guideline and examples are for raters only."""
+    """All texts of a criterion version; only raters read guideline and examples."""
 
     question: str
     definition: str
@@ -35,9 +35,9 @@ class CriterionWords:
 
 @transaction.atomic
 def guideline_write(*, rubric: Rubric, text: str, reason: str, base: int, by: User | None) -> RubricGuideline:
-    """The rubric's guideline with this text: a new version, or the newest one where the text is the same.
+    """Save a rubric's guideline as a new version; return the newest one where the text is the same.
 
-    `base` is the number of the version that the writer started from, 0 where there was none.
+    `base` is the number of the version that was edited, 0 for none.
 
     Raises EditConflict where another version is the newest by now, FieldProblem for a missing text or reason.
     """
@@ -61,17 +61,17 @@ def guideline_write(*, rubric: Rubric, text: str, reason: str, base: int, by: Us
 def criterion_write(
     *, criterion: Criterion, words: CriterionWords, reason: str, base: int, by: User | None
 ) -> CriterionVersion:
-    """The criterion with these texts: a new version, or the newest one where nothing differs.
+    """Save a criterion's texts as a new version; return the newest one where they are the same.
 
-    What passes and whether an answer may be "not applicable" stay as they are. Guideline and examples are no
-    part of the content hash: what the judge is asked, and who it is, does not change with them.
+    The passing answer and "not applicable" do not change. Guideline and examples are not part of the content
+    hash: they change neither the judge's question nor its identity.
 
     Raises EditConflict where another version is the newest by now, FieldProblem for a missing text or reason.
     """
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)  # one writer at a time
     newest = criterion.versions.latest("number")
-    given = asdict(words)
-    if all(getattr(newest, name) == text for name, text in given.items()):
+    texts = asdict(words)
+    if all(getattr(newest, name) == text for name, text in texts.items()):
         return newest
     if base != newest.number:
         raise EditConflict(newest)
@@ -83,7 +83,7 @@ def criterion_write(
         content_hash=version_hash(question=words.question, definition=words.definition, **rule),
         reason=reason.strip(),
         created_by=by,
-        **given,
+        **texts,
         **rule,
     )
     consensus_follow(version=row)

@@ -1,4 +1,4 @@
-"""People's answers that become the answers of a criterion that took others' place."""
+"""Carry labels and adjudications over from retired criteria to their replacement."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,11 +21,11 @@ FIXED = {"state": Label.State.SUBMITTED, "source": Label.Source.CARRIED}
 
 def answers_carry(*, olds: Sequence[Criterion], version: CriterionVersion) -> Carrying:
     """
-    Copy the labels that count today and the adjudications in force to a new criterion; consensus follows.
+    Copy counted labels and current adjudications to a new criterion and update its consensus.
 
-    Who answered several of the old criteria on a chat has answered the new one where all these answers are
-    the same; else nothing of it carries over. What is old stays as it is. Call it in the transaction that
-    made the criterion; `olds` in the rubric's order.
+    Where a rater labelled several old criteria on a chat, the answer carries over if all these answers are
+    the same, else none does. The old criteria keep their labels. Call it in the transaction that creates the
+    criterion; `olds` in the rubric's order.
     """
     carrier = _Carrier([row.pk for row in olds], version)
     labels, adjudications = carrier.labels(), carrier.adjudications()
@@ -37,30 +37,30 @@ class _Carrier:
     def __init__(self, old_ids: Sequence[int], version: CriterionVersion) -> None:
         self.old_ids, self.version = old_ids, version
         self.chat_ids: set[int] = set()
-        self.id = uuid.uuid4()  # the client_id of every revision that this makes
+        self.id = uuid.uuid4()  # client_id of all new revisions
 
     def labels(self) -> Tally:
-        """In a fixed number of statements for a thousand chats."""
+        """Copy labels in a constant number of statements per thousand chats."""
         rows, tallies = labels_to_carry(self.old_ids), []
         chats = rows.order_by("chat").values_list("chat", flat=True).distinct()
         for some in in_batches(list(chats), CHATS_AT_ONCE):
-            found = rows.filter(chat__in=some)
-            tallies.append(self._copied(found, some) if len(self.old_ids) == 1 else self._joined(found))
+            batch = rows.filter(chat__in=some)
+            tallies.append(self._copied(batch, some) if len(self.old_ids) == 1 else self._joined(batch))
         return Tally(sum(part.carried for part in tallies), sum(part.conflicts for part in tallies))
 
-    def _copied(self, found: QuerySet[Label], chats: Sequence[int]) -> Tally:
-        """Of one criterion no two labels can differ: they never leave the database."""
+    def _copied(self, labels: QuerySet[Label], chats: Sequence[int]) -> Tally:
+        """Copy the labels of a single old criterion inside the database."""
         fixed = {"criterion": self.version.criterion_id, "version": self.version.pk, **FIXED}
-        labels_copy(labels=found, changed=fixed | {"post_reveal": False, "revision": 1, "active_ms": 0})
+        labels_copy(labels=labels, changed=fixed | {"post_reveal": False, "revision": 1, "active_ms": 0})
         new = Label.objects.filter(criterion=self.version.criterion_id, chat__in=chats)
         ids = list(new.values_list("pk", flat=True))
         history_add(label_ids=ids, client_id=self.id)
         self.chat_ids.update(chats)
         return Tally(len(ids), 0)
 
-    def _joined(self, found: QuerySet[Label]) -> Tally:
-        """Of several, equal answers become one."""
-        ordered = found.order_by("chat", "rater", "criterion__position", "criterion")
+    def _joined(self, labels: QuerySet[Label]) -> Tally:
+        """Merge equal answers on several old criteria."""
+        ordered = labels.order_by("chat", "rater", "criterion__position", "criterion")
         cells = list(_cells(ordered, "chat_id", "rater_id"))
         new = [self._label(cell) for cell in cells if _agree(cell)]
         Label.objects.bulk_create(new)
@@ -69,7 +69,7 @@ class _Carrier:
         return Tally(len(new), len(cells) - len(new))
 
     def _label(self, cell: Sequence[Label]) -> Label:
-        """One answer out of a rater's equal ones; the time it took stays with the old ones."""
+        """Build one label from a rater's equal ones; active time stays with the old labels."""
         evidence: list[dict[str, Any]] = []
         for label in cell:
             evidence += [part for part in label.evidence if part not in evidence]
@@ -86,7 +86,7 @@ class _Carrier:
         )
 
     def adjudications(self) -> Tally:
-        """Adjudications are few: a lead wrote each by hand. Of equal ones the newest carries over."""
+        """Copy adjudications, of which there are few; of equal ones, the newest."""
         cells = list(_cells(adjudications_of(self.old_ids).order_by("chat", "created_at", "pk"), "chat_id"))
         new = [self._adjudication(cell[-1]) for cell in cells if _agree(cell)]
         Adjudication.objects.bulk_create(new)
@@ -106,8 +106,8 @@ class _Carrier:
 
 
 def _cells(rows: Iterable[Any], *names: str) -> Iterator[list[Any]]:
-    """Rows that come one behind the other with the same values of these columns."""
-    return (list(found) for _, found in groupby(rows, attrgetter(*names)))
+    """Group consecutive rows with the same values of these columns."""
+    return (list(cell) for _, cell in groupby(rows, attrgetter(*names)))
 
 
 def _agree(cell: Sequence[Any]) -> bool:

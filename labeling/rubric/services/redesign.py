@@ -1,4 +1,4 @@
-"""Redesigning criteria: ending some, with others in their place; labels and history stay readable."""
+"""Redesign of criteria: retire some and create their replacements; labels and history are kept."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from labeling.rubric.services.label_carry_over import answers_carry
 
 @dataclass(frozen=True, slots=True)
 class Redesigned:
-    """What was done: the criteria that ended, those in their place, and what carried over to each."""
+    """The result: retired criteria, new criteria, and the labels that carried over to each."""
 
     olds: tuple[Criterion, ...]
     new: tuple[Criterion, ...]
@@ -33,19 +33,19 @@ class Redesigned:
 @transaction.atomic
 def criteria_redesign(*, redesign: Redesign, reason: str, by: User | None) -> Redesigned:
     """
-    Retire criteria, and make those that take their place, each with version 1 at the place of the old ones.
+    Retire criteria and create their replacements, each with version 1 and at the old position.
 
-    Labels, drafts, jobs, runs, reports and pages of what is retired stay; nothing new is asked of it. No
-    labelling job is given the new criteria: a lead opens new ones.
+    Labels, drafts, jobs, runs, reports and pages of retired criteria are kept, but new runs and labels skip
+    them. Existing labelling jobs do not get the new criteria: a lead opens new jobs.
 
-    Raises FieldProblem as `selectors.redesign.redesigned` does, or for a missing reason; nothing is written.
+    Raises FieldProblem as `queries.redesign.redesigned` does, or for a missing reason; no data is written.
     """
     reason = _reason(reason)
-    # All of them: the ones behind move on. One lock in id order, as everybody takes it.
+    # All criteria, because later positions shift; locked in id order to avoid deadlocks.
     criteria_lock(criterion_ids=list(Criterion.objects.values_list("pk", flat=True)))
     olds = redesigned(redesign=redesign)
     now = timezone.now()
-    new = _made(redesign, olds, reason, by)
+    new = _create(redesign, olds, reason, by)
     _lineage(redesign, olds, new, reason=reason, by=by, at=now)
     carried = tuple(
         answers_carry(olds=[row for row in olds if row.key in successor.carries], version=version)
@@ -61,9 +61,9 @@ def criteria_redesign(*, redesign: Redesign, reason: str, by: User | None) -> Re
 
 @transaction.atomic
 def criterion_bring_back(*, criterion: Criterion, reason: str, by: User | None) -> Criterion:
-    """Ask a retired criterion again: in new runs, and in open labelling jobs that asked it. Drafts are there.
+    """Reactivate a retired criterion in new runs and in the open jobs that asked it; drafts are kept.
 
-    What took its place stays. Raises FieldProblem without a reason, or where it is not retired.
+    Its replacements stay active. Raises FieldProblem without a reason, or where it is not retired.
     """
     reason = _reason(reason)
     row = Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
@@ -83,10 +83,10 @@ def _reason(reason: str) -> str:
     return reason.strip()
 
 
-def _made(
+def _create(
     redesign: Redesign, olds: Sequence[Criterion], reason: str, by: User | None
 ) -> list[CriterionVersion]:
-    """The new criteria, right behind the first of the old ones."""
+    """Create the new criteria, directly after the first of the old ones."""
     place = olds[0].position
     behind = Criterion.objects.filter(position__gt=place)
     behind.update(position=F("position") + len(redesign.into))
@@ -116,7 +116,7 @@ def _criterion(
 
 def _version(criterion: Criterion, successor: Successor, reason: str, by: User | None) -> CriterionVersion:
     spec = successor.spec
-    asked: dict[str, Any] = {
+    rule: dict[str, Any] = {
         "question": spec.question,
         "definition": spec.definition,
         "passes_when": spec.passes_when,
@@ -125,10 +125,10 @@ def _version(criterion: Criterion, successor: Successor, reason: str, by: User |
     return CriterionVersion.objects.create(
         criterion=criterion,
         number=1,
-        content_hash=version_hash(**asked),
+        content_hash=version_hash(**rule),
         reason=reason,
         created_by=by,
-        **asked,
+        **rule,
         **spec.words_for_raters,
     )
 
@@ -165,10 +165,10 @@ def _record(
     reason: str,
     by: User | None,
 ) -> None:
-    """One event for each criterion that ended; what carried over stands with the first."""
+    """Log one event per retired criterion; the first one has the counts that carried over."""
     into = [successor.spec.key for successor in redesign.into]
     for n, row in enumerate(olds):
         detail: dict[str, Any] = {"criterion": row.key, "reason": reason} | ({"into": into} if into else {})
         if carried and not n:
-            detail["labels_carried"] = sum(found.labels.carried for found in carried)
+            detail["labels_carried"] = sum(counts.labels.carried for counts in carried)
         audit(actor=by, verb=ENDED[redesign.kind], obj=row, **detail)

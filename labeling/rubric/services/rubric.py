@@ -1,4 +1,4 @@
-"""Rubrics from files: criteria made, extended and given new versions."""
+"""Import of rubrics: create and extend them, add criterion versions."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ ArticlesSet = Callable[[Criterion, Sequence[str]], bool]
 
 def rubric_import(*, path: Path, articles_set: ArticlesSet) -> ImportResult:
     """
-    Create the rubric of a file, or extend it; what the file does not name stays. The counts are of criteria.
+    Create the rubric of a file, or extend it; other criteria do not change. The result counts criteria.
 
-    `articles_set(criterion, keys)` stores which knowledge articles a criterion lists and says whether that
-    changed anything; it raises FieldProblem("knowledge[n]", …). Knowledge is no business of this app.
+    `articles_set(criterion, keys)` stores the knowledge articles of a criterion and returns whether that
+    changed anything; it raises FieldProblem("knowledge[n]", …). This app knows nothing about articles.
 
-    Raises ImportProblem: nothing is written then.
+    Raises ImportProblem; no data is written then.
     """
     with transaction.atomic():
         return read_document(path, lambda fields: _store(fields, path, articles_set))
@@ -74,38 +74,38 @@ def _next_position(model: type[Dimension] | type[Criterion]) -> int:
 def _criterion(
     spec: CriterionSpec, rubric: Rubric, dimension: Dimension, source: str, articles_set: ArticlesSet
 ) -> str:
-    """Store one criterion and say what became of it."""
-    wanted = {
+    """Store one criterion; return whether it was created, updated or unchanged."""
+    fields = {
         "dimension": dimension,
         "tier": spec.tier,
         "critical": spec.critical,
         "articles": Criterion.Articles.ALL if spec.reads_all_articles else Criterion.Articles.LISTED,
         "state": spec.state or None,
     }
-    wanted = {name: value for name, value in wanted.items() if value is not None}
+    fields = {name: value for name, value in fields.items() if value is not None}
     row = Criterion.objects.select_related("rubric").filter(key=spec.key).first()
     created = row is None
     if row is None:
         row = Criterion.objects.create(
-            key=spec.key, rubric=rubric, position=_next_position(Criterion), **wanted
+            key=spec.key, rubric=rubric, position=_next_position(Criterion), **fields
         )
     elif row.rubric_id != rubric.pk:
         raise FieldProblem("key", f"{shown(spec.key)} belongs to the rubric {shown(row.rubric.name)}")
-    changed = [_apply(row, wanted), _version(row, spec, source), articles_set(row, spec.knowledge or ())]
+    changed = [_apply(row, fields), _version(row, spec, source), articles_set(row, spec.knowledge or ())]
     return "created" if created else "updated" if any(changed) else "unchanged"
 
 
-def _apply(row: Criterion, wanted: dict[str, object]) -> bool:
-    changed = [name for name, value in wanted.items() if getattr(row, name) != value]
+def _apply(row: Criterion, fields: dict[str, object]) -> bool:
+    changed = [name for name, value in fields.items() if getattr(row, name) != value]
     for name in changed:
-        setattr(row, name, wanted[name])
+        setattr(row, name, fields[name])
     if changed:
         row.save(update_fields=changed)
     return bool(changed)
 
 
 def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
-    """A new version where the text or the rule changed; what raters already answered keeps its meaning."""
+    """Add a new version where text or rule changed; existing labels keep their version."""
     newest = row.versions.order_by("number").last()
     text = {
         "question": spec.question,
@@ -119,7 +119,7 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
             return False
         if newest.passes_when != spec.passes_when and _is_labelled(row):
             raise FieldProblem("passes_when", f"cannot change: {row.key} has labels; make a new criterion")
-    made = CriterionVersion.objects.create(
+    version = CriterionVersion.objects.create(
         criterion=row,
         number=newest.number + 1 if newest else 1,
         content_hash=version_hash(
@@ -131,7 +131,7 @@ def _version(row: Criterion, spec: CriterionSpec, source: str) -> bool:
         reason=f"Imported from {source}",
         **text,
     )
-    consensus_follow(version=made)
+    consensus_follow(version=version)
     return True
 
 

@@ -1,4 +1,4 @@
-"""What raters read about one criterion: the text in force, its versions, and a new version with a preview."""
+"""Pages of a criterion's text for raters: current text, versions, new version with preview."""
 
 from dataclasses import asdict
 from typing import Any, cast
@@ -25,7 +25,7 @@ def _criterion(key: str) -> Criterion:
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def criterion_text(request: HttpRequest, key: str) -> HttpResponse:
-    """The text in force and its versions; `?old=1&new=2` shows what changed between two of them."""
+    """The current text and its versions; `?old=1&new=2` compares two of them."""
     criterion = _criterion(key)
     versions = criterion_versions(criterion=criterion)
     context: dict[str, Any] = {
@@ -42,16 +42,16 @@ def criterion_text(request: HttpRequest, key: str) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_http_methods(["GET", "POST"])
 def criterion_text_edit(request: HttpRequest, key: str) -> HttpResponse:
-    """Write the next version, with what raters will see beside it."""
+    """Write the next version with a preview beside it."""
     criterion = _criterion(key)
     newest = criterion.versions.latest("number")
     start = {"base": newest.number} | {name: getattr(newest, name) for name in TEXTS}
     form = CriterionTextForm(request.POST or None, initial=start)
     context: dict[str, Any] = {"criterion": criterion, "form": form}
     if request.method == "POST" and form.is_valid():
-        given = dict(form.cleaned_data)
-        reason, base = given.pop("reason"), given.pop("base")
-        words = CriterionWords(**given)
+        fields = dict(form.cleaned_data)
+        reason, base = fields.pop("reason"), fields.pop("base")
+        words = CriterionWords(**fields)
         try:
             row = criterion_write(
                 criterion=criterion, words=words, reason=reason, base=base, by=cast(User, request.user)
@@ -64,30 +64,28 @@ def criterion_text_edit(request: HttpRequest, key: str) -> HttpResponse:
             changes = criterion_diff(theirs, CriterionVersion(**asdict(words)))
             context |= {"conflict": conflict, "theirs": theirs, "changes": changes}
         else:
-            messages.success(request, _said(row, newest))
+            messages.success(request, _saved(row, newest))
             return redirect("labeling:criterion_text", criterion.key)
     shown = form.data if form.is_bound else start
     context |= {"shown": {name: shown.get(name, "") for name in TEXTS}, "allow_na": newest.allow_na}
     return render(request, "labeling/rubric/criterion_text_edit.html", context)
 
 
-def _said(row: CriterionVersion, before: CriterionVersion) -> str:
+def _saved(row: CriterionVersion, before: CriterionVersion) -> str:
     if row.number == before.number:
-        return "Nothing changed, so no version was made."
+        return "No changes, so no new version."
     if row.content_hash != before.content_hash:
         return (
-            f"Version {row.number} is in force and asks anew: with the first label to it all earlier ones "
-            "stop counting, and runs started from now on have another judge."
+            f"Version {row.number} saved. New runs use a new judge. Earlier labels stop counting as soon as "
+            "someone labels the new text."
         )
-    return (
-        f"Version {row.number} is in force. It asks the same question, so labels and judges stay comparable."
-    )
+    return f"Version {row.number} saved. The question is the same, so labels and judges stay comparable."
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def criterion_text_preview(request: HttpRequest, key: str) -> HttpResponse:
-    """The texts of the form as the rating screen will show them."""
+    """The form's texts as the rating screen shows them."""
     version = _criterion(key).versions.latest("number")
     shown = {name: request.POST.get(name, "") for name in TEXTS}
     return render(request, "labeling/rubric/_rater_sees.html", {"shown": shown, "allow_na": version.allow_na})

@@ -1,4 +1,4 @@
-"""Guidelines for raters: the overview, one guideline with its versions, a new version, and reading it."""
+"""Pages of guidelines: list, one guideline with versions, new version, and the raters' page."""
 
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ from labeling.rubric.services.guidelines import EditConflict, guideline_write
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def guideline_list(request: HttpRequest) -> HttpResponse:
-    """Every rubric: its guideline, and what raters are told about each criterion."""
+    """All rubrics with their guidelines and criterion texts."""
     rubrics = rubric_texts(unclear=unclear_counts(notes_for(user=request.user)))
     return render(request, "labeling/rubric/guideline_list.html", {"rubrics": rubrics})
 
@@ -37,7 +37,7 @@ def guideline_list(request: HttpRequest) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def guideline_detail(request: HttpRequest, rubric_id: int) -> HttpResponse:
-    """The guideline in force and its versions; `?old=1&new=2` shows what changed between two of them."""
+    """The current guideline and its versions; `?old=1&new=2` compares two of them."""
     rubric = get_object_or_404(Rubric, pk=rubric_id)
     versions = guideline_versions(rubric=rubric)
     context: dict[str, Any] = {"rubric": rubric, "versions": versions}
@@ -49,46 +49,46 @@ def guideline_detail(request: HttpRequest, rubric_id: int) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_http_methods(["GET", "POST"])
 def guideline_edit(request: HttpRequest, rubric_id: int) -> HttpResponse:
-    """Write the next version; what somebody else wrote meanwhile is shown instead of being overwritten."""
+    """Write the next version; a version that another author saved first is shown, not overwritten."""
     rubric = get_object_or_404(Rubric, pk=rubric_id)
     newest = guideline_in_force(rubric_id=rubric.pk)
     start = {"base": newest.number if newest else 0, "text": newest.text if newest else ""}
     form = GuidelineForm(request.POST or None, initial=start)
     context: dict[str, Any] = {"rubric": rubric, "form": form}
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
+        fields = form.cleaned_data
         try:
-            row = guideline_write(rubric=rubric, by=cast(User, request.user), **given)
+            row = guideline_write(rubric=rubric, by=cast(User, request.user), **fields)
         except FieldProblem as problem:
             form.refuse(problem)
         except EditConflict as conflict:
             theirs = cast(RubricGuideline, conflict.newest)
             form.rebase(theirs.number)
-            yours = RubricGuideline(text=given["text"])
+            yours = RubricGuideline(text=fields["text"])
             context |= {"conflict": conflict, "theirs": theirs, "diff": guideline_diff(theirs, yours)}
         else:
-            messages.success(request, _said(row, changed=row.number != given["base"]))
+            messages.success(request, _saved(row, changed=row.number != fields["base"]))
             return redirect("labeling:guideline_detail", rubric.pk)
     return render(request, "labeling/rubric/guideline_edit.html", context)
 
 
-def _said(row: RubricGuideline, *, changed: bool) -> str:
+def _saved(row: RubricGuideline, *, changed: bool) -> str:
     if not changed:
-        return "Nothing changed, so no version was made."
-    return f"Version {row.number} is in force. Raters in the middle of a chat are told."
+        return "No changes, so no new version."
+    return f"Version {row.number} saved. Raters who are labelling a chat get a notice."
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def guideline_preview(request: HttpRequest) -> HttpResponse:
-    """The text of the form as raters will read it."""
+    """The form's text as raters will see it."""
     return render(request, "labeling/rubric/_guideline_preview.html", {"text": request.POST.get("text", "")})
 
 
 @permission_or_404("labeling.label_chats")
 @require_safe
 def read_guideline(request: HttpRequest, rubric_id: int) -> HttpResponse:
-    """What a rater may read of a rubric they label by; `?criterion=KEY&was=1` shows what changed since."""
+    """The texts of a rubric for its raters; `?criterion=KEY&was=1` shows the changes since version 1."""
     rater = rater_for(user=cast(User, request.user))
     rubric = rubric_of_rater(rubric_id=rubric_id, rater=rater)
     if rubric is None:
@@ -97,13 +97,13 @@ def read_guideline(request: HttpRequest, rubric_id: int) -> HttpResponse:
         "rubric": rubric,
         "guideline": guideline_in_force(rubric_id=rubric.pk),
         "dimensions": texts_for_rater(rubric=rubric),
-        **_news(request, rubric),
+        **_changes(request, rubric),
     }
     return render(request, "labeling/rubric/read_guideline.html", context)
 
 
-def _news(request: HttpRequest, rubric: Rubric) -> dict[str, Any]:
-    """What changed since the version `was` of the guideline, or of the criterion that the address names."""
+def _changes(request: HttpRequest, rubric: Rubric) -> dict[str, Any]:
+    """Return the changes since version `was` of the guideline or of the criterion in the address."""
     was, key = request.GET.get("was", ""), request.GET.get("criterion", "")
     if not was.isdigit():
         return {}

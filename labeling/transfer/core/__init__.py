@@ -1,1 +1,1 @@
-"""Labels as other tools export them, read with a mapping file; plain Python."""
+"""Exports of other labelling tools, read with a mapping file; plain Python."""

@@ -7,17 +7,25 @@ from typing import Any
 
 from common.jsonl import Fields
 from labeling.rating.core.answers import LabelLine
-from labeling.transfer.core.answers import EARLIER, EARLIEST, Given, Tally, chat_id_of, labels_of, rater_name
-from labeling.transfer.core.mapping import ForeignMap
+from labeling.transfer.core.answers import (
+    EARLIER,
+    EARLIEST,
+    Response,
+    Tally,
+    chat_id_of,
+    labels_of,
+    rater_name,
+)
+from labeling.transfer.core.mapping import ImportMapping
 
-CHAT_ID = "id"  # the record's own, where the mapping names no other place
+CHAT_ID = "id"  # the record's own id, unless the mapping names another field
 SUBMITTED = "submitted"
 _FLAT = ".responses"
 
 
 @dataclass(frozen=True, slots=True)
-class _Response:
-    """One person's answer to one question, or (1.x) to several at once."""
+class _QuestionResponse:
+    """One rater's answer to one question, or (1.x) to several."""
 
     user: Any
     status: str | None
@@ -32,14 +40,13 @@ class _Person:
     at: datetime | None = None
 
 
-def argilla_lines(record: Fields, mapping: ForeignMap, tally: Tally) -> Iterable[list[LabelLine]]:
+def argilla_lines(record: Fields, mapping: ImportMapping, tally: Tally) -> Iterable[list[LabelLine]]:
     """
-    The labels of a record, a list for each rater: question by question the latest response that is
-    submitted, or whose state the export does not say.
+    Return the labels of a record, a list per rater.
 
-    Raises FieldProblem.
+    For each question the latest response counts that is submitted or has no state. Raises FieldProblem.
     """
-    people: dict[str, _Person] = {}
+    by_rater: dict[str, _Person] = {}
     responses = sorted(_responses(record), key=lambda response: response.at or EARLIEST)
     tally.passed["records without a response"] += not responses
     for response in responses:
@@ -47,18 +54,18 @@ def argilla_lines(record: Fields, mapping: ForeignMap, tally: Tally) -> Iterable
             tally.passed[f"responses that are {response.status}"] += 1
             continue
         name = rater_name([response.user], mapping, "Argilla", response.place, "user_id")
-        person = people.setdefault(name, _Person())
+        person = by_rater.setdefault(name, _Person())
         tally.passed[EARLIER] += not person.values.keys().isdisjoint(response.values)
         person.values |= response.values
         person.at = response.at or person.at
     chat_id = chat_id_of(record, mapping.chat_id or CHAT_ID)
     return [
-        labels_of(chat_id, Given(rater, person.values, person.at), mapping, tally)
-        for rater, person in people.items()
+        labels_of(chat_id, Response(rater, person.values, person.at), mapping, tally)
+        for rater, person in by_rater.items()
     ]
 
 
-def _responses(record: Fields) -> Iterator[_Response]:
+def _responses(record: Fields) -> Iterator[_QuestionResponse]:
     responses = record.data.get("responses")
     if isinstance(responses, list):
         for n, row in enumerate(responses):
@@ -72,31 +79,31 @@ def _responses(record: Fields) -> Iterator[_Response]:
         record.mapping("responses")
 
 
-def _whole(row: Fields) -> _Response:
+def _whole(row: Fields) -> _QuestionResponse:
     values = row.mapping("values") if row.given("values") else {}
-    held = {name: Fields(value, f"{row.path}.values.{name}") for name, value in values.items()}
-    return _Response(
+    fields = {name: Fields(value, f"{row.path}.values.{name}") for name, value in values.items()}
+    return _QuestionResponse(
         user=row.data.get("user_id"),
         status=row.text("status") if row.given("status") else None,
-        values={name: value.data.get("value") for name, value in held.items()},
+        values={name: value.data.get("value") for name, value in fields.items()},
         place=row,
         at=row.moment("updated_at") or row.moment("inserted_at"),
     )
 
 
-def _nested(question: str, rows: Any) -> Iterator[_Response]:
+def _nested(question: str, rows: Any) -> Iterator[_QuestionResponse]:
     for n, data in enumerate(Fields({question: rows}, "responses").items(question)):
         row = Fields(data, f"responses.{question}[{n}]")
         status = row.text("status") if row.given("status") else None
-        yield _Response(row.data.get("user_id"), status, {question: row.data.get("value")}, row)
+        yield _QuestionResponse(row.data.get("user_id"), status, {question: row.data.get("value")}, row)
 
 
-def _flattened(record: Fields) -> Iterator[_Response]:
-    """`QUESTION.responses`, `QUESTION.responses.users` and `QUESTION.responses.status`, side by side."""
+def _flattened(record: Fields) -> Iterator[_QuestionResponse]:
+    """Read `QUESTION.responses`, `QUESTION.responses.users` and `QUESTION.responses.status` in parallel."""
     for name in sorted(name for name in record.data if name.endswith(_FLAT) and record.given(name)):
         values, users = record.items(name), record.items(f"{name}.users")
         states = record.items(f"{name}.status") if record.given(f"{name}.status") else [None] * len(values)
         if not len(values) == len(users) == len(states):
             raise record.refuse(name, "has not as many values as users and states")
         for value, user, status in zip(values, users, states, strict=True):
-            yield _Response(user, status, {name.removesuffix(_FLAT): value}, record)
+            yield _QuestionResponse(user, status, {name.removesuffix(_FLAT): value}, record)

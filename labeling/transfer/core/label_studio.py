@@ -5,32 +5,32 @@ from typing import Any
 
 from common.jsonl import Fields
 from labeling.rating.core.answers import LabelLine
-from labeling.transfer.core.answers import DAY, Given, Tally, chat_id_of, labels_of, rater_name
-from labeling.transfer.core.mapping import ForeignMap
+from labeling.transfer.core.answers import DAY, Response, Tally, chat_id_of, labels_of, rater_name
+from labeling.transfer.core.mapping import ImportMapping
 
-CHAT_ID = "chat_id"  # the field of the task's data, where the mapping names no other
+CHAT_ID = "chat_id"  # the field of the task's data, unless the mapping names another
 _MIN = ("annotation_id", "annotator")
 
 
-def label_studio_lines(record: Fields, mapping: ForeignMap, tally: Tally) -> Iterable[list[LabelLine]]:
+def label_studio_lines(record: Fields, mapping: ImportMapping, tally: Tally) -> Iterable[list[LabelLine]]:
     """
-    The labels of a task, or of an annotation where the export is JSON-MIN: a list for each annotation.
+    Return the labels of a task (JSON) or of an annotation (JSON-MIN), a list per annotation.
 
-    Skipped annotations (`was_cancelled`), drafts and predictions are counted, not taken.
+    Skipped annotations (`was_cancelled`), drafts and predictions are counted, not imported.
 
     Raises FieldProblem.
     """
     if any(name in record.data for name in _MIN):
         chat_id = chat_id_of(record, mapping.chat_id or CHAT_ID)
-        return [labels_of(chat_id, _given(record, record.data, "annotator", mapping), mapping, tally)]
+        return [labels_of(chat_id, _response(record, record.data, "annotator", mapping), mapping, tally)]
     annotations = [Fields(row, f"annotations[{n}]") for n, row in enumerate(record.items("annotations"))]
     data = Fields(record.mapping("data"), "data")
     for name, what in (("predictions", "predictions of a model"), ("drafts", "drafts")):
         tally.passed[what] += len(record.items(name)) if record.given(name) else 0
     taken = [row for row in annotations if not _skipped(row, tally)]
-    given = [_given(row, _values(row), "completed_by", mapping) for row in taken]
+    responses = [_response(row, _values(row), "completed_by", mapping) for row in taken]
     chat_id = chat_id_of(data, mapping.chat_id or CHAT_ID)
-    return [labels_of(chat_id, one, mapping, tally) for one in given]
+    return [labels_of(chat_id, one, mapping, tally) for one in responses]
 
 
 def _skipped(annotation: Fields, tally: Tally) -> bool:
@@ -40,7 +40,7 @@ def _skipped(annotation: Fields, tally: Tally) -> bool:
 
 
 def _values(annotation: Fields) -> dict[str, list[Any]]:
-    """What was answered, by control (`from_name`); relations between regions have none."""
+    """Return the answers by control (`from_name`); relations between regions have no control."""
     values: dict[str, list[Any]] = {}
     for n, row in enumerate(annotation.items("result")):
         result = Fields(row, f"{annotation.path}.result[{n}]")
@@ -49,22 +49,22 @@ def _values(annotation: Fields) -> dict[str, list[Any]]:
     return values
 
 
-def _given(row: Fields, values: dict[str, Any], annotator: str, mapping: ForeignMap) -> Given:
+def _response(row: Fields, values: dict[str, Any], annotator: str, mapping: ImportMapping) -> Response:
     seconds = row.data.get("lead_time")
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
         raise row.refuse("lead_time", "must be a number of seconds")
-    return Given(
+    return Response(
         rater=_rater(row, annotator, mapping),
         values=values,
         at=row.moment("updated_at") or row.moment("created_at"),
-        # NB: a whole number of 400 digits has no float, so it is cut first.
+        # NB: a whole number of 400 digits has no float, so it is limited first.
         seconds=None if seconds is None else float(min(max(0, seconds), DAY)),
         path=row.path,
     )
 
 
-def _rater(row: Fields, annotator: str, mapping: ForeignMap) -> str:
-    """An id, an address, or an object with both, as the versions of the tool write it."""
+def _rater(row: Fields, annotator: str, mapping: ImportMapping) -> str:
+    """Return a rater's names from an id, an address, or an object with both; the tool's versions differ."""
     who = row.data.get(annotator)
     names = [who.get("id"), who.get("email")] if isinstance(who, dict) else [who]
     return rater_name(names, mapping, "Label Studio", row, annotator)

@@ -1,4 +1,4 @@
-"""The mapping file: what in another tool's export is the chat, the rater and each criterion's answer."""
+"""The mapping file: chat id, raters and answers in another tool's export."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,26 +13,26 @@ Choice = str | int | float | bool
 ANSWERS: Mapping[str, bool | None] = {"true": True, "false": False, "not_applicable": None}
 NO_ANSWER = "no_answer"
 LISTED = 50  # unknown choices in one message
-DIFFERENT = 1000  # unknown choices on all questions; beyond, one of them is a text
+DIFFERENT = 1000  # unknown choices on all questions; with more, a question is probably free text
 _MAPPING_FIELDS = frozenset(("chat_id", "criteria", "raters"))
 _CRITERION_FIELDS = frozenset(("question", "comment", NO_ANSWER, *ANSWERS))
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionMap:
-    """A criterion: the tool's question, the one whose text is the comment, and what each choice means."""
+    """A criterion: the tool's question, the question with the comment, and the meaning of each choice."""
 
     key: str
     question: str
     comment: str
-    # Choice → True, False or None (not applicable); those that are no answer at all stand in `no_answer`.
+    # Choice → True, False or None (not applicable); choices without an answer are in `no_answer`.
     meaning: Mapping[Choice, bool | None]
     no_answer: frozenset[Choice]
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignMap:
-    """A mapping file as read; `chat_id` is a path such as "metadata.chat_id", "" = not said."""
+class ImportMapping:
+    """A mapping file; `chat_id` is a path such as "metadata.chat_id", "" = default."""
 
     chat_id: str
     criteria: Sequence[CriterionMap]
@@ -40,13 +40,13 @@ class ForeignMap:
 
 
 class UnknownChoices:
-    """Counts the choices that the mapping says nothing of, to be refused all at once."""
+    """Counts choices that the mapping does not name, to report them together."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, criterion: CriterionMap, choice: Any) -> None:
-        """Count one; raises FieldProblem on so many that the question is none of choices."""
+        """Count one choice; raise FieldProblem on too many, which suggest a free text."""
         self.counts[criterion.key, shown(choice)] += 1
         if len(self.counts) > DIFFERENT:
             raise FieldProblem(
@@ -55,25 +55,25 @@ class UnknownChoices:
             )
 
     def refusal(self) -> str:
-        """All of them in one line, "" when there are none."""
-        found = sorted(self.counts.items())
-        words = [f"{key}: {choice} ({times:,}×)" for (key, choice), times in found[:LISTED]]
-        more = f", and {len(found) - LISTED:,} more" if len(found) > LISTED else ""
-        return f"choices that the mapping does not name: {', '.join(words)}{more}" if found else ""
+        """Return one line with all unknown choices, "" without any."""
+        unknown = sorted(self.counts.items())
+        words = [f"{key}: {choice} ({times:,}×)" for (key, choice), times in unknown[:LISTED]]
+        more = f", and {len(unknown) - LISTED:,} more" if len(unknown) > LISTED else ""
+        return f"choices that the mapping does not name: {', '.join(words)}{more}" if unknown else ""
 
 
-def read_mapping(path: Path) -> ForeignMap:
+def read_mapping(path: Path) -> ImportMapping:
     """
-    The mapping of a JSON file.
+    Read the mapping from a JSON file.
 
     Raises ImportProblem with file, line and field.
     """
     return read_document(path, mapping_of)
 
 
-def mapping_of(fields: Fields) -> ForeignMap:
+def mapping_of(fields: Fields) -> ImportMapping:
     """
-    Validate a mapping; an unknown field is refused: it may be a misspelt one.
+    Validate a mapping; unknown fields raise an error, as they may be misspelt.
 
     Raises FieldProblem.
 
@@ -90,7 +90,7 @@ def mapping_of(fields: Fields) -> ForeignMap:
     if not criteria:
         raise fields.refuse("criteria", "names no criterion")
     raters = Fields(fields.mapping("raters"), "raters") if fields.given("raters") else Fields({})
-    return ForeignMap(
+    return ImportMapping(
         chat_id=fields.text("chat_id", blank=False) if fields.given("chat_id") else "",
         criteria=criteria,
         raters={name: raters.text(name, limit=NAME_LIMIT, blank=False) for name in raters.data},
@@ -99,9 +99,9 @@ def mapping_of(fields: Fields) -> ForeignMap:
 
 def answers_in(criterion: CriterionMap, choices: Sequence[Any], unknown: UnknownChoices) -> set[bool | None]:
     """
-    What the choices on a question amount to: one of True, False and None = not applicable, or nothing.
+    Return the answer of the choices on a question: {True}, {False}, {None} (not applicable) or set().
 
-    Raises FieldProblem where they contradict each other.
+    Raises FieldProblem where the choices contradict each other.
 
     Examples
     --------
@@ -109,23 +109,23 @@ def answers_in(criterion: CriterionMap, choices: Sequence[Any], unknown: Unknown
     >>> answers_in(polite, ["rude"], UnknownChoices())
     {False}
     """
-    found: set[bool | None] = set()
+    answers: set[bool | None] = set()
     for choice in choices:
         plain = _plain(choice)
         if plain in criterion.meaning:
-            found.add(criterion.meaning[plain])
+            answers.add(criterion.meaning[plain])
         elif plain not in criterion.no_answer:
             unknown.add(criterion, choice)
-    if len(found) > 1:
+    if len(answers) > 1:
         raise FieldProblem(
-            criterion.question, f"{shown(list(choices))} says more than one answer on {criterion.key}"
+            criterion.question, f"{shown(list(choices))} has more than one answer on {criterion.key}"
         )
-    return found
+    return answers
 
 
 def at_path(data: Mapping[str, Any], path: str) -> Any:
     """
-    The value at a dotted path, None where there is none; a key that holds the dots itself comes first.
+    Return the value at a dotted path, else None; a key that contains the dots takes precedence.
 
     Examples
     --------
@@ -145,13 +145,13 @@ def _criterion(key: str, fields: Fields) -> CriterionMap:
     for name, value in ANSWERS.items():
         for choice in _choices(fields, name):
             if choice in meaning:
-                raise fields.refuse(name, f"{shown(choice)} stands under two answers")
+                raise fields.refuse(name, f"{shown(choice)} appears under two answers")
             meaning[choice] = value
     if not meaning:
-        raise fields.refuse("true", "no choice is named under true, false or not_applicable")
+        raise fields.refuse("true", "no choices under true, false or not_applicable")
     no_answer = frozenset(_choices(fields, NO_ANSWER))
     if both := no_answer & meaning.keys():
-        raise fields.refuse(NO_ANSWER, f"{shown(next(iter(both)))} stands under an answer too")
+        raise fields.refuse(NO_ANSWER, f"{shown(next(iter(both)))} appears under an answer, too")
     comment = fields.text("comment", blank=False) if fields.given("comment") else ""
     return CriterionMap(key, fields.text("question", blank=False), comment, meaning, no_answer)
 
@@ -167,7 +167,7 @@ def _choices(fields: Fields, name: str) -> list[Choice]:
 
 
 def _plain(choice: Any) -> Any:
-    """A choice that can be looked up; NB: to Python True is 1, to the exporting tool it is not."""
+    """Return a choice as a lookup key; NB: in Python True equals 1, in the exporting tool it does not."""
     if isinstance(choice, bool):
         return "true" if choice else "false"
     return choice if isinstance(choice, str | int | float) else repr(choice)
@@ -175,4 +175,4 @@ def _plain(choice: Any) -> Any:
 
 def _known(fields: Fields, names: frozenset[str]) -> None:
     for name in sorted(fields.unknown(names)):
-        raise fields.refuse(name, f"no such field; there are {', '.join(sorted(names))}")
+        raise fields.refuse(name, f"no such field; known fields are {', '.join(sorted(names))}")

@@ -1,4 +1,4 @@
-"""The objects of a large JSON file, one in memory at a time: an array of them, or JSON Lines."""
+"""Objects of a large JSON file, an array or JSON Lines, with one in memory at a time."""
 
 import io
 import re
@@ -11,19 +11,19 @@ from common.jsonl import MAX_LINE, Fields, open_input
 from common.problems import FieldProblem, ImportProblem
 
 CHUNK = 1 << 16  # characters
-# A whole string, the beginning of one that goes on behind the chunk, or a bracket.
+# A whole string, a string that continues after the chunk, or a bracket.
 _PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|["\][{}]', re.DOTALL)
 _BLANK = re.compile(r"\s*+")
 
 
 def read_objects(path: Path) -> Iterator[tuple[int, Fields]]:
     """
-    Numbers (from 1) and fields of the objects of a UTF-8 file; each is guarded as a line of JSON Lines is.
+    Yield numbers (from 1) and fields of the objects of a UTF-8 file, checked like JSON Lines.
 
     Raises
     ------
     ImportProblem
-        no such file, not UTF-8, neither an array of objects nor JSON Lines, broken off, an object over 16 MB,
+        no such file, not UTF-8, neither an array of objects nor JSON Lines, truncated, an object over 16 MB,
         or what `guarded_loads` refuses; with the number of the record.
     """
     number = 1
@@ -45,7 +45,7 @@ def read_objects(path: Path) -> Iterator[tuple[int, Fields]]:
 
 def record_problem(path: Path, number: int, field: str, message: str) -> ImportProblem:
     """
-    What is wrong with a record of a file.
+    Return the error about a record of a file.
 
     Examples
     --------
@@ -56,27 +56,27 @@ def record_problem(path: Path, number: int, field: str, message: str) -> ImportP
 
 
 def _texts(file: TextIO) -> Iterator[str]:
-    """The text of each object."""
+    """Yield the text of each object."""
     window = _Window(file)
     is_array = window.take("[")
     first = True
     while not (window.take("]") if is_array else window.at_end()):
         if is_array and not first and not window.take(",") and not window.at_end():
-            raise FieldProblem("", "must be followed by a comma or by the end of the list")
+            raise FieldProblem("", "must be followed by a comma or the end of the list")
         first = False
         yield window.object()
     if not window.at_end():
-        raise FieldProblem("", "something stands behind the end of the list")
+        raise FieldProblem("", "unexpected text after the end of the list")
 
 
 class _Window:
-    """The part of the file that is in memory, from where nothing has been given out yet."""
+    """The part of the file in memory that is not consumed yet."""
 
     def __init__(self, file: TextIO) -> None:
         self.file, self.text, self.at = file, "", 0
 
     def more(self) -> bool:
-        """Read on, as much again as there is; False at the end of the file."""
+        """Double the text in memory; return False at the end of the file."""
         chunk = self.file.read(max(CHUNK, len(self.text) - self.at))
         self.text, self.at = self.text[self.at :] + chunk, 0
         if len(self.text) > 2 * MAX_LINE:
@@ -84,7 +84,7 @@ class _Window:
         return bool(chunk)
 
     def at_end(self) -> bool:
-        """Whether nothing but white space is left."""
+        """Whether only white space is left."""
         while True:
             match = _BLANK.match(self.text, self.at)
             self.at = match.end() if match else self.at
@@ -94,31 +94,31 @@ class _Window:
                 return True
 
     def take(self, mark: str) -> bool:
-        """Step over a mark, if it is what comes next."""
+        """Skip a mark if it comes next; return whether it did."""
         if self.at_end() or self.text[self.at] != mark:
             return False
         self.at += 1
         return True
 
     def object(self) -> str:
-        """The text of the object that comes next."""
+        """Return the text of the next object."""
         if self.at_end():
-            raise FieldProblem("", "the file breaks off before the end of the list")
+            raise FieldProblem("", "the file ends before the end of the list")
         if self.text[self.at] != "{":
-            raise FieldProblem("", "must be an object: a list of objects is expected, or one object a line")
-        depth, scanned = 0, 0  # characters behind self.at
+            raise FieldProblem("", "must be an object: expected a list of objects, or one object per line")
+        depth, scanned = 0, 0  # characters after self.at
         while True:
             for piece in _PIECE.finditer(self.text, self.at + scanned):
                 if piece[0] == '"':
-                    break  # the string goes on behind the chunk
+                    break  # the string continues after the chunk
                 scanned = piece.end() - self.at
                 depth += (piece[0] in "[{") - (piece[0] in "]}")
                 if depth == 0:
-                    return self._given(scanned)
+                    return self._consume(scanned)
             if not self.more():
-                raise FieldProblem("", "the file breaks off inside this record")
+                raise FieldProblem("", "the file ends inside this record")
 
-    def _given(self, length: int) -> str:
+    def _consume(self, length: int) -> str:
         if length > MAX_LINE:
             raise _too_long()
         text = self.text[self.at : self.at + length]

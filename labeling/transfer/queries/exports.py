@@ -1,4 +1,4 @@
-"""What people said of a set's chats, as lines of files; chats, criteria and raters by their names there."""
+"""Labels, adjudications, notes and assignments of a chat set as export lines with readable ids."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ Lines = Callable[[ChatSet, User | None], Iterator[Line]]
 
 
 def label_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
-    """The submitted labels in force on the set's chats and its rubric's criteria, drafts left out."""
+    """Yield the submitted labels on the set's chats and its rubric's criteria, without drafts."""
     criteria, order = criteria_in_order(chat_set)
     for chats in chats_in_order(chat_set, user):
         labels = Label.objects.filter(
@@ -35,7 +35,7 @@ def label_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
 
 
 def label_line(label: Label, chat_id: str, criterion: str) -> Line:
-    """One label; its rater and version must be loaded."""
+    """Return the line of one label; its rater and version must be loaded."""
     return {
         "chat_id": chat_id,
         "criterion": criterion,
@@ -50,7 +50,7 @@ def label_line(label: Label, chat_id: str, criterion: str) -> Line:
 
 
 def revision_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
-    """The history of the set's labels, drafts and withdrawn answers too, oldest first."""
+    """Yield the history of the set's labels, with drafts and withdrawn answers, oldest first."""
     criteria, order = criteria_in_order(chat_set)
     for chats in chats_in_order(chat_set, user):
         rows = LabelRevision.objects.filter(
@@ -102,7 +102,7 @@ def _answer(row: Label | LabelRevision) -> Line:
 
 
 def adjudication_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
-    """The decisions in force on the set's chats and its rubric's criteria."""
+    """Yield the current decisions on the set's chats and its rubric's criteria."""
     criteria, order = criteria_in_order(chat_set)
     for chats in chats_in_order(chat_set, user):
         rows = Adjudication.objects.filter(chat_id__in=chats, criterion_id__in=criteria, replaced_at=None)
@@ -119,7 +119,7 @@ def adjudication_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[
 
 
 def note_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
-    """What raters noted on the set's chats, in the order they wrote it."""
+    """Yield the rater notes on the set's chats, oldest first."""
     criteria, _ = criteria_in_order(chat_set)
     for chats in chats_in_order(chat_set, user):
         rows = RaterNote.objects.filter(
@@ -163,7 +163,7 @@ _ASSIGNMENT = {
 
 
 def assignment_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Line]:
-    """The labels that the set's jobs ask for, mixed-in gold chats too: job by job in its order."""
+    """Yield the assignments of the set's jobs, gold chats included, job by job in order."""
     rows = Assignment.objects.filter(job__chat_set=chat_set)
     if user is not None:
         rows = rows.filter(chat__in=chats_shown(user=user).values("pk"))
@@ -177,7 +177,7 @@ def assignment_lines(chat_set: ChatSet, user: User | None = None) -> Iterator[Li
 
 _CELL = ("chat_id", "criterion", "rater")
 _GIVEN = ("value", "rationale", "turns", "evidence")
-# Kind of export → its lines, and the columns of its table.
+# Kind of export → its lines and its table columns.
 LABELLING: Mapping[str, tuple[Lines, tuple[str, ...]]] = {
     "labels": (
         label_lines,
@@ -203,13 +203,13 @@ LABELLING: Mapping[str, tuple[Lines, tuple[str, ...]]] = {
 
 
 def criteria_in_order(chat_set: ChatSet) -> tuple[dict[int, str], Order]:
-    """Keys and places of the criteria of the set's rubric, by id."""
+    """Return keys and positions of the criteria of the set's rubric, by id."""
     keys = {row.pk: row.key for row in criteria_of_set(chat_set)}
     return keys, places_of(keys)
 
 
 def chats_in_order(chat_set: ChatSet, user: User | None = None) -> Iterator[dict[int, str]]:
-    """External ids by id, some chats at a time, in the set's order; with a user those they may see."""
+    """Yield external ids by id in batches, in the set's order; with a user, only chats they may see."""
     rows: QuerySet[ChatSetMember] = ChatSetMember.objects.filter(chat_set=chat_set).order_by("position")
     if user is not None:
         rows = rows.filter(chat__in=chats_shown(user=user).values("pk"))
@@ -219,10 +219,10 @@ def chats_in_order(chat_set: ChatSet, user: User | None = None) -> Iterator[dict
 
 
 def places_of(keys: dict[int, str]) -> Order:
-    """Where each stands."""
+    """Return the index of each."""
     return {pk: place for place, pk in enumerate(keys)}
 
 
 def filled(**fields: Any) -> Line:
-    """Only the fields that say something: an absent one means the same in a file."""
+    """Return only non-empty fields: in a file an absent field means the same."""
     return {name: value for name, value in fields.items() if value}

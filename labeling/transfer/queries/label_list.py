@@ -1,4 +1,4 @@
-"""Submitted labels for leads, narrowed by what the files call things."""
+"""Submitted labels for leads, filtered by names as in files."""
 
 from typing import TypeVar
 
@@ -17,13 +17,13 @@ Row = TypeVar("Row")
 
 def labels_for(*, user: User, filters: dict[str, str]) -> QuerySet[Label]:
     """
-    The submitted labels on chats that the user may see, with what a line of a file names.
+    Return the submitted labels on chats that the user may see, with the related rows of a line.
 
     Parameters
     ----------
     filters : any of set (name), criterion (key) and rater (name).
 
-    Raises FieldProblem for a name that there is not.
+    Raises FieldProblem for an unknown name.
     """
     labels: QuerySet[Label] = Label.objects.filter(
         state=Label.State.SUBMITTED, chat__in=chats_shown(user=user).values("pk")
@@ -32,10 +32,10 @@ def labels_for(*, user: User, filters: dict[str, str]) -> QuerySet[Label]:
         labels = _of_set(labels, filters["set"])
     if "criterion" in filters:
         criterion = Criterion.objects.filter(key=filters["criterion"]).first()
-        labels = labels.filter(criterion=_found(criterion, "criterion", filters["criterion"]))
+        labels = labels.filter(criterion=_row_or_problem(criterion, "criterion", filters["criterion"]))
     if "rater" in filters:
         rater = Rater.objects.filter(name=filters["rater"]).first()
-        labels = labels.filter(rater=_found(rater, "rater", filters["rater"]))
+        labels = labels.filter(rater=_row_or_problem(rater, "rater", filters["rater"]))
     rows = labels.select_related("chat", "criterion", "rater", "version")
     return rows.only(
         *("value", "rationale", "evidence", "post_reveal", "given_at", "active_ms", "chat__external_id"),
@@ -44,12 +44,12 @@ def labels_for(*, user: User, filters: dict[str, str]) -> QuerySet[Label]:
 
 
 def _of_set(labels: QuerySet[Label], name: str) -> QuerySet[Label]:
-    chat_set = _found(chat_set_named(name), "set", name)
+    chat_set = _row_or_problem(chat_set_named(name), "set", name)
     members = ChatSetMember.objects.filter(chat_set=chat_set).values("chat")
     return labels.filter(chat__in=members, criterion__rubric=chat_set.rubric_id)
 
 
-def _found(row: Row | None, field: str, name: str) -> Row:
+def _row_or_problem(row: Row | None, field: str, name: str) -> Row:
     if row is None:
         raise FieldProblem(field, f"there is no {field} {shown(name)}")
     return row

@@ -1,4 +1,4 @@
-"""Labels from files: streamed, all or nothing; a changed answer is a revision, the same answer no change."""
+"""Import of labels: streamed, all or nothing; a changed answer becomes a revision."""
 
 import uuid
 from collections import Counter
@@ -33,7 +33,7 @@ from labeling.rating.services.references import (
 
 LINES_AT_ONCE = 5000
 ROWS_AT_ONCE = 1000
-FEW_RATERS = 100  # below, naming the raters in the query spares more rows than it costs
+FEW_RATERS = 100  # with fewer raters than this, filtering by rater is faster
 _ANSWER = (
     "value",
     "rationale",
@@ -52,7 +52,7 @@ Cell = tuple[int, int, int]  # chat, criterion, rater
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A line with its names resolved; `version` and `active_ms` are None where the line said none."""
+    """A line with resolved names; `version` and `active_ms` are None where absent."""
 
     line: int
     names: tuple[str, str, str]
@@ -65,11 +65,11 @@ class _Answer:
     post_reveal: bool
     given_at: datetime
     active_ms: int | None
-    # Whether its rater has seen the judge's view: a label from before that stays as it is.
+    # Whether its rater has seen the judge's view: an earlier label does not change then.
     after_reveal: bool = False
 
     def is_of(self, label: Label) -> bool:
-        """Whether the label holds this very answer."""
+        """Whether the label has the same answer."""
         return (
             label.state == Label.State.SUBMITTED
             and self.value == label.value
@@ -81,19 +81,19 @@ class _Answer:
 
 
 class LabelSource(Protocol):
-    """A file that labels come from; it is read a second time only to say what is wrong with it."""
+    """A source of labels; it is read a second time only to report an error."""
 
-    unit: str  # what is numbered: "line" or "record"
+    unit: str  # numbered unit: "line" or "record"
     ignored: Ignored
 
     def lines(self) -> Iterator[tuple[int, LabelLine]]:
-        """Numbers and labels; several labels may bear one number."""
+        """Yield numbers and labels; several labels may share a number."""
 
     def problem(self, number: int, field: str, message: str) -> ImportProblem:
-        """What is wrong at a number."""
+        """Return the error at a number."""
 
     def notes(self) -> tuple[str, ...]:
-        """What else there is to say when all is read."""
+        """Return notes after reading."""
 
 
 class LabelsFile:
@@ -105,15 +105,15 @@ class LabelsFile:
         self.path, self.ignored = path, Ignored()
 
     def lines(self) -> Iterator[tuple[int, LabelLine]]:
-        """Line numbers and labels."""
+        """Yield line numbers and labels."""
         return read_records(self.path, lambda fields: label_line_of(fields, self.ignored))
 
     def problem(self, number: int, field: str, message: str) -> ImportProblem:
-        """What is wrong on a line."""
+        """Return the error on a line."""
         return ImportProblem(str(self.path), number, field, message)
 
     def notes(self) -> tuple[str, ...]:
-        """Nothing."""
+        """Return no notes."""
         return ()
 
 
@@ -121,15 +121,15 @@ def labels_import(
     *, path: Path, source: Label.Source = Label.Source.IMPORT, rater_kind: Rater.Kind = Rater.Kind.PERSON
 ) -> ImportResult:
     """
-    Add the labels of a file, or revise those that it answers differently; consensus follows.
+    Add the labels of a file, revise those with a different answer, and update the consensus.
 
     Parameters
     ----------
     path : JSON Lines of labels.
-    source : what the labels are marked as.
-    rater_kind : what new raters are where the line does not say.
+    source : source of the labels.
+    rater_kind : kind of new raters where the line has none.
 
-    Raises ImportProblem: nothing is written then.
+    Raises ImportProblem; no data is written then.
     """
     return labels_take(file=LabelsFile(path), source=source, rater_kind=rater_kind)
 
@@ -144,7 +144,7 @@ def labels_take(
     """
     Add the labels of a source, as `labels_import` does.
 
-    Raises ImportProblem: nothing is written then.
+    Raises ImportProblem; no data is written then.
     """
     importer = _LabelsImport(file, source, rater_kind)
     for chunk in in_batches(file.lines(), LINES_AT_ONCE):
@@ -168,9 +168,9 @@ class _LabelsImport:
         self.criteria = criteria_by_key()
         self.raters = Raters(rater_kind)
         self.now = timezone.now()
-        self.id = uuid.uuid4()  # the client_id of every revision that this import makes
+        self.id = uuid.uuid4()  # client_id of all new revisions
         self.before = Label.objects.aggregate(last=Max("pk"))["last"] or 0
-        # One bit for each label that was there before: whether a line of this file spoke of it.
+        # One bit per existing label: whether a line of this file names it.
         self.spoken = bytearray(self.before // 8 + 1)
 
     def store(self, chunk: Sequence[tuple[int, LabelLine]]) -> None:
@@ -244,13 +244,13 @@ class _LabelsImport:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What else there is to say when all is stored."""
+        """Return notes after storing."""
         frozen = self.counts["frozen"]
-        said = f"{frozen} labels stay as they are: their raters have since seen the judge's view of the chat"
-        return (said,) if frozen else ()
+        note = f"{frozen} labels not changed: their raters have since seen the judge’s view of the chat"
+        return (note,) if frozen else ()
 
     def _marked(self, answers: Sequence[_Answer]) -> list[_Answer]:
-        """Those of raters who have seen the judge's view of the chat are marked as post-reveal."""
+        """Mark answers of raters who have seen the judge's view of the chat as post-reveal."""
         seen: set[tuple[int, int]] = set()
         for batch in in_batches(sorted({answer.cell[0] for answer in answers}), ROWS_AT_ONCE):
             revealed = Assignment.objects.filter(chat_id__in=batch, revealed_at__isnull=False)
@@ -263,34 +263,34 @@ class _LabelsImport:
         ]
 
     def _known(self, answers: Sequence[_Answer]) -> dict[Cell, Label]:
-        """The labels that are there on these cells, of this file's earlier lines too."""
+        """Return the existing labels on these cells, those from earlier lines included."""
         cells = {answer.cell for answer in answers}
-        found: list[int] = []
+        ids: list[int] = []
         for batch in in_batches(sorted({chat for chat, _, _ in cells}), ROWS_AT_ONCE):
             labels = Label.objects.filter(chat_id__in=batch, criterion_id__in={cell[1] for cell in cells})
             raters = {cell[2] for cell in cells}
             if len(raters) <= FEW_RATERS:
                 labels = labels.filter(rater_id__in=raters)
-            # In a shuffled file most of a chunk's chats have labels by others: look at their keys only.
+            # In a shuffled file most chats of a chunk have labels by other raters: load only the keys first.
             rows = labels.values_list("pk", "chat_id", "criterion_id", "rater_id").order_by()
-            found += [pk for pk, *cell in rows.iterator() if tuple(cell) in cells]
+            ids += [pk for pk, *cell in rows.iterator() if tuple(cell) in cells]
         return {
             (label.chat_id, label.criterion_id, label.rater_id): label
-            for batch in in_batches(found, ROWS_AT_ONCE)
+            for batch in in_batches(ids, ROWS_AT_ONCE)
             for label in Label.objects.select_for_update(of=("self",)).filter(pk__in=batch)
         }
 
     def _check_once(self, answer: _Answer, label: Label) -> None:
-        """Refuse a second line on a label: one that an earlier chunk made, or spoke of."""
+        """Refuse a second line on a label that an earlier chunk created or named."""
         byte, bit = divmod(label.pk, 8)
         if label.pk > self.before or self.spoken[byte] >> bit & 1:
             raise self._twice(answer)
         self.spoken[byte] |= 1 << bit
 
     def _twice(self, answer: _Answer) -> ImportProblem:
-        """The refusal, with the first of the two looked up in the file."""
+        """Return the error with the number of the first of the two."""
         first = next(number for number, line in self.file.lines() if line.cell == answer.names)
-        message = f"the same chat, criterion and rater stand on {self.file.unit} {first} already"
+        message = f"same chat, criterion and rater as {self.file.unit} {first}"
         return self.file.problem(answer.line, "rater", message)
 
     def _label(self, answer: _Answer, *, revision: int, active_ms: int) -> Label:

@@ -1,4 +1,4 @@
-"""Says whether database, broker and endpoint answer, one line each."""
+"""Check database, broker and endpoint; print one line each."""
 
 from typing import Any
 
@@ -6,14 +6,13 @@ from common.commands import WorkbenchCommand
 from common.problems import OutsideFailure
 from evaluation.gateway.current import current_endpoint, endpoint_locator
 from evaluation.gateway.embedded import EmbeddedModelError
-from evaluation.gateway.endpoint_health import Check
 from evaluation.gateway.endpoints import EndpointError
-from evaluation.gateway.health import check_endpoint
+from evaluation.gateway.health import Check, check_endpoint
 from lace_site.health import check_broker, check_database
 
 
 class Command(WorkbenchCommand):
-    """Exit 4 when a part does not answer."""
+    """Exit 4 when a check fails."""
 
     help = __doc__
 
@@ -30,7 +29,7 @@ class Command(WorkbenchCommand):
 
 
 def endpoint_check() -> Check:
-    """The endpoint that the settings name; settings that name none are a failed check."""
+    """Check the endpoint of the settings; a missing endpoint is a failed check."""
     try:
         endpoint = current_endpoint()
     except (EndpointError, EmbeddedModelError) as error:

@@ -1,4 +1,4 @@
-"""Serves the application with its workers until Ctrl-C."""
+"""Run the application with its workers until Ctrl-C."""
 
 import contextlib
 import os
@@ -15,19 +15,21 @@ from django.conf import settings
 from common.commands import WorkbenchCommand
 from common.problems import InputProblem, OutsideFailure
 
-# Answers on their way are waited for: they are paid for.
+# Wait for calls in flight: they are paid for.
 STOP_SECONDS = 20
 
 
 class Command(WorkbenchCommand):
-    """Web server, workers and their clock as child processes; when one ends, so do the others."""
+    """Run web server, workers and scheduler as child processes; when one ends, stop the others."""
 
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
         parser.add_argument("--judges", type=int, default=settings.LACE_JUDGE_WORKERS, metavar="N")
-        parser.add_argument("--reload", action="store_true", help="restart on changed code (development)")
+        parser.add_argument(
+            "--reload", action="store_true", help="restart when the code changes (development)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         port = options["port"]
@@ -39,11 +41,11 @@ class Command(WorkbenchCommand):
         signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         refuse_busy(port)
         children = [start(command) for command in commands]
-        self.note(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C ends it)")
+        self.note(f"LACE workbench on http://127.0.0.1:{port}/   (Ctrl-C to stop)")
         try:
             while all(child.poll() is None for child in children):
                 time.sleep(0.5)
-            raise OutsideFailure("the web server or a worker ended by itself; its last lines say why")
+            raise OutsideFailure("the web server or a worker stopped unexpectedly; see its last lines")
         except KeyboardInterrupt:
             self.note("stopping")
         finally:
@@ -51,7 +53,7 @@ class Command(WorkbenchCommand):
 
 
 def refuse_busy(port: int) -> None:
-    """Raise OutsideFailure when somebody listens on the port already."""
+    """Raise OutsideFailure when the port is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -61,7 +63,7 @@ def refuse_busy(port: int) -> None:
 
 
 def web_command(*, port: int, reload: bool) -> list[str]:
-    """The web server: gunicorn with threads, or Django's own with reload."""
+    """Return the command of the web server: gunicorn with threads, or Django's own with reload."""
     if reload:
         return [sys.executable, "manage.py", "runserver", f"127.0.0.1:{port}"]
     options = ["--worker-class", "gthread", "--workers", "2", "--threads", "4", "--timeout", "60"]
@@ -70,9 +72,9 @@ def web_command(*, port: int, reload: bool) -> list[str]:
 
 
 def worker_commands(judges: int) -> list[list[str]]:
-    """A Celery worker for each judge, one event loop each; one for the rest; and the clock of the latter."""
+    """Return the commands of the Celery workers, one per judge and one default, and of the scheduler."""
     names = [("judge", f"judge{number}") for number in range(1, judges + 1)] + [("default", "default")]
-    # Workers need not know each other: the database says who does what.
+    # Workers coordinate through the database, not with each other.
     alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     workers = [
         [*celery_command("worker"), "-Q", queue, "-n", f"{name}@%h", "--concurrency", "1", *alone]
@@ -82,17 +84,17 @@ def worker_commands(judges: int) -> list[list[str]]:
 
 
 def celery_command(what: str) -> list[str]:
-    """A part of Celery as a process of its own."""
+    """Return the command of a Celery process."""
     return [sys.executable, "-m", "celery", "-A", "lace_site", "-q", what, "-l", "warning"]
 
 
 def start(command: list[str]) -> subprocess.Popen[bytes]:
-    """A child in a process group of its own: Ctrl-C reaches us only; who hangs is ended with its children."""
+    """Start a child in its own process group: Ctrl-C does not reach it, and its group can be killed."""
     return subprocess.Popen(command, cwd=settings.BASE_DIR, start_new_session=True)  # noqa: S603
 
 
 def stop(children: list[subprocess.Popen[bytes]]) -> None:
-    """End the children kindly, then surely."""
+    """Terminate the children, then kill those that remain."""
     for child in children:
         with contextlib.suppress(ProcessLookupError):
             child.terminate()

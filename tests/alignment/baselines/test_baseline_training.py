@@ -1,4 +1,4 @@
-"""Bags of words that a worker trains: what waits, who takes it up, what is said meanwhile."""
+"""Training of the bag of words by a worker: queue, leases, progress."""
 
 import json
 from datetime import timedelta
@@ -21,7 +21,7 @@ from evaluation.models.runs import WorkerLease
 from evaluation.runs.worker.leases import MOST_TRIES, lease_begin
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.baselines.test_baselines import HTMX, document, url
+from tests.factories.baselines import HTMX, document, url
 from tests.factories.compared_runs import HUMAN, Compared, text_of
 
 pytestmark = pytest.mark.django_db

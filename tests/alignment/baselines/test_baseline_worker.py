@@ -1,4 +1,4 @@
-"""Baselines on real Celery workers: trained there, and again after a kill -9; no page waits for the dead."""
+"""Baselines on real Celery workers: trained there, and again after a kill -9."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from alignment.models.reports import Report
 from bench._workers import Workers
 from evaluation.models.runs import WorkerLease
 from labeling.models.chats import Chat
-from tests.alignment.baselines.test_baselines import HTMX, url
+from tests.factories.baselines import HTMX, url
 from tests.factories.compared_runs import HUMAN, Compared, make_compared, text_of
 from tests.factories.workers import wait_until, workers_with
 
@@ -74,6 +74,7 @@ def left_behind() -> BaselineTraining:
     return row
 
 
+@pytest.mark.heavy
 def test_after_a_kill_of_all_workers_others_train_and_the_page_shows_the_figures(
     compared: Compared, lead: Client, tmp_path: Path
 ) -> None:
@@ -87,6 +88,7 @@ def test_after_a_kill_of_all_workers_others_train_and_the_page_shows_the_figures
     assert "Bag of words, balanced" in text_of(lead.get(url(compared, "alignment:baselines"), headers=HTMX))
 
 
+@pytest.mark.heavy
 def test_after_a_kill_of_the_process_that_trains_another_one_does(
     compared: Compared, lead: Client, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""The baselines of a run: what they are computed from, what is kept, pages and API."""
+"""Baselines of a run: input, cached documents, pages and API."""
 
 import json
 from dataclasses import replace
@@ -20,27 +20,11 @@ from labeling.models.chats import Chat
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from tests.factories.baselines import HTMX, document, url
 from tests.factories.compared_runs import HUMAN, JUDGE, Compared, add_chats, text_of, urls
 from tests.factories.judge_comparison import judged, perfect
 
 pytestmark = pytest.mark.django_db
-
-HTMX = {"HX-Request": "true"}
-
-
-def url(
-    compared: Compared, name: str = "api_run_baselines", *, run: Run | None = None, query: str = ""
-) -> str:
-    return reverse(name, args=[(run or compared.run).pk]) + query
-
-
-def document(
-    client: Client, compared: Compared, *, run: Run | None = None, query: str = ""
-) -> dict[str, Any]:
-    response = client.get(url(compared, run=run, query=query))
-    assert response.status_code == 200, response.content
-    found: dict[str, Any] = response.json()
-    return found
 
 
 def on(found: dict[str, Any], key: str) -> dict[str, Any]:
@@ -85,8 +69,8 @@ def test_a_criterion_is_named_where_the_judge_does_not_beat_a_baseline_and_where
     found = document(lead, compared)
     assert (found["not_beaten"], found["not_compared"]) == (["polite", "wrong_fact"], ["welcome"])
     undefined = on(found, "welcome")["undefined"]
-    assert undefined["majority.difference"] == "no chat that people answered False"
-    assert undefined["bag_of_words.difference"].endswith("people answered False; there are 0")
+    assert undefined["majority.difference"] == "no chat with a human False"
+    assert undefined["bag_of_words.difference"].endswith("needs 2 chats with answer False, has 0")
 
 
 def test_a_constant_judge_is_named(compared: Compared, lead: Client) -> None:
@@ -107,7 +91,7 @@ def test_near_duplicates_are_kept_together(compared: Compared, lead: Client) -> 
     assert "not near-duplicates" in reason
 
 
-def test_of_too_many_chats_a_draw_is_taken_and_told(
+def test_too_many_chats_are_sampled_and_the_page_says_so(
     compared: Compared, lead: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selectors, "MOST_CHATS", 20)
@@ -121,8 +105,9 @@ def test_a_rater_may_be_the_ground_truth_but_not_each_of_them(compared: Compared
     assert cleo["criteria"] != document(lead, compared)["criteria"]
     assert lead.get(url(compared, query="?against=rater:nobody")).status_code == 404
     refused = lead.get(url(compared, query="?against=each-rater"))
-    assert (refused.status_code, "no one answer" in refused.json()["against"]) == (400, True)
-    assert "no one answer" in text_of(lead.get(urls(compared)["report"] + "?against=each-rater"))
+    reason = "Baselines need one answer per chat"
+    assert (refused.status_code, reason in refused.json()["against"]) == (400, True)
+    assert reason in text_of(lead.get(urls(compared)["report"] + "?against=each-rater"))
 
 
 # ---------- kept ----------
@@ -234,7 +219,7 @@ def test_the_page_names_the_criteria_and_says_why_some_are_not_compared(
     assert "The judge is worse than the bag of words on Polite." in page
     assert "The judge is not shown to beat the bag of words on Wrong fact." in page
     assert "Not compared with both: Welcome." in page
-    assert "No chat that people answered False" in page
+    assert "No chat with a human False" in page
 
 
 def test_a_judge_that_beats_both_on_all_is_told_so(compared: Compared, lead: Client) -> None:
@@ -285,7 +270,7 @@ def test_a_criterion_is_called_as_the_report_calls_it(compared: Compared, lead: 
     document(lead, compared, run=constant)
     assert "call warn" in part_of_page(lead, criterion_page(compared, "polite", run=constant))
     against = part_of_page(lead, criterion_page(compared, "polite", query="?against=each-rater"))
-    assert "no one answer" in against
+    assert "Baselines need one answer per chat" in against
 
 
 def test_without_scripts_the_link_leads_back_to_the_criterion(compared: Compared, lead: Client) -> None:

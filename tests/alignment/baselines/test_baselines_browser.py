@@ -1,4 +1,4 @@
-"""The report's baselines in a real browser: they fill themselves in, at once or when a worker is done."""
+"""The baselines panel in a real browser: it loads at once or when a worker is done."""
 
 import pytest
 from playwright.sync_api import Page, expect

@@ -15,13 +15,13 @@ def test_a_lead_issues_prints_and_revokes_one(
 ) -> None:
     signed_in.goto(f"{live_server.url}/reports/runs/{compared.run.pk}/?split=dev")
     assert faults(signed_in) == []
-    signed_in.get_by_label("Valid for so many days").fill("30")
+    signed_in.get_by_label("Valid for (days)").fill("30")
     issue = signed_in.get_by_role("button", name="Issue a certificate on dev")
     issue.click()  # the browser itself asks for the confirmation
     assert signed_in.url.endswith("?split=dev")
-    signed_in.get_by_label("It allows no use on any criterion").check()
+    signed_in.get_by_label("Issue it although it permits no use").check()
     issue.click()
-    expect(signed_in.get_by_role("heading", level=1)).to_contain_text("Valid, allows no use")
+    expect(signed_in.get_by_role("heading", level=1)).to_contain_text("Valid, permits no use")
     assert faults(signed_in) == []
 
     signed_in.emulate_media(media="print")
@@ -31,9 +31,9 @@ def test_a_lead_issues_prints_and_revokes_one(
     signed_in.emulate_media(media="screen", color_scheme="dark")
     assert faults(signed_in) == []
 
-    signed_in.get_by_text("Revoke it…").click()
-    signed_in.get_by_label("Why it must not be relied on any more").fill("The labels were wrong")
-    signed_in.get_by_role("button", name="Revoke for good").click()
+    signed_in.get_by_text("Revoke…").click()
+    signed_in.get_by_label("Reason").fill("The labels were wrong")
+    signed_in.get_by_role("button", name="Revoke permanently").click()
     expect(signed_in.get_by_role("heading", level=1)).to_contain_text("Revoked")
     expect(signed_in.get_by_text("The labels were wrong")).to_be_visible()
     signed_in.get_by_role("link", name="Certificates").click()

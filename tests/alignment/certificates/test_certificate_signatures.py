@@ -12,7 +12,7 @@ from django.conf import settings
 from django.test import Client
 from pytest_django import Settings
 
-from alignment.certificates.core.signatures import signed
+from alignment.certificates.core.signatures import sign
 from alignment.certificates.queries.certificates import certificate_verified
 from alignment.certificates.services.certificates import certificate_issue, certificate_revoke
 from alignment.certificates.services.keys import signing_key
@@ -60,18 +60,18 @@ def test_one_changed_word_makes_it_forged(certificate: Certificate, lead: Client
     changes: list[dict[str, Any]] = [{"expires_at": "2099-01-01T00:00:00+00:00"}, {"limits": []}, {"more": 1}]
     for change in changes:
         found = verify(lead, given | {"body": given["body"] | change})
-        assert (found["answer"], found["reason"]) == ("forged", "its text was changed after it was signed")
+        assert (found["answer"], found["reason"]) == ("forged", "the text was changed after signing")
 
 
 def test_anothers_key_makes_it_forged(certificate: Certificate, lead: Client) -> None:
-    signature = signed(certificate.body, Ed25519PrivateKey.generate())
+    signature = sign(certificate.body, Ed25519PrivateKey.generate())
     found = verify(lead, {"body": certificate.body, "signature": signature})
-    assert (found["answer"], found["reason"]) == ("forged", "this workbench has not signed it")
+    assert (found["answer"], found["reason"]) == ("forged", "this workbench did not sign it")
 
 
 def test_our_key_without_our_record_is_unknown(certificate: Certificate, compared: Compared) -> None:
     body = certificate.body | {"run": 999}
-    assert certificate_verified(body=body, signature=signed(body, signing_key())).word == "unknown"
+    assert certificate_verified(body=body, signature=sign(body, signing_key())).word == "unknown"
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ from alignment.models.certificates import Certificate
 from labeling.models.chats import Chat, Topic
 from labeling.models.people import Role, User
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.certificates import stored_certificate
 from tests.factories.compared_runs import Compared, one_of_each_status, text_of, urls
+from tests.factories.page_text import words_of
 from tests.factories.rows import make_user
 
 pytestmark = pytest.mark.django_db
 
-ALTHOUGH = "It allows no use on any criterion. Issue it all the same"
+ALTHOUGH = "Issue it although it permits no use on any criterion"
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_one_that_allows_no_use_is_issued_only_when_that_is_confirmed(
     page = text_of(lead.get(urls(compared)["report"]))
     assert ALTHOUGH in page and "required" in page[page.index('name="although"') - 80 :][:200]
     refused = issued(lead, compared)
-    assert "No certificate was issued: it would allow no use on any criterion; confirm" in words_of(refused)
+    assert "No certificate was issued: it would permit no use on any criterion: confirm" in words_of(refused)
     assert not Certificate.objects.exists()
     issued(lead, compared, although="on")
     assert Certificate.objects.count() == 1
@@ -74,7 +74,7 @@ def test_one_that_allows_something_needs_no_confirmation(useful: Compared, lead:
 @pytest.mark.parametrize("days", ["0", "366", "-1", "x", "", "1.5"])
 def test_days_out_of_their_limits_are_told_the_limits(useful: Compared, lead: Client, days: str) -> None:
     shown = words_of(issued(lead, useful, days=days))
-    assert "No certificate was issued: a certificate lasts from 1 to 365 whole days" in shown
+    assert "No certificate was issued: enter 1 to 365 whole days" in shown
     assert not Certificate.objects.exists()
 
 
@@ -85,7 +85,7 @@ def test_the_chip_of_a_valid_one_says_where_it_allows_little_or_nothing(
     compared: Compared, lead: Client, lead_user: User
 ) -> None:
     nothing = stored_certificate(compared.run, by=lead_user)
-    assert chips(lead, nothing) == ("Valid, allows no use",) * 2
+    assert chips(lead, nothing) == ("Valid, permits no use",) * 2
     Criterion.objects.filter(key="welcome").update(tier="subjective")
     assert chips(lead, stored_certificate(compared.run, by=lead_user)) == ("Valid, directional only",) * 2
 
@@ -150,7 +150,7 @@ def test_a_stored_report_names_the_certificates_that_were_made_from_it(
     stored_certificate(compared.run, by=lead_user, split="dev")
     page = lead.get(f"/reports/{first.report_id}/")
     assert [row.pk for row in page.context["certificates"]] == [first.pk, second.pk]
-    assert f"Certificate {first.pk} and certificate {second.pk} were made from it." in words_of(page)
+    assert f"Issued from it: certificate {first.pk} and certificate {second.pk}." in words_of(page)
     assert f'href="/certificates/{second.pk}/"' in text_of(page)
 
 

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from alignment.certificates.core.signatures import public_text, signed
+from alignment.certificates.core.signatures import public_text, sign
 from alignment.certificates.services.certificates import (
     CertificateRefused,
     certificate_issue,
@@ -28,10 +28,10 @@ from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion
-from tests.alignment.label_planning.test_label_draws import strip
-from tests.alignment.reports.test_labels_sampled_by_verdict import answer
 from tests.factories.certificates import RECIPE
 from tests.factories.compared_runs import Compared, add_chats, text_of
+from tests.factories.label_draws import strip
+from tests.factories.sampled_labels import answer
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +51,7 @@ def test_it_says_what_the_judge_may_be_used_for_on_which_labels(compared: Compar
         "wrong_fact": "directional",
         "welcome": "none",
     }
-    assert "not enough human True labels: 10 of 30" in body["criteria"][0]["reasons"]
+    assert "needs 20 more human True labels (10 of 30)" in body["criteria"][0]["reasons"]
     labels = body["labels"]
     assert (labels["set"], labels["split"], labels["chats"]) == ("calibration", "dev", 20)
     assert (labels["labels"], labels["raters"], labels["against"]) == (180, 3, "consensus")
@@ -60,7 +60,7 @@ def test_it_says_what_the_judge_may_be_used_for_on_which_labels(compared: Compar
     assert body["report"]["pin"] == Report.objects.get(kind=Report.Kind.REPORT).pin
     assert any(limit.startswith("measured on dev") for limit in body["limits"])
     assert any(limit.startswith("an imported judge") for limit in body["limits"])
-    assert any(limit.startswith("no language is claimed") for limit in body["limits"])
+    assert any(limit.startswith("no claim about languages") for limit in body["limits"])
 
 
 def test_labels_drawn_by_verdict_are_among_what_it_says(compared: Compared, lead_user: User) -> None:
@@ -72,7 +72,7 @@ def test_labels_drawn_by_verdict_are_among_what_it_says(compared: Compared, lead
     answer(label_draw(wish, by=lead_user).chat_set, compared)
     body = certificate_issue(run=compared.run, by=lead_user).body
     certified = next(entry for entry in body["criteria"] if entry["key"] == "polite")
-    assert "30 of the 38 compared chats were drawn by verdict" in certified["cautions"][0]
+    assert "30 of the 38 compared chats were sampled by verdict" in certified["cautions"][0]
     assert any("30 labelled chats were drawn by a judge" in limit for limit in body["limits"])
 
 
@@ -101,7 +101,7 @@ def test_aligned_on_enough_labels_may_score_production(compared: Compared, lead_
 
 def test_what_misleads_in_a_figure_is_signed_with_it(certificate: Certificate, lead: Client) -> None:
     (caution,) = entry(certificate, "welcome")["cautions"]
-    assert caution.startswith("agreement is 0.90 and AC1 0.89, but kappa 0.00: people answered False on 0")
+    assert caution.startswith("agreement is 0.90 and AC1 0.89, but kappa 0.00: only 0 of")
     assert entry(certificate, "polite")["cautions"] == []
     assert "Agreement is 0.90 and AC1 0.89" in text_of(lead.get(f"/certificates/{certificate.pk}/"))
 
@@ -118,7 +118,7 @@ def test_where_the_judge_said_not_applicable_is_signed_and_shown(
     assert (found["unjudged"], found["asked"]) == ({"true": 2, "false": 2}, 40)
     shown = text_of(lead.get(f"/certificates/{certificate.pk}/"))
     assert "3 not applicable, 1 unparsed" in shown
-    assert "Left open" in shown and "No verdict" not in shown
+    assert "Neither True nor False" in shown and "No verdict" not in shown
 
 
 def test_one_signed_before_not_applicable_was_counted_verifies_and_claims_less(
@@ -129,7 +129,7 @@ def test_one_signed_before_not_applicable_was_counted_verifies_and_claims_less(
         del one["judge_not_applicable"], one["unjudged"]
     assert verified(certificate, body, lead) == "genuine"
     shown = text_of(lead.get(f"/certificates/{certificate.pk}/"))
-    assert "No verdict" in shown and "Left open" not in shown
+    assert "No verdict" in shown and "Neither True nor False" not in shown
 
 
 def test_nothing_that_is_signed_is_a_fraction(certificate: Certificate) -> None:
@@ -159,7 +159,7 @@ def test_one_signed_before_the_software_was_named_verifies_and_opens(
 def verified(certificate: Certificate, body: dict[str, Any], lead: Client) -> str:
     """What the workbench says of the certificate with this body, once that is signed."""
     key = signing_key()
-    Certificate.objects.update(body=body, signature=signed(body, key), public_key=public_text(key))
+    Certificate.objects.update(body=body, signature=sign(body, key), public_key=public_text(key))
     given = lead.get(f"/api/certificates/{certificate.pk}/").json()
     found = lead.post("/api/certificates/verify/", given, content_type="application/json")
     return str(found.json()["answer"])
@@ -197,8 +197,8 @@ def test_it_lasts_from_1_to_365_days(compared: Compared, lead_user: User, days: 
     [
         ({"state": "running", "finished_at": None}, "is not finished"),
         ({"state": "cancelled"}, "is not finished"),
-        ({"purpose": "try"}, "only tried"),
-        ({"purpose": "noise"}, "only tried"),
+        ({"purpose": "try"}, "is a try"),
+        ({"purpose": "noise"}, "is a try"),
     ],
 )
 def test_only_a_finished_evaluation_is_certified(
@@ -213,7 +213,7 @@ def test_only_a_finished_evaluation_is_certified(
 def test_pressed_twice_it_is_issued_once(
     certificate: Certificate, compared: Compared, lead_user: User
 ) -> None:
-    with pytest.raises(CertificateRefused, match=f"certificate {certificate.pk} on this very report lasts"):
+    with pytest.raises(CertificateRefused, match=f"certificate {certificate.pk} on this report is already"):
         certificate_issue(run=compared.run, by=lead_user)
     longer = certificate_issue(run=compared.run, by=lead_user, days=180)
     certificate_revoke(certificate=longer, reason="Too long", by=lead_user)
@@ -223,7 +223,7 @@ def test_pressed_twice_it_is_issued_once(
 def test_a_judge_that_is_not_in_use_is_not_certified(in_use: Certificate, lead_user: User) -> None:
     Certificate.objects.all().delete()
     JudgeProfile.objects.update(config=RECIPE | {"samples": 3})
-    with pytest.raises(CertificateRefused, match="no longer the one in use: the default profile"):
+    with pytest.raises(CertificateRefused, match="no longer in use: the default profile"):
         certificate_issue(run=in_use.judge.runs.get(), by=lead_user)
 
 
@@ -236,7 +236,7 @@ def test_only_leads_issue_and_revoke(certificate: Certificate, compared: Compare
     ):
         assert author.post(url, body).status_code == 404, url
     assert "Issue a certificate" not in text_of(author.get(f"/reports/runs/{compared.run.pk}/"))
-    assert "Revoke it" not in text_of(author.get(f"/certificates/{certificate.pk}/"))
+    assert "Revoke…" not in text_of(author.get(f"/certificates/{certificate.pk}/"))
 
 
 # ---------- held-out chats ----------

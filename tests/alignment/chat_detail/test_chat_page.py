@@ -1,4 +1,4 @@
-"""One chat of a run: whose answers stand beside the judge's, and how the judge decided."""
+"""One chat of a run: labels and verdicts side by side, and how the judge decided."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def judged_chat(lead: Client, settings: Settings, engine: str, answer: Answer):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_was_sent_is_not_shown_with_an_example_on_a_chat_that_the_reader_may_not_read(
+def test_prompts_with_an_example_from_a_chat_that_the_user_cannot_see_are_hidden(
     lead: Client, author: Client, settings: Settings
 ) -> None:
     page = judged_chat(lead, settings, "direct", always(True))
@@ -79,7 +79,7 @@ def test_what_was_sent_is_not_shown_with_an_example_on_a_chat_that_the_reader_ma
     ChatSetMember.objects.create(chat_set=row, chat=secret, split="holdout", position=9)
     shown = text_of(author.get(address))
     assert sent not in shown
-    assert "What was sent is not shown: a prompt of this judge has an example on a chat" in shown
+    assert "Prompts are hidden: one contains an example from a chat that you cannot see" in shown
     assert sent in text_of(lead.get(address))
 
 
@@ -89,7 +89,7 @@ def test_what_was_sent_is_not_shown_with_an_example_on_a_chat_that_the_reader_ma
     [
         ("direct", "One pass over the chat.", "First pass", 1),
         ("reflection", "Two passes of the same model", "Reflection", 2),
-        ("debate", "Critic and defender argue at the same time", "Judge", 3),
+        ("debate", "Critic and defender argue independently", "Judge", 3),
     ],
 )
 def test_the_engine_says_how_the_judge_decided(
@@ -102,19 +102,19 @@ def test_the_engine_says_how_the_judge_decided(
     assert sentence in text_of(page)
     articles = re.findall(r'<article class="arg( judge)?">', text_of(page))
     assert articles.count(" judge") == 1
-    assert "ended before" not in text_of(page)
+    assert "stopped before" not in text_of(page)
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("marks", [(CUSTOMER,), (ADVOCATE,)])
-def test_a_debate_that_ended_before_the_judge_has_no_deciding_step(
+def test_a_debate_that_stopped_before_the_judge_has_no_deciding_step(
     lead: Client, settings: Settings, marks: tuple[str, ...]
 ) -> None:
     page = judged_chat(lead, settings, "debate", too_long_for(*marks))
     shown, focus = text_of(page), page.context["focus"]
     assert (focus["verdict"].state, focus["deciding"]) == ("too_long", [])
-    assert "Critic and defender argue at the same time" in shown
-    assert "Here it ended before the step that decides." in shown
+    assert "Critic and defender argue independently" in shown
+    assert "The judge stopped before its deciding step." in shown
     assert "Two passes" not in shown
     assert "No verdict: too long" in shown
     decided = shown[shown.index('id="verdict"') : shown.index('id="calls"')]
@@ -137,7 +137,7 @@ def test_an_imported_verdict_is_one_step_that_decides(compared: Compared, lead: 
     page = lead.get(chat_url(compared, 5))
     assert page.context["focus"]["engine"] == ""
     assert [step.title for step in page.context["focus"]["deciding"]] == ["outside judge"]
-    assert "Reached outside the workbench" in text_of(page)
+    assert "Imported verdict" in text_of(page)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -155,7 +155,7 @@ def test_the_calls_behind_a_verdict_are_read_once(lead: Client, settings: Settin
 @pytest.mark.parametrize(
     ("state", "title"), [("unresolved", "Unresolved"), ("na", "Not applicable"), (None, "Unlabelled")]
 )
-def test_without_an_answer_of_people_there_is_no_outcome(
+def test_without_a_human_answer_there_is_no_outcome(
     compared: Compared, lead: Client, state: str | None, title: str
 ) -> None:
     rows = Consensus.objects.filter(chat=compared.chat(5), criterion__key="polite")
@@ -169,14 +169,14 @@ def test_without_an_answer_of_people_there_is_no_outcome(
     assert "Fail" not in shown
 
 
-def test_an_outcome_is_that_of_peoples_answer(compared: Compared, lead: Client) -> None:
+def test_the_outcome_is_that_of_the_consensus(compared: Compared, lead: Client) -> None:
     assert "Pass" in shown_line(lead.get(chat_url(compared, 1)))
     assert "Fail" in shown_line(lead.get(chat_url(compared, 2)))
     page = lead.get(chat_url(compared, 4, "?criterion=wrong_fact"))  # True, where False is good
     assert "Fail" in shown_line(page, "wrong_fact")
 
 
-def test_an_adjudicated_answer_is_no_majority(compared: Compared, lead: Client) -> None:
+def test_an_adjudicated_answer_shows_no_majority(compared: Compared, lead: Client) -> None:
     chat, polite = compared.chat(3), compared.rubric.criteria.get(key="polite")
     before = shown_line(lead.get(chat_url(compared, 3)))
     assert "2 of 3" in before
@@ -196,9 +196,7 @@ def test_an_adjudicated_answer_is_no_majority(compared: Compared, lead: Client) 
 CLEO = "?criterion=polite&against=rater%3Acleo"
 
 
-def test_against_one_rater_that_raters_label_stands_beside_the_verdict(
-    compared: Compared, lead: Client
-) -> None:
+def test_against_one_rater_their_label_is_compared_with_the_verdict(compared: Compared, lead: Client) -> None:
     # On chat 3 cleo alone says False and the judge True; the consensus is True.
     page = lead.get(chat_url(compared, 3, CLEO))
     line = line_of(page)
@@ -206,13 +204,13 @@ def test_against_one_rater_that_raters_label_stands_beside_the_verdict(
     assert not line_of(lead.get(chat_url(compared, 3)))["differ"]
     shown = text_of(page)
     assert '<th scope="col"><span class="p">cleo</span></th>' in shown
-    assert "cleo and the judge agree on 0 of 3 compared criteria" in shown
+    assert "cleo and judge agree on 0 of 3 compared criteria" in shown
     assert "of 3</span>" not in shown_line(page)
     # On chat 15 all but cleo differ from the judge.
     assert not line_of(lead.get(chat_url(compared, 15, CLEO)))["differ"]
 
 
-def test_against_one_rater_previous_and_next_are_that_raters_disagreements(
+def test_against_one_rater_previous_and_next_are_their_disagreements(
     compared: Compared, lead: Client
 ) -> None:
     page = lead.get(chat_url(compared, 3, CLEO))
@@ -223,23 +221,21 @@ def test_against_one_rater_previous_and_next_are_that_raters_disagreements(
     assert page.context["next_url"].endswith("against=rater%3Acleo")
 
 
-def test_a_chat_that_the_rater_left_out_is_unlabelled(compared: Compared, lead: Client) -> None:
+def test_a_chat_without_the_raters_label_is_unlabelled(compared: Compared, lead: Client) -> None:
     Label.objects.filter(rater__name="cleo", chat=compared.chat(5), criterion__key="polite").delete()
     line = line_of(lead.get(chat_url(compared, 5, CLEO)))
     assert (line["people"].state, line["compared"], line["differ"]) == ("unlabelled", False, False)
 
 
-def test_a_label_given_after_the_verdict_was_shown_is_not_that_raters_answer(
-    compared: Compared, lead: Client
-) -> None:
+def test_a_label_given_after_the_verdict_was_shown_does_not_count(compared: Compared, lead: Client) -> None:
     Label.objects.filter(rater__name="cleo", chat=compared.chat(5)).update(post_reveal=True)
     assert line_of(lead.get(chat_url(compared, 5, CLEO)))["people"].state == "unlabelled"
 
 
-def test_against_each_rater_one_who_differs_is_enough(compared: Compared, lead: Client) -> None:
+def test_against_each_rater_one_disagreement_is_enough(compared: Compared, lead: Client) -> None:
     query = "?criterion=polite&against=each-rater"
     page = lead.get(chat_url(compared, 3, query))
     assert line_of(page)["differ"]
-    assert "All raters and the judge agree on 0 of 3 compared criteria" in text_of(page)
+    assert "All raters and judge agree on 0 of 3 compared criteria" in text_of(page)
     assert page.context["next_url"].startswith(chat_url(compared, 5))
     assert not line_of(lead.get(chat_url(compared, 1, query)))["differ"]

@@ -1,4 +1,4 @@
-"""What a prompt version was measured to be, by set and split: its newest run, decided as a report decides."""
+"""Metrics of a prompt version by set and split equal those of the report on its newest run."""
 
 import pytest
 from django.utils import timezone
@@ -7,8 +7,8 @@ from alignment.comparison.queries.scope import Scope
 from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run, Verdict
 from labeling.models.labels import Consensus
-from tests.alignment.prompts.test_criterion_page import figures
 from tests.factories.compared_runs import SPLITS, Compared, add_chats
+from tests.factories.page_text import figures
 from tests.factories.prompt_versions import a_version, run_of
 from tests.factories.rater_quality import polite
 
@@ -27,7 +27,7 @@ def test_a_version_is_measured_by_its_newest_finished_run_on_each_split(compared
     assert [(one.split, one.table.n) for one in found] == [("dev", 20), ("train", 10), ("holdout", 10)]
     dev = found[0]
     wrong = sum(SPLITS[n % 4] == "dev" and n % 10 == 0 for n in range(1, 41))
-    assert (dev.table.fn + dev.table.fp, dev.silent, dev.ceiling is not None) == (wrong, 0, True)
+    assert (dev.table.fn + dev.table.fp, dev.undecided, dev.ceiling is not None) == (wrong, 0, True)
 
 
 def test_a_version_is_decided_on_as_the_report_decides(compared: Compared) -> None:

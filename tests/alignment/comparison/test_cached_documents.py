@@ -1,4 +1,4 @@
-"""Of what is computed once and kept, one document of each subject stays; reports stay for good."""
+"""Cached documents: one per subject; reports are kept for good."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -50,6 +50,7 @@ def opened(compared: Compared, *clients: Client) -> Counter[str]:
     return Counter(Report.objects.values_list("kind", flat=True))
 
 
+@pytest.mark.heavy
 def test_however_many_labels_come_one_document_of_each_subject_stays(
     compared: Compared, lead: Client, author: Client
 ) -> None:

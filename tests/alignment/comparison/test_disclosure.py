@@ -1,4 +1,4 @@
-"""Figures over few held-out chats are for leads alone: on pages of tests and for programs."""
+"""Figures over too few holdout chats are hidden on test pages and in the API."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.urls import reverse
 from alignment.comparison.queries.disclosure import CONCEALED, tell
 from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.models.reports import Report
-from alignment.prompts.queries.version_metrics import measured
+from alignment.prompts.queries.version_metrics import version_metrics
 from alignment.regression.core import junit_xml, markdown_summary
 from alignment.regression.queries.page import regression_whole
 from alignment.regression.queries.plan import labelled
@@ -112,7 +112,7 @@ def test_the_page_of_the_version_tested_follows(tested: DecidedTest, author: Cli
 
 def measured_on(compared: Compared, split: str, user: User) -> list[int]:
     """How many chats a run of a version is said to be compared on."""
-    (found,) = measured([polite()], user=user).values()
+    (found,) = version_metrics([polite()], user=user).values()
     return [one.table.n for one in found.rows if one.split == split]
 
 
@@ -152,7 +152,7 @@ def test_that_figures_are_kept_back_is_said_where_they_would_stand(
         shown = text_of(author.get(url))
         assert CONCEALED[1:] in shown, url
         assert CONCEALED[1:] not in text_of(lead.get(url))
-        for words in ("not measured yet", "covers labelled chats.", "split yet"):
+        for words in ("Not measured yet", "covers labelled chats.", "split yet"):
             assert words not in shown
 
 
@@ -169,7 +169,7 @@ def test_a_dev_chat_that_another_set_holds_out_is_left_out_of_what_dev_measures(
     ChatSetMember.objects.create(chat_set=other, chat=compared.chat(1), split="holdout", position=1)
     assert measured_on(compared, "dev", author_user) == [19]
     assert measured_on(compared, "dev", lead_user) == [20]
-    assert "you may not read" not in text_of(author.get("/criteria/polite/"))
+    assert "you cannot see" not in text_of(author.get("/criteria/polite/"))
 
 
 def take_back(answers: QuerySet[Any]) -> None:

@@ -1,4 +1,4 @@
-"""What draws make of a report where they were repeated, of another judge's verdicts, or met silence."""
+"""Reports on labels from repeated samples, from samples by another judge, and with abstentions."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,11 +15,11 @@ from alignment.reports.queries.reports import alignment_report
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from tests.alignment.label_planning.test_label_draws import strip
-from tests.alignment.reports.test_labels_sampled_by_verdict import answer, drawn, entry
 from tests.factories.compared_runs import JUDGE, Compared, add_chats
 from tests.factories.judge_comparison import judged
+from tests.factories.label_draws import strip
 from tests.factories.report_data import UNLABELLED, F, T
+from tests.factories.sampled_labels import answer, drawn, entry
 
 CHATS = 200
 
@@ -86,10 +86,7 @@ def test_silence_counts_as_often_as_the_chats_were_likely_to_be_drawn() -> None:
     inverse = [2.0] * 10 + [10.0] * 50 + [2.0] * 60 + [10.0] * 46 + [0.0] * 400
     found = entry(drawn(human, judge, inverse))
     assert found["unjudged"] == {"true": 0, "false": 6}
-    assert (
-        "the judge gave neither True nor False on 6 of 66 chats that people answered False, 33% when weighted"
-        in found["reasons"]
-    )
+    assert "the judge abstained on 6 of 66 chats with a human False, 33% when weighted" in found["reasons"]
 
 
 def test_peoples_rate_covers_the_chats_that_the_judge_left_open() -> None:

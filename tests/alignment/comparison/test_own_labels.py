@@ -1,19 +1,17 @@
-"""Who labels, too, learns nothing of a chat that is still theirs from lists and counts of them."""
-
-from typing import Any
+"""Users who also label learn nothing from lists and counts about chats that they still have to label."""
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from labeling.jobs.services import job_close, job_open
-from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
+from labeling.jobs.services import job_close
+from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.labels import Consensus
-from labeling.models.people import Role, User
-from labeling.people.services.roles import rater_for
-from tests.alignment.regression.test_regression_pages import words_of
+from labeling.models.people import Role
 from tests.factories.compared_runs import Compared, cell_url, urls
+from tests.factories.own_labels import to_label
+from tests.factories.page_text import words_of
 from tests.factories.prompt_versions import a_version, promote, run_of
 from tests.factories.rater_quality import polite
 from tests.factories.regression_tests import DecidedTest, make_tested
@@ -35,23 +33,6 @@ def both() -> Client:
     client = Client()
     client.force_login(make_user("both", Role.LEAD, Role.RATER))
     return client
-
-
-def to_label(compared: Compared, *places: int) -> Any:
-    """A job that wants this user's labels on the chats at these places."""
-    chat_set = ChatSet.objects.create(name="more", rubric=compared.rubric)
-    ChatSetMember.objects.bulk_create(
-        ChatSetMember(chat_set=chat_set, chat=compared.chat(n), split="train", position=n) for n in places
-    )
-    user = User.objects.get(username="both")
-    return job_open(
-        chat_set=chat_set,
-        name="October",
-        criteria=compared.criteria,
-        raters=[rater_for(user=user)],
-        overlap=1,
-        by=None,
-    )
 
 
 def listed(client: Client, url: str) -> list[int]:
@@ -137,8 +118,8 @@ def test_where_judge_and_people_part_follows(compared: Compared, both: Client) -
     promote(version := a_version(polite()))
     run_of(version, compared.chat_set, wrong=5)
     to_label(compared, 5)
-    for parting in both.get("/criteria/polite/").context["partings"]:
-        assert (parting.chats, parting.hidden, parting.differ > 0) == ((), 0, True)
+    for split in both.get("/criteria/polite/").context["disagreements"]:
+        assert (split.chats, split.hidden, split.count > 0) == ((), 0, True)
     assert TOLD in words_of(both.get("/criteria/polite/"))
 
 

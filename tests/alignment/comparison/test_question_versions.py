@@ -1,4 +1,4 @@
-"""A report says when labels and judge answer different texts: on its page, in its JSON, below its table."""
+"""A report warns if labels and verdicts answer different texts: page, JSON and table."""
 
 from io import StringIO
 from typing import Any
@@ -47,10 +47,10 @@ def told(compared: Compared, client: Client, query: str = "") -> dict[str, Any]:
     call_command("alignment_report", "--run", compared.run.pk, stdout=out)
     if words := questions["words"]:
         assert words[0].upper() + words[1:] in shown
-        assert "On 1 criterion not all answers are to the same text" in shown
+        assert "Labels and judge answer different versions of the question on 1 criterion" in shown
         assert query or f"polite: {words}." in out.getvalue()
     else:
-        assert "the same text" not in shown
+        assert "different versions of the question" not in shown
         assert "version" not in out.getvalue()
     return questions
 
@@ -61,7 +61,7 @@ def test_labels_to_an_older_text_than_the_judge_was_asked_are_told(compared: Com
         "judge": 2,
         "labels": 1,
         "same": False,
-        "words": "labels answer version 1, the judge was asked version 2",
+        "words": "labels answer version 1, verdicts answer version 2",
     }
 
 

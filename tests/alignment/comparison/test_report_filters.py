@@ -1,4 +1,4 @@
-"""A report of a part: one topic, or the chats of some days; and who is told of parts."""
+"""Reports on one topic or period, and who may see them."""
 
 from datetime import UTC, datetime
 
@@ -12,8 +12,8 @@ from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, Topic
 from labeling.models.people import Role, User
 from labeling.people.services.roles import rater_for
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import SPLITS, Compared, urls
+from tests.factories.page_text import words_of
 from tests.factories.rows import make_user
 
 pytestmark = pytest.mark.django_db

@@ -19,7 +19,6 @@ from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater, Role, User
 from labeling.models.rubric import Criterion
-from tests.alignment.comparison.test_own_labels import to_label
 from tests.factories.compared_runs import (
     HUMAN,
     JUDGE,
@@ -31,6 +30,7 @@ from tests.factories.compared_runs import (
     text_of,
     urls,
 )
+from tests.factories.own_labels import to_label
 from tests.factories.prompt_versions import a_version, promote, run_of
 from tests.factories.rater_quality import polite
 from tests.factories.rows import analyze, make_criterion, make_user
@@ -97,7 +97,7 @@ def test_what_is_missing_before_it_replaces_a_rater_is_what_the_label_plan_says(
     plans = criterion_plans(Scope(compared.chat_set, compared.run))
     plan = next(one for one in plans if one.criterion == polite())
     told = next(need.sentence for need in plan.needs if need.decision == Decision.REPLACE)
-    assert told == "label 78 more chats with three raters, at least 12 that people would call False"
+    assert told == "label 78 more chats with three raters, at least 12 False"
     assert document(lead, compared, query=query)["people"]["stand_in"]["missing"] == told
 
 
@@ -183,10 +183,10 @@ def test_of_many_raters_twelve_are_shown_and_the_page_says_how_many_are_not_and_
     page = lead.get(page_url(compared))
     assert [len(line) for _, line in page.context["pairs"]] == [12] * 12
     told = words(lead, page_url(compared))
-    assert "Shown are the 12 raters with the most labels; 188 more count in the decision" in told
-    assert "The 12 raters with the most labels; 188 more are left out." in told
+    assert "The table shows the 12 raters with the most labels. The decision also counts 188 more." in told
+    assert "The table shows the 12 raters with the most labels, and not 188 more." in told
     everybody = reverse("quality:set_overview", args=[compared.chat_set.pk])
-    assert f'<a href="{everybody}">Every rater of this set</a>' in text_of(page)
+    assert f'<a href="{everybody}">Show all raters of this set</a>' in text_of(page)
     assert everybody not in text_of(author.get(page_url(compared)))
 
 
@@ -195,11 +195,11 @@ def test_one_rater_alone_is_no_ceiling_and_the_page_says_so(compared: Compared, 
     assert "one rater only: no human ceiling" in words(lead, page_url(compared))
     Label.objects.all().delete()
     Report.objects.all().delete()
-    assert "nobody has labelled these chats" in words(lead, page_url(compared))
+    assert "no labels on these chats" in words(lead, page_url(compared))
 
 
 def test_probabilities_are_shown_where_the_judge_states_them(compared: Compared, lead: Client) -> None:
-    assert "taken at their word" not in words(lead, page_url(compared))
+    assert "probabilities calibrated" not in words(lead, page_url(compared))
     state_probabilities()
     Report.objects.all().delete()
     shown = document(lead, compared)["probabilities"]
@@ -211,7 +211,7 @@ def test_probabilities_are_shown_where_the_judge_states_them(compared: Compared,
     state_probabilities()
     Report.objects.all().delete()
     page = lead.get(page_url(compared))
-    assert [one["n"] for one in page.context["reliability"]["bins"]] == [60, 60]
+    assert [one["n"] for one in page.context["calibration"]["bins"]] == [60, 60]
     assert 'aria-label="Reliability diagram: stated 0.10' in text_of(page)
 
 
@@ -290,7 +290,7 @@ def test_authors_get_parts_without_the_held_out_chats(
     (topic,) = shown["topics"]
     assert topic["confusion"] == {name: open_chats.count(name) for name in CELLS}
     assert sum(row["n"] for row in shown["messages"]) == shown["probabilities"]["n"] == 30
-    assert "Counted on 30 of 40 chats: without those held out." in words(author, page_url(compared))
+    assert "Counted on 30 of 40 chats, without holdout chats." in words(author, page_url(compared))
     assert document(lead, compared)["parts_on"] == 40
     assert document(author, compared, query="?split=holdout")["topics"] == []
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from alignment.comparison.core.codes import HumanCode, JudgeCode
-from alignment.criterion_report.core import by_part, diagram, length_bins, people, probabilities
-from alignment.criterion_report.core.people import FEW_CHATS, NOBODY, ONE_RATER, RATERS_SHOWN
+from alignment.criterion_report.core import by_part, diagram, length_bins, probabilities, rater_comparison
+from alignment.criterion_report.core.raters import FEW_CHATS, NOBODY, ONE_RATER, RATERS_SHOWN
 from alignment.rater_quality.core import FALSE, NA, TRUE, Answers, rater_pairs
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.alt_test import FEW_RATERS, replacement
@@ -105,7 +105,7 @@ def test_rater_and_judge_are_held_against_the_majority_of_the_others_on_the_same
         [TRUE, TRUE, FALSE, TRUE, TRUE, NA],
     )
     judge = np.array([T, F, F, T, JudgeCode.REFUSED, T], dtype=np.int8)
-    rows = people(given, judge, raters=3, counts=LABELS, seed=1).rows
+    rows = rater_comparison(given, judge, raters=3, counts=LABELS, seed=1).rows
     # The first rater's others are one mind on chats 0 (True) and 2 (False); on 4 the judge says nothing.
     assert (rows[0].own, rows[0].judge) == (Confusion(1, 0, 0, 1), Confusion(1, 0, 0, 1))
     # The second one's on 0, 1 (True) and 2: on 1 rater and judge say False.
@@ -123,7 +123,7 @@ def planted(chats: int = 200) -> tuple[Answers, np.ndarray]:
 
 def test_the_decision_is_that_of_the_balanced_gap_with_the_alt_test_beside_it() -> None:
     given, judge = planted()
-    found = people(given, judge, raters=3, counts=LABELS, seed=1)
+    found = rater_comparison(given, judge, raters=3, counts=LABELS, seed=1)
     labels = np.array([1 - given.values[given.raters == rater] for rater in range(3)]).T
     expected = replacement(labels, 1 - judge.astype(int), seed=1)
     body = found.as_json()["stand_in"]
@@ -140,12 +140,12 @@ def test_the_decision_is_that_of_the_balanced_gap_with_the_alt_test_beside_it() 
 def test_a_decision_on_fewer_labels_than_the_plan_asks_for_says_which_are_missing() -> None:
     def missing(counts: LabelCounts) -> str:
         given, judge = planted()
-        body = people(given, judge, raters=3, counts=counts, seed=1).as_json()
+        body = rater_comparison(given, judge, raters=3, counts=counts, seed=1).as_json()
         assert body["stand_in"]["balanced"] is True
         return str(body["stand_in"]["missing"])
 
     assert missing(LabelCounts(true=30, false=10, three=40, three_false=10)) == (
-        "label 60 more chats with three raters, at least 5 that people would call False"
+        "label 60 more chats with three raters, at least 5 False"
     )
     assert missing(LabelCounts(true=85, false=15, three=100, three_false=15)) == ""
     # More than 85% True, whoever answered: three times as many.
@@ -155,7 +155,9 @@ def test_a_decision_on_fewer_labels_than_the_plan_asks_for_says_which_are_missin
 @pytest.mark.parametrize(("raters", "reason"), [(0, NOBODY), (1, ONE_RATER), (2, FEW_RATERS)])
 def test_too_few_raters_decide_nothing_and_it_says_so(raters: int, reason: str) -> None:
     given = answers(*[[TRUE] * 50 for _ in range(raters)])
-    body = people(given, np.zeros(50, dtype=np.int8), raters=raters, counts=LABELS, seed=1).as_json()
+    body = rater_comparison(
+        given, np.zeros(50, dtype=np.int8), raters=raters, counts=LABELS, seed=1
+    ).as_json()
     assert (body["stand_in"]["balanced"], body["stand_in"]["reason"]) == (None, reason)
     assert len(body["raters"]) == raters
 
@@ -171,14 +173,14 @@ def test_a_rater_with_fewer_than_thirty_chats_is_left_out_of_the_decision() -> N
         np.concatenate([fourth.raters, extra.raters + 1]),
         np.concatenate([fourth.values, extra.values]),
     )
-    body = people(given, judge, raters=4, counts=LABELS, seed=1).as_json()
+    body = rater_comparison(given, judge, raters=4, counts=LABELS, seed=1).as_json()
     assert body["stand_in"]["raters"] == 3
     assert [row["reason"] for row in body["raters"]] == ["", "", "", FEW_CHATS]
 
 
 def test_of_many_raters_those_with_the_most_labels_are_shown_and_all_count() -> None:
     rows = [[TRUE] * (50 + rater) + [None] * (20 - rater) for rater in range(15)]
-    found = people(answers(*rows), np.zeros(70, dtype=np.int8), raters=15, counts=LABELS, seed=1)
+    found = rater_comparison(answers(*rows), np.zeros(70, dtype=np.int8), raters=15, counts=LABELS, seed=1)
     body = found.as_json()
     assert [row["rater"] for row in body["raters"]] == list(range(14, 14 - RATERS_SHOWN, -1))
     assert len(body["pairs"]) == RATERS_SHOWN * (RATERS_SHOWN - 1) // 2
@@ -211,4 +213,4 @@ def test_from_a_hundred_on_there_are_bins_with_intervals_and_a_drawing() -> None
     drawn = diagram(found["bins"])
     assert [dot.radius for dot in drawn.dots] == [9.0, 7.3]  # the area grows with n
     assert all(drawn.top <= dot.high <= dot.y <= dot.low <= drawn.bottom for dot in drawn.dots)
-    assert drawn.label.startswith("stated 0.05, people answered 0.17 True of 60")
+    assert drawn.label.startswith("stated 0.05, observed 0.17 (60 verdicts)")

@@ -228,7 +228,7 @@ def test_evaluate_plans_three_small_runs_and_a_second_start_asks_nothing(setting
         second = run("create_demo", "--evaluate")
         assert stub.count == asked
     assert second.document == first
-    assert second.notes.count("done already") == 3
+    assert second.notes.count("already finished") == 3
     assert rows() == before
     assert [demo.engine for demo in RUNS] == list(REAL)
     runs = Run.objects.select_related("judge").in_bulk(first["runs"])

@@ -1,4 +1,4 @@
-"""export: what comes out goes in again and is the same."""
+"""Exports can be imported again and give the same data."""
 
 import io
 import json
@@ -179,7 +179,7 @@ def test_a_set_exports_its_own_chats_and_criteria(filled: Path) -> None:
     assert "kind" not in {row["criterion"] for row in exported("labels")}
 
 
-def test_verdicts_are_of_each_judges_newest_run_unless_one_is_named(filled: Path) -> None:
+def test_verdicts_are_from_the_newest_run_of_each_judge_by_default(filled: Path) -> None:
     older = Run.objects.get(judge__name="judge-a")
     run(
         "import_verdicts",
@@ -189,7 +189,7 @@ def test_verdicts_are_of_each_judges_newest_run_unless_one_is_named(filled: Path
     )
     err = io.StringIO()
     call_command("export", "verdicts", "--set", "calibration", stdout=io.StringIO(), stderr=err)
-    assert f"left out run {older.pk}: judge-a has a newer run" in err.getvalue()
+    assert f"excluded run {older.pk}: judge-a has a newer run" in err.getvalue()
     assert {(row["judge"], row["value"]) for row in exported("verdicts")} == {
         ("judge-a", False),
         ("judge-b", False),
@@ -203,11 +203,11 @@ def test_verdicts_are_of_each_judges_newest_run_unless_one_is_named(filled: Path
 
 
 def test_a_wrong_set_run_or_place_is_refused(filled: Path) -> None:
-    assert "no set 'x'" in refused("export", "chats", "--set", "x")
+    assert "there is no chat set 'x'" in refused("export", "chats", "--set", "x")
     assert "no run 999 of the set 'calibration'" in refused(
         "export", "verdicts", "--set", "calibration", "--run", 999
     )
-    assert "--run is for verdicts" in refused("export", "chats", "--set", "calibration", "--run", 1)
+    assert "--run: only for verdicts" in refused("export", "chats", "--set", "calibration", "--run", 1)
     assert "invalid choice" in refused("export", "rubric", "--set", "calibration")
     assert "is a folder" in refused("export", "chats", "--set", "calibration", "-o", filled)
     assert "cannot be written" in refused(

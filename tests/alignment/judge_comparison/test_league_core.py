@@ -275,6 +275,7 @@ def test_one_chat_with_peoples_rare_answer_is_too_few_to_call_a_judge_better() -
     assert (duel.more_right, duel.better) == (1, None)
 
 
+@pytest.mark.heavy
 def test_intervals_of_a_difference_of_balanced_accuracies_cover_what_was_planted() -> None:
     rng = np.random.default_rng(23)
     held = [
@@ -286,6 +287,7 @@ def test_intervals_of_a_difference_of_balanced_accuracies_cover_what_was_planted
     assert np.mean(held) > 0.92
 
 
+@pytest.mark.heavy
 def test_equal_judges_are_not_told_apart() -> None:
     """In 300 leagues of four equal judges on hard chats at most a few name any winner: 5% are allowed."""
     rng = np.random.default_rng(17)
@@ -300,6 +302,7 @@ def test_equal_judges_are_not_told_apart() -> None:
     assert named <= 24  # 15 expected at most; more than 24 happens in one of a hundred tries
 
 
+@pytest.mark.heavy
 def test_intervals_of_a_difference_cover_what_was_planted() -> None:
     rng = np.random.default_rng(19)
     covered = 0

@@ -2,25 +2,20 @@
 
 import pytest
 from django.db import connection
-from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.services.draw_preview import DrawWish, label_draw_preview
+from alignment.label_planning.services.draw_preview import label_draw_preview
 from alignment.label_planning.services.draws import draw_source, label_draw
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
 from labeling.jobs.services import job_close, job_open
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
-from labeling.models.labels import Consensus, Label, LabelRevision
 from labeling.models.people import AuditEvent, Role, User
-from labeling.models.rubric import Criterion
 from tests.factories.compared_runs import JUDGE, SPLITS, Compared, add_chats
+from tests.factories.label_draws import BARE, few_of, strip, wish_of
 from tests.factories.rows import make_rater, make_set, make_user
 
 pytestmark = pytest.mark.django_db
-
-BARE = range(9, 41)  # positions whose labels on `polite` are taken away
 
 
 @pytest.fixture
@@ -28,27 +23,6 @@ def bare(compared: Compared) -> Compared:
     """Chats 9 to 40 have no label on `polite`."""
     strip(compared, BARE)
     return compared
-
-
-def strip(compared: Compared, numbers: range) -> None:
-    names = [f"chat-{n}" for n in numbers]
-    about = {"criterion__key": "polite", "chat__external_id__in": names}
-    LabelRevision.objects.filter(label__in=Label.objects.filter(**about)).delete()
-    Label.objects.filter(**about).delete()
-    Consensus.objects.filter(**about).delete()
-    Criterion.objects.filter(key="polite").update(labels_seq=F("labels_seq") + 1)
-
-
-def wish_of(compared: Compared, **changes: object) -> DrawWish:
-    scope = Scope(compared.chat_set, compared.run)
-    polite = tuple(row for row in scope.criteria if row.key == "polite")
-    given = {"scope": scope, "criteria": polite, "name": "More", "chats": 12, "suspect": 8, "seed": 3}
-    return DrawWish(**given | changes)  # type: ignore[arg-type]
-
-
-def few_of(compared: Compared, **changes: object) -> DrawWish:
-    """Few enough for four draws, of which none takes another's chats."""
-    return wish_of(compared, chats=7, suspect=3, **changes)
 
 
 def number(member: ChatSetMember) -> int:

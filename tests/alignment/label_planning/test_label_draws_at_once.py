@@ -13,8 +13,8 @@ from common.problems import InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
 from labeling.models.people import AuditEvent, Role, User
-from tests.alignment.label_planning.test_label_draws import BARE, few_of, strip, wish_of
 from tests.factories.compared_runs import Compared, make_compared
+from tests.factories.label_draws import BARE, few_of, strip, wish_of
 from tests.factories.rater_quality import polite
 from tests.factories.rows import make_user
 

@@ -11,8 +11,8 @@ from django.urls import reverse
 from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.people import Role, User
-from tests.alignment.label_planning.test_label_draws import BARE, strip
 from tests.factories.compared_runs import JUDGE, SPLITS, Compared, add_chats, text_of, urls
+from tests.factories.label_draws import BARE, DRAW, estimate_url, strip
 from tests.factories.rows import make_rater, make_user
 
 pytestmark = pytest.mark.django_db
@@ -29,22 +29,10 @@ def plan_url(compared: Compared, query: str = "") -> str:
     return reverse("alignment:label_plan", args=[compared.run.pk]) + query
 
 
-def estimate_url(compared: Compared) -> str:
-    return reverse("alignment:label_draw_estimate", args=[compared.run.pk])
-
-
 def api_url(compared: Compared, name: str) -> str:
     return reverse(f"api_{name}", args=[compared.run.pk])
 
 
-DRAW: dict[str, Any] = {
-    "criteria": "polite",
-    "chats": 12,
-    "judge_false": 8,
-    "name": "November",
-    "seed": 1,
-    "form_token": "t",
-}
 API_DRAW: dict[str, Any] = {"criteria": ["polite"], "chats": 12, "judge_false": 8, "name": "November"}
 
 
@@ -74,15 +62,15 @@ def test_only_leads_are_led_to_it(bare: Compared, lead: Client, author: Client) 
 def test_the_report_says_what_to_label_next(compared: Compared, lead: Client, author: Client) -> None:
     for someone, start in ((lead, "Label"), (author, "Ask a lead to label")):
         page = text_of(someone.get(urls(compared)["report"]))
-        assert f"{start} 20 more chats: 10 that people would call True and 10 that people would" in page
-        assert f"{start} 30 more chats that people would call False" in page  # welcome: never False
+        assert f"{start} 20 more chats: 10 True and 10 False" in page
+        assert f"{start} 30 more chats with answer False" in page  # welcome: never False
 
 
 def test_the_page_says_what_each_decision_misses(bare: Compared, lead: Client) -> None:
     response = lead.get(plan_url(bare, "?criterion=polite"))
     page = text_of(response)
     assert "answered 8 chats: 4 True, 4 False" in page
-    assert "Label 92 more chats, at least 26 that people would call True" in page
+    assert "Label 92 more chats, at least 26 True" in page
     assert "that the judge calls False: about" in page
     assert response.context["focus"].counts.three == 8
     assert lead.get(plan_url(bare, "?criterion=nothing")).status_code == 404

@@ -1,4 +1,4 @@
-"""Who did what on a misalignment, what the workbench did, and the way back."""
+"""History of a disagreement: changes by users and by the system, and undo."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def state_of(item: Misalignment) -> tuple[str, str, str, str]:
     return item.cause, item.note, item.owner.username if item.owner else "", item.state
 
 
-def test_every_change_is_kept_with_who_made_it_and_what_was_before(
+def test_the_history_has_every_change_with_user_and_old_value(
     compared: Compared, lead: Client, author: Client
 ) -> None:
     misalignments_refresh(compared.run)
@@ -44,13 +44,11 @@ def test_every_change_is_kept_with_who_made_it_and_what_was_before(
         ("otto", {"cause": "", "owner": ""}, {"cause": "judge", "owner": "otto"}, False),
     ]
     page = links_of(lead, item)
-    assert "Who did what" in page and "Cause: <del>Judge wrong</del> → Label wrong" in page
+    assert "<h3>History</h3>" in page and "Cause: <del>Judge wrong</del> → Label wrong" in page
     assert "&lt;b&gt;turn 2" in page and "<b>turn 2" not in page
 
 
-def test_the_last_changes_are_taken_back_one_after_the_other_whatever_page_made_them(
-    compared: Compared, author: Client
-) -> None:
+def test_undo_reverts_the_last_changes_of_any_page_one_by_one(compared: Compared, author: Client) -> None:
     misalignments_refresh(compared.run)
     first, second = item_on(5), item_on(10)
     triage(author, first, cause="judge")
@@ -67,7 +65,7 @@ def test_the_last_changes_are_taken_back_one_after_the_other_whatever_page_made_
     assert TriageChange.objects.count() == 6
 
 
-def test_nobody_takes_back_what_is_not_theirs_or_was_changed_since_or_is_old(
+def test_changes_of_others_overwritten_or_old_changes_cannot_be_undone(
     compared: Compared, lead: Client, author: Client
 ) -> None:
     misalignments_refresh(compared.run)
@@ -81,7 +79,7 @@ def test_nobody_takes_back_what_is_not_theirs_or_was_changed_since_or_is_old(
     assert undo(lead).status_code == 409 and state_of(item)[:2] == ("judge", "Mine.")
 
 
-def test_an_author_takes_nothing_back_on_a_chat_that_is_held_out_by_now(
+def test_an_author_cannot_undo_a_change_on_a_chat_that_is_now_holdout(
     compared: Compared, author: Client
 ) -> None:
     misalignments_refresh(compared.run)
@@ -91,7 +89,7 @@ def test_an_author_takes_nothing_back_on_a_chat_that_is_held_out_by_now(
     assert undo(author).status_code == 409 and state_of(item)[0] == "judge"
 
 
-def test_an_owner_who_left_is_given_back_one_renamed_is_not(compared: Compared, lead: Client) -> None:
+def test_undo_restores_an_inactive_owner_but_not_a_renamed_one(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
     otto = make_user("otto", Role.AUTHOR)
     item = item_on(5)
@@ -106,14 +104,14 @@ def test_an_owner_who_left_is_given_back_one_renamed_is_not(compared: Compared, 
     assert undo(lead).json()["owner"] in ("", None)
 
 
-def test_what_closed_an_item_is_told_as_the_workbenchs_own_doing(compared: Compared, lead: Client) -> None:
+def test_the_history_shows_closing_as_a_change_by_the_system(compared: Compared, lead: Client) -> None:
     misalignments_refresh(compared.run)
     item = item_on(5)
-    assert "The workbench" not in links_of(lead, item)
+    assert "<b>System</b>" not in links_of(lead, item)
     assert lead.get(f"{API}{item.pk}/").json()["closed_by"] == ""
     Misalignment.objects.update(state="closed", closed_by="label", closed_at=timezone.now())
     page = links_of(lead, item)
-    assert "closed by a changed label" in page and "The workbench" in page
+    assert "closed by a changed label" in page and "<b>System</b>" in page
     body = lead.get(f"{API}{item.pk}/").json()
     assert (body["closed_by"], body["cause"], body["history"]) == ("label", "", [])
     assert body["closed_at"] is not None

@@ -1,4 +1,4 @@
-"""What people and judge differ on becomes an item: found, closed by what settles it, reopened on return."""
+"""Disagreements of finished runs: inserted by a scan, closed when settled, reopened when they return."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from alignment.misalignments import worker as runner
+from alignment.misalignments import worker
 from alignment.misalignments.queries.runs import runs_waiting
 from alignment.misalignments.worker import disagreements_sweep, misalignments_refresh
 from alignment.models.misalignments import Misalignment, MisalignmentCount, Sighting
@@ -67,7 +67,7 @@ def test_every_disagreement_of_a_finished_run_is_an_item_with_its_sighting(compa
         assert (one.human, one.judge) == (HUMAN[key](n), JUDGE[key](n))
 
 
-def test_looking_again_changes_nothing(compared: Compared) -> None:
+def test_a_repeated_scan_changes_nothing(compared: Compared) -> None:
     misalignments_refresh(compared.run)
     before = (
         list(Misalignment.objects.order_by("pk").values()),
@@ -128,12 +128,12 @@ def forget() -> None:
 
 @pytest.fixture
 def in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "PIECE", 15)
-    monkeypatch.setattr(runner, "AT_A_TIME", 3)
+    monkeypatch.setattr(worker, "SCAN_BATCH", 15)
+    monkeypatch.setattr(worker, "UPDATE_BATCH", 3)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_that_is_killed_between_pieces_leaves_a_run_that_waits_and_is_finished_later(
+def test_a_scan_killed_between_batches_is_repeated_later(
     in_small_pieces: None,
 ) -> None:
     compared = make_compared()
@@ -161,7 +161,7 @@ def test_a_worker_that_is_killed_between_pieces_leaves_a_run_that_waits_and_is_f
     assert kills > 8
 
 
-def test_the_version_that_settles_it_closes_it_and_a_later_run_reopens_it_with_its_triage(
+def test_a_version_closes_an_item_and_a_later_run_reopens_it_with_its_triage(
     compared: Compared,
 ) -> None:
     first = rerun(compared, 0, "chat-1", "chat-2")
@@ -181,7 +181,7 @@ def test_the_version_that_settles_it_closes_it_and_a_later_run_reopens_it_with_i
     assert on("chat-2").closed_by_version.number == 3  # type: ignore[union-attr]
 
 
-def test_the_same_judge_and_an_older_version_settle_nothing(compared: Compared) -> None:
+def test_the_same_judge_and_an_older_version_close_nothing(compared: Compared) -> None:
     rerun(compared, 0)
     rerun(compared, 0, "chat-1")
     rerun(compared, 2)  # asked again, it happens to agree
@@ -189,7 +189,7 @@ def test_the_same_judge_and_an_older_version_settle_nothing(compared: Compared) 
     assert on("chat-1").state == "open"
 
 
-def test_a_label_that_people_change_to_the_judges_answer_closes_it(compared: Compared) -> None:
+def test_a_label_changed_to_the_verdict_closes_an_item(compared: Compared) -> None:
     misalignments_refresh(compared.run)
     item = on("chat-5")
     Misalignment.objects.filter(pk=on("chat-10").pk).update(cause="judge", state="triaged")
@@ -205,7 +205,7 @@ def test_a_label_that_people_change_to_the_judges_answer_closes_it(compared: Com
     assert on("chat-5").state == "open" and on("chat-5").returned
 
 
-def test_a_label_change_settles_what_only_an_older_run_had_seen(compared: Compared) -> None:
+def test_a_changed_label_closes_an_item_that_only_an_older_run_has_seen(compared: Compared) -> None:
     misalignments_refresh(compared.run)
     people_say("chat-5", str(JUDGE["polite"](5)).lower())
     newest = run_of(a_version(polite()), compared.chat_set)
@@ -235,7 +235,7 @@ def test_an_older_run_does_not_overrule_a_newer_one(compared: Compared) -> None:
     assert on("chat-5").newest_run == newer
 
 
-def test_the_clock_looks_through_what_waits_and_again_when_labels_change(compared: Compared) -> None:
+def test_the_sweep_scans_waiting_runs_and_rescans_when_labels_change(compared: Compared) -> None:
     disagreements_sweep()
     assert stored() == differing()
     assert not runs_waiting().exists()
@@ -273,7 +273,7 @@ def test_a_late_label_on_a_chat_that_only_an_older_run_covers_makes_an_item(comp
     assert not runs_waiting().exists()
 
 
-def test_a_late_label_is_held_against_the_newest_answer_on_its_chat_alone(compared: Compared) -> None:
+def test_a_late_label_is_compared_with_the_latest_verdict_on_its_chat_only(compared: Compared) -> None:
     unlabelled("chat-5", "chat-10")
     misalignments_refresh(compared.run)
     newer = rerun(compared, 0)
@@ -286,7 +286,7 @@ def test_a_late_label_is_held_against_the_newest_answer_on_its_chat_alone(compar
     assert ("chat-5", "polite") not in stored()
 
 
-def test_a_run_is_never_looked_through_again_once_newer_ones_have_answered_all_it_did(
+def test_a_run_is_not_rescanned_once_newer_runs_cover_all_its_verdicts(
     compared: Compared,
 ) -> None:
     Verdict.objects.filter(run=compared.run).exclude(criterion=polite()).delete()
@@ -302,27 +302,27 @@ def test_a_run_is_never_looked_through_again_once_newer_ones_have_answered_all_i
 
 
 @pytest.mark.parametrize("purpose", ["try", "regression", "confirm", "noise"])
-def test_tries_and_tests_are_not_counted(compared: Compared, purpose: str) -> None:
+def test_tries_and_regression_tests_are_not_scanned(compared: Compared, purpose: str) -> None:
     Run.objects.update(purpose=purpose)
     disagreements_sweep()
     assert not Misalignment.objects.exists()
-    with pytest.raises(ValueError, match="does not count"):
+    with pytest.raises(ValueError, match="is not scanned"):
         misalignments_refresh(compared.run)
 
 
-def test_a_run_that_goes_on_is_not_counted(compared: Compared) -> None:
+def test_an_unfinished_run_is_not_scanned(compared: Compared) -> None:
     Run.objects.update(state="running")
     disagreements_sweep()
     assert not Misalignment.objects.exists()
 
 
-def test_a_page_without_items_says_why_and_where_to_go(lead: Client, compared: Compared) -> None:
+def test_an_empty_page_says_why_and_links_on(lead: Client, compared: Compared) -> None:
     misalignments_refresh(compared.run)
-    assert "Nothing fits this" in text_of(lead.get("/misalignments/", {"cause": "other"}))
+    assert "No disagreements in this filter" in text_of(lead.get("/misalignments/", {"cause": "other"}))
     Misalignment.objects.update(state="closed", closed_by="label")
-    assert "Every misalignment is closed" in text_of(lead.get("/misalignments/"))
+    assert "All disagreements are closed" in text_of(lead.get("/misalignments/"))
     Sighting.objects.all().delete()
     Misalignment.objects.all().delete()
-    assert "No misalignments" in text_of(lead.get("/misalignments/"))
+    assert "<h2>No disagreements</h2>" in text_of(lead.get("/misalignments/"))
     Run.objects.update(state="cancelled")
     assert "No finished run yet" in text_of(lead.get("/misalignments/"))

@@ -1,4 +1,4 @@
-"""The page of a criterion: its champion, where judge and people part, its versions, what to do next."""
+"""The page of a criterion: its champion, disagreements, its versions, what to do next."""
 
 import uuid
 from collections.abc import Iterable
@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from alignment.models.reports import Report
 from alignment.prompts.queries.criterion_page import VERSIONS_A_PAGE, criterion_page
-from alignment.prompts.queries.version_metrics import Measured, measured
 from alignment.prompts.queries.versions import version_rows, with_figures
 from evaluation.models.prompts import PromptDraft
 from labeling.consensus.services import consensus_refresh
@@ -22,8 +21,8 @@ from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Label, RaterNote
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, add_chats
+from tests.factories.page_text import figures, words_of
 from tests.factories.prompt_versions import a_test, a_version, promote, run_of
 from tests.factories.rater_quality import polite
 
@@ -37,12 +36,6 @@ COUNTED_ANEW = 9
 def states() -> dict[int, str]:
     rows = version_rows(criteria=[polite()])[polite().pk]
     return {row.number: row.state.value for row in rows}
-
-
-def figures() -> tuple[Measured, ...]:
-    """What the one version with a run was measured to be."""
-    (found,) = measured([polite()], user=AnonymousUser()).values()
-    return found.rows
 
 
 def an_answer_changes() -> None:
@@ -110,8 +103,8 @@ def test_versions_of_one_content_are_measured_together(compared: Compared) -> No
     rows = version_rows(criteria=[polite()])[polite().pk]
     newest, other, oldest = with_figures(rows, of=rows[:1], user=AnonymousUser())
     assert newest.same_as == oldest.number
-    assert newest.measured == oldest.measured != ()
-    assert other.measured == ()
+    assert newest.metrics == oldest.metrics != ()
+    assert other.metrics == ()
 
 
 def counted_reports() -> QuerySet[Report]:
@@ -200,7 +193,7 @@ def test_it_says_what_the_criterion_asks_and_what_is_next(compared: Compared, le
     promote(a_version(polite()))
     a_version(polite())
     shown = page(lead)
-    for words in ("Passes when True", "Champion version 1", "Version 2 waits for a test.", "Test version 2"):
+    for words in ("Passes when True", "Champion version 1", "Version 2 needs a test.", "Test version 2"):
         assert words in shown
 
 
@@ -211,10 +204,10 @@ def test_a_test_that_goes_on_and_one_that_passed_are_linked(compared: Compared, 
     assert f"Open test {going.pk}" in page(author)
     going.state, going.result = "done", "pass"
     going.save()
-    assert "Version 2 has passed its test and waits for its release." in page(author)
+    assert "Version 2 passed its test and can be released." in page(author)
     promote(a_version(polite()))
     shown = page(author)
-    assert "Version 2 waits for a test. It passed against a champion that has been replaced since." in shown
+    assert "Version 2 needs a test. It passed against an earlier champion." in shown
 
 
 def test_an_authors_own_draft_is_taken_up(compared: Compared, author: Client, author_user: User) -> None:
@@ -222,7 +215,7 @@ def test_an_authors_own_draft_is_taken_up(compared: Compared, author: Client, au
     promote(champion)
     assert "Edit the prompt" in page(author)
     PromptDraft.objects.create(criterion=polite(), author=author_user, base=champion, text="# Tone\nOther")
-    assert "Go on with your draft" in page(author)
+    assert "Continue your draft" in page(author)
 
 
 def test_it_shows_where_judge_and_people_part_on_train_and_dev(compared: Compared, author: Client) -> None:
@@ -237,7 +230,7 @@ def test_it_shows_where_judge_and_people_part_on_train_and_dev(compared: Compare
     assert author.get(cell).status_code == 200
     assert "The judge on place 5." in shown  # why the judge said so
     assert "anna on polite: see m2" in shown  # and people
-    assert [part.measured.split for part in answer.context["partings"]] == ["dev", "train"]
+    assert [part.metrics.split for part in answer.context["disagreements"]] == ["dev", "train"]
 
 
 def test_every_release_is_shown_for_ever_with_who_and_why(
@@ -263,8 +256,8 @@ def test_a_retired_criterion_can_be_read_and_not_edited(compared: Compared, auth
     a_version(polite())
     Criterion.objects.filter(key="polite").update(state="retired")
     shown = page(author)
-    assert "Nothing new is asked of it." in shown
-    assert "Edit the prompt" not in shown and "waits for a test" not in shown
+    assert "New runs do not include it." in shown
+    assert "Edit the prompt" not in shown and "needs a test" not in shown
     assert page(author, "/criteria/polite/versions/2/")
 
 
@@ -298,7 +291,7 @@ def test_open_notes_come_before_settled_ones(compared: Compared, author: Client,
     RaterNote.objects.filter(text="The second").update(settled_at=timezone.now(), settled_by=lead_user)
     shown = page(author)
     assert shown.index("The first") < shown.index("The second")
-    assert "1 open of 2" in shown
+    assert "1 of 2 open" in shown
 
 
 # ---------- the list ----------
@@ -347,6 +340,7 @@ URLS = (
 )
 
 
+@pytest.mark.heavy
 def test_the_number_of_queries_depends_on_neither_versions_nor_chats(
     compared: Compared, author: Client
 ) -> None:

@@ -165,7 +165,7 @@ def test_no_example_is_shown_on_a_chat_that_the_author_may_no_longer_read(
     Promotion.objects.create(criterion=criterion, version=made)
     assert "This is case c-10" in str(sent_of(author_user))
     ChatSetMember.objects.create(chat_set=make_set(golden.rubric), chat=train, split="holdout", position=1)
-    with pytest.raises(TryRefused, match="an example on a chat that you may not read") as refused:
+    with pytest.raises(TryRefused, match="an example on a chat that you cannot see") as refused:
         sent_of(author_user)
     assert "c-10" not in str(refused.value)
     assert "This is case c-10" in str(sent_of(lead_user))
@@ -182,5 +182,5 @@ def test_a_chat_of_the_holdout_is_no_chat_for_anybody(
 ) -> None:
     labelled(tmp_path, judged=False)
     for person in (author_user, lead_user):
-        with pytest.raises(TryRefused, match="no such chat"):
+        with pytest.raises(TryRefused, match="the chat is not in train or dev"):
             prompt_preview(criterion=polite(), author=person, choice=on_chat(case))

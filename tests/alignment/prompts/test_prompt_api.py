@@ -83,7 +83,7 @@ def test_a_section_with_an_open_code_block_is_refused_by_field(criterion: Criter
     put(author, text=TEXT)
     answer = put(author, revision=1, sections=SECTIONS | {"context": "```\nA shop."})
     assert answer.status_code == 400
-    assert answer.json() == {"sections.context": ["a code block is opened and not closed (```)"]}
+    assert answer.json() == {"sections.context": ["a code block is not closed (```)"]}
 
 
 def test_saving_examples_keeps_the_text_and_saving_the_text_keeps_the_examples(

@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evaluation.models.prompts import PromptDraft, PromptVersion
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
+from tests.browsing import assert_fine
 from tests.factories.prompt_pages import (
     EDIT,
     SAVED,
@@ -33,7 +33,7 @@ def test_what_is_written_saves_itself_and_is_there_after_a_reload(
     editor: Page, live_server: LiveServer, prompted: Criterion
 ) -> None:
     opened(editor, live_server)
-    expect(status(editor)).to_have_text("Nothing changed")
+    expect(status(editor)).to_have_text("No changes")
     write(editor, "Tone", "Calm, and be strict.")
     expect(status(editor)).to_have_text(SAVED)
     assert stored() == champion_of(prompted).text.replace(
@@ -66,9 +66,9 @@ def test_the_lint_is_read_out_where_it_changes(editor: Page, live_server: LiveSe
     line = editor.locator("#findings > [role=status]")
     expect(line).to_be_empty()
     write(editor, "Tone", "Calm, and be strict.")
-    expect(line).to_have_text("Nothing that keeps a version from being saved.")
+    expect(line).to_have_text("No errors. You can save.")
     write(editor, "Objective", "")
-    expect(line).to_have_text(re.compile("^2? ?.*no version can be saved yet"))
+    expect(line).to_have_text(re.compile("^2? ?.*to save a version"))
     expect(editor.locator("#findings").get_by_role("status")).to_have_count(1)
 
 
@@ -87,7 +87,7 @@ def test_what_changed_since_the_version_unfolds_and_follows_the_saves(
 ) -> None:
     opened(editor, live_server)
     since = editor.locator("#since")
-    since.get_by_text("What changed since version 1").click()
+    since.get_by_text("Changes since version 1").click()
     expect(since).to_contain_text("No word of it differs.")
     write(editor, "Tone", "Calm.")
     expect(since.locator("h3")).to_have_text("Tone")
@@ -100,7 +100,7 @@ def test_a_section_that_cannot_be_kept_says_why_and_is_kept_once_it_can(
     opened(editor, live_server)
     write(editor, "Context", "A shop.\n# Tone\nCalm.")
     wrong = editor.locator("#wrong-context")
-    expect(wrong).to_have_text("“# Tone” begins a section of its own")
+    expect(wrong).to_have_text("“# Tone” starts another section")
     expect(editor.get_by_label("Context", exact=True)).to_have_attribute("aria-invalid", "true")
     expect(status(editor)).to_contain_text("Not saved:")
     assert not PromptDraft.objects.exists()
@@ -122,7 +122,7 @@ def test_back_from_a_chat_the_list_is_where_one_left_it(
     opened(editor, live_server)
     editor.get_by_role("button", name="Add an example…").press("Enter")
     picker = editor.get_by_role("dialog", name="Add a worked example")
-    picker.get_by_label("People say").select_option("True")
+    picker.get_by_label("Consensus").select_option("True")
     expect(picker).to_contain_text("21 train chats")
     picker.get_by_role("button", name="Next").press("Enter")
     expect(picker).to_contain_text("Page 2 of 2")
@@ -133,7 +133,7 @@ def test_back_from_a_chat_the_list_is_where_one_left_it(
     picker.get_by_role("button", name="Back to the list").press("Enter")
     expect(chat).to_be_focused()
     expect(picker).to_contain_text("Page 2 of 2")
-    expect(picker.get_by_label("People say")).to_have_value("true")
+    expect(picker.get_by_label("Consensus")).to_have_value("true")
 
 
 def test_an_example_is_picked_with_what_people_said(
@@ -185,7 +185,7 @@ def test_the_keyboard_keeps_its_place_in_the_examples(
     expect(add).to_be_focused()
     editor.keyboard.press("Enter")
     picker = editor.get_by_role("dialog", name="Add a worked example")
-    expect(picker.get_by_label("People say")).to_be_focused()
+    expect(picker.get_by_label("Consensus")).to_be_focused()
     picker.get_by_role("button", name=re.compile("t1")).press("Enter")
     expect(picker.get_by_role("heading", name=re.compile("t1"))).to_be_focused()
 
@@ -238,12 +238,12 @@ def test_a_double_press_saves_one_version(editor: Page, live_server: LiveServer)
     write(editor, "Tone", "Calm.")
     editor.get_by_role("button", name=re.compile("Save as version 2")).click()
     dialog = editor.get_by_role("dialog", name="Save version 2")
-    dialog.get_by_label("What is new, and why").fill("Calmer")
+    dialog.get_by_label("Reason for the change").fill("Calmer")
     with editor.expect_request(lambda request: request.url.endswith(EDIT) and request.method == "POST"):
         editor.keyboard.press("Control+Enter")
     editor.keyboard.press("Control+Enter")
     editor.wait_for_url("**/criteria/polite/versions/2/")
-    expect(editor.get_by_role("status").first).to_contain_text("Version 2 is saved.")
+    expect(editor.get_by_role("status").first).to_contain_text("Version 2 is saved, not released.")
 
 
 def test_errors_open_the_dialog_again_with_their_names(editor: Page, live_server: LiveServer) -> None:
@@ -251,7 +251,7 @@ def test_errors_open_the_dialog_again_with_their_names(editor: Page, live_server
     write(editor, "Objective", "")
     editor.get_by_role("button", name=re.compile("Save as version 2")).click()
     dialog = editor.get_by_role("dialog", name="Save version 2")
-    dialog.get_by_label("What is new, and why").fill("Shorter")
+    dialog.get_by_label("Reason for the change").fill("Shorter")
     dialog.get_by_role("button", name="Save version 2").click()
     expect(dialog.get_by_role("alert")).to_contain_text("# Objective: is missing or empty")
     dialog.get_by_role("button", name="Cancel").click()
@@ -267,7 +267,7 @@ def test_the_draft_can_be_discarded(
     opened(editor, live_server)
     editor.get_by_role("button", name="Discard…").click()
     editor.get_by_role("dialog").get_by_role("button", name="Discard").click()
-    expect(editor.get_by_role("status").first).to_contain_text("The draft is gone")
+    expect(editor.get_by_role("status").first).to_contain_text("The draft was discarded")
     assert not PromptDraft.objects.exists()
 
 
@@ -282,44 +282,33 @@ def test_words_that_only_this_browser_has_go_with_the_discarded_draft(
     expect(status(editor)).to_contain_text("retrying")
     editor.get_by_role("button", name="Discard…").click()
     editor.get_by_role("dialog").get_by_role("button", name="Discard").click()
-    expect(editor.get_by_role("status").first).to_contain_text("The draft is gone")
+    expect(editor.get_by_role("status").first).to_contain_text("The draft was discarded")
     editor.wait_for_load_state("networkidle")
-    expect(status(editor)).to_have_text("Nothing changed")
+    expect(status(editor)).to_have_text("No changes")
     expect(editor.get_by_label("Tone", exact=True)).to_have_value(re.compile("Impartial"))
     forgive(console, "ERR_FAILED")
 
 
-@pytest.mark.parametrize("appearance", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
 def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     editor: Page,
     live_server: LiveServer,
     prompted: Criterion,
     author_user: User,
-    width: int,
-    appearance: str,
 ) -> None:
-    editor.set_viewport_size({"width": width, "height": 900})
-    editor.emulate_media(color_scheme="dark" if appearance == "dark" else "light")
     chat = decided(prompted, "t0")
     draft_of_text(prompted, author_user, f"{TEXT}Be strict.", examples=[line(chat)])
     saved(prompted)
     decided(prompted, "t1", value=False)
 
-    def fine() -> None:
-        found = Axe().run(editor).response["violations"]
-        assert [rule["id"] for rule in found if rule["impact"] in {"serious", "critical"}] == []
-        assert editor.evaluate("document.documentElement.scrollWidth") <= width
-
     for query in ("", "?as=markdown", "?base=2"):
         opened(editor, live_server, query)
-        fine()
+        assert_fine(editor)
     editor.keyboard.press("Control+Enter")
-    fine()
+    assert_fine(editor)
     editor.keyboard.press("Escape")
     editor.get_by_role("button", name="Add an example…").click()
     editor.get_by_role("button", name=re.compile("t1")).wait_for()
-    fine()
+    assert_fine(editor)
     editor.get_by_role("button", name=re.compile("t1")).click()
     editor.get_by_role("button", name="Add this example").wait_for()
-    fine()
+    assert_fine(editor)

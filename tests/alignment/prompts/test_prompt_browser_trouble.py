@@ -135,8 +135,8 @@ def test_a_part_that_does_not_come_is_said(
         "**/prompt/since/*",
         lambda route: route.abort() if broken == "no answer" else route.fulfill(status=500),
     )
-    editor.get_by_text("What changed since version 1").click()
-    expect(status(editor)).to_have_text("The server did not answer as it should. Try again.")
+    editor.get_by_text("Changes since version 1").click()
+    expect(status(editor)).to_have_text("The server returned an error. Try again.")
     for cause in ("ERR_FAILED", "500", "htmx:"):
         forgive(console, cause)
 
@@ -148,7 +148,7 @@ def test_a_text_that_is_too_long_stays_and_the_line_says_the_limit(
     whole = editor.get_by_label("Whole prompt, Markdown")
     editor.get_by_text("Preview of the prompt").click()
     whole.fill("ä😀" * 50_000 + "!")
-    limit = "100,001 characters, and a prompt has 100,000 at most"
+    limit = "100,001 characters; the maximum is 100,000"
     expect(status(editor)).to_have_text(f"Not saved: {limit}. Your text stays on this page")
     expect(editor.locator("#editor .seen").first).to_contain_text(f"No preview: {limit}.")
     editor.get_by_role("button", name=re.compile("Save as version 2")).click()

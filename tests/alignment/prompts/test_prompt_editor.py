@@ -13,8 +13,8 @@ from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.prompts.services.versions import prompt_promote
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import text_of
+from tests.factories.page_text import words_of
 from tests.factories.prompt_pages import (
     SECTIONS,
     TEXT,
@@ -30,7 +30,7 @@ from tests.factories.rows import make_criterion, make_rubric
 pytestmark = pytest.mark.django_db
 
 EDIT = reverse("alignment:prompt_edit", args=["polite"])
-SHOWN = re.compile(r'<textarea id="text-(\w+)"[^>]*>\n(.*?)</textarea>', re.DOTALL)
+SHOWN = re.compile(r'<textarea\s+id="text-(\w+)"[^>]*>\n(.*?)</textarea>', re.DOTALL)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def criterion() -> Criterion:
 
 
 def panes(answer: Any) -> dict[str, str]:
-    return dict(SHOWN.findall(text_of(answer)))
+    return dict(SHOWN.findall(answer.content.decode()))
 
 
 def part(client: Client, name: str, *args: Any, **query: str) -> Any:
@@ -100,10 +100,10 @@ def test_it_says_that_the_champion_is_another_one_by_now(
     criterion: Criterion, author: Client, author_user: User
 ) -> None:
     draft_of_text(criterion, author_user)
-    assert "What differs" not in words_of(author.get(EDIT))
+    assert "The champion is version" not in words_of(author.get(EDIT))
     prompt_promote(version=saved(criterion, f"{TEXT}More."), reason="Better")
     answer = author.get(EDIT)
-    assert "This started from version 1; the champion is version 2." in words_of(answer)
+    assert "This draft started from version 1. The champion is version 2." in words_of(answer)
     assert f"{reverse('alignment:prompt_version', args=['polite', 2])}?against=1" in text_of(answer)
 
 
@@ -143,7 +143,7 @@ def test_a_saved_version_leads_to_its_page_and_names_the_test_as_the_next_step(
 def test_what_says_the_same_as_a_version_makes_none(criterion: Criterion, author: Client) -> None:
     answer = publish(author, revision=0)
     assert answer["Location"] == reverse("alignment:prompt_version", args=["polite", 1])
-    assert "Version 1 says the same" in words_of(author.get(EDIT))
+    assert "version 1 has the same text" in words_of(author.get(EDIT))
     assert PromptVersion.objects.count() == 1
 
 
@@ -152,7 +152,7 @@ def test_errors_are_named_and_nothing_is_saved(
 ) -> None:
     draft_of_text(criterion, author_user, "# Tone\nCalm.")
     answer = publish(author)
-    assert "Not saved: errors come first. error: # Objective: is missing or empty" in words_of(answer)
+    assert "Not saved. Correct these errors: error: # Objective: is missing or empty" in words_of(answer)
     assert "data-failed" in text_of(answer)
     assert "This field is required." in words_of(publish(author, reason=""))
     assert PromptVersion.objects.count() == PromptDraft.objects.count() == 1
@@ -173,7 +173,10 @@ def test_who_saved_meanwhile_is_named_and_has_to_be_confirmed(
     draft_of_text(criterion, author_user)
     saved(criterion, f"{TEXT}Hers.", author=lead_user, reason="Hers")
     answer = publish(author)
-    assert re.search(r"Not saved yet\. Saved since version 1.*Version 2 by ines", words_of(answer))
+    assert re.search(
+        r"Not saved yet\. Versions saved since you started from version 1.*Version 2 by ines",
+        words_of(answer),
+    )
     assert 'name="confirmed" value="2"' in text_of(answer)
     assert publish(author, confirmed=2).status_code == 302
 
@@ -194,7 +197,7 @@ def test_the_page_tells_of_newer_versions_before_anybody_saves(
 def test_findings_lead_to_their_section(criterion: Criterion, author: Client, author_user: User) -> None:
     draft_of_text(criterion, author_user, f"{TEXT}Be strict.")
     answer = part(author, "prompt_findings")
-    assert "Nothing that keeps a version from being saved." in words_of(answer)
+    assert "No errors. You can save." in words_of(answer)
     assert '<a href="#text-tone" data-goto>Tone</a>' in text_of(answer)
     assert '<a href="#text-text" data-goto>Tone</a>' in text_of(part(author, "prompt_findings", whole="1"))
 

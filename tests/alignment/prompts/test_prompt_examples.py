@@ -1,4 +1,4 @@
-"""Worked examples in the prompt editor: train chats that people decided on, picked and taken out."""
+"""Worked examples in the prompt editor: train chats with a consensus, added and removed."""
 
 import re
 from typing import Any
@@ -13,8 +13,8 @@ from labeling.models.chats import Chat, ChatSetMember
 from labeling.models.people import Role
 from labeling.models.rubric import Criterion
 from labeling.people.services.roles import rater_for
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import text_of
+from tests.factories.page_text import words_of
 from tests.factories.prompt_pages import champion_of, decided, label, line, make_prompted
 from tests.factories.rows import make_chat, make_set, make_user
 
@@ -107,13 +107,13 @@ def test_what_is_wrong_with_an_example_is_said_at_its_place(
 def test_a_chat_that_can_be_no_example_says_why(criterion: Criterion, author: Client) -> None:
     chat = decided(criterion, "t0", messages=[("user", "The same"), ("assistant", "words")])
     pick(author, chat)
-    assert "This chat is an example already." in words_of(part(author, "prompt_example", chat.pk))
+    assert "This chat is already an example." in words_of(part(author, "prompt_example", chat.pk))
     near = decided(criterion, "t1", messages=[("user", "Of two"), ("assistant", "kinds")])
     held = make_chat("secret", messages=[("user", "Of two"), ("assistant", "sorts")])
     make_set(criterion.rubric, held, name="held", split="holdout")
     Chat.objects.filter(pk__in=(near.pk, held.pk)).update(near_hash=1)
     answer = part(author, "prompt_example", near.pk)
-    assert "This chat is nearly the same as a chat of dev or holdout." in words_of(answer)
+    assert "This chat is nearly the same as a dev or holdout chat." in words_of(answer)
     assert "secret" not in text_of(answer)
 
 
@@ -181,7 +181,7 @@ def test_no_part_shows_an_author_a_held_out_chat_its_label_or_its_words(
     for name, answer in pages.items():
         left = text_of(answer).replace("&#x27;CANARY-chat&#x27; for you", "")  # the draft's own word for it
         assert "CANARY" not in left, name
-    assert "stands word for word in a chat of dev or holdout" in words_of(pages["findings"])
+    assert "occurs word for word in a dev or holdout chat" in words_of(pages["findings"])
     assert part(author, "prompt_example", chat.pk).status_code == 404
     assert part(lead, "prompt_example", chat.pk).status_code == 404  # no example for anybody
     assert not PromptVersion.objects.filter(number=2).exists()

@@ -18,25 +18,15 @@ from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Label
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, text_of
-from tests.factories.prompt_versions import a_test, a_version, judge_with, promote, run_of
+from tests.factories.page_text import words_of
+from tests.factories.prompt_versions import a_test, a_version, example_chat, judge_with, promote, run_of
 from tests.factories.rater_quality import polite
-from tests.factories.rows import make_chat
 
 pytestmark = pytest.mark.django_db
 
 URL = "/criteria/polite/versions/{}/"
 API = "/api/criteria/polite/prompts/{}/"
-
-
-def example_chat(compared: Compared, name: str) -> Chat:
-    """A chat that is for training alone, and like no other."""
-    chat = make_chat(name, messages=[("user", f"Hello, {name}?"), ("assistant", f"Yes, {name}.")])
-    ChatSetMember.objects.create(
-        chat_set=compared.chat_set, chat=chat, split="train", position=1000 + chat.pk
-    )
-    return chat
 
 
 @pytest.fixture
@@ -70,7 +60,7 @@ def test_a_version_shows_its_text_by_section_and_its_examples(
         "Why an-old-one is True.",
     ):
         assert words in shown
-    assert "What changed since version" in shown
+    assert "Compare with version" in shown
 
 
 def test_two_versions_are_compared_word_by_word_and_section_by_section(
@@ -138,7 +128,7 @@ def test_an_example_whose_chat_was_held_out_since_is_shown_to_leads_alone(
             assert secret not in author.get(url).content.decode(), url
         assert "-one" in lead.get(url).content.decode(), url
     assert author.get(API.format(1)).json()["hidden_examples"] == 1
-    assert "on a chat that you may not read" in words_of(author.get(URL.format(1)))
+    assert "on a chat that you cannot see" in words_of(author.get(URL.format(1)))
 
 
 def test_no_route_of_criteria_names_a_holdout_chat_to_an_author(
@@ -187,10 +177,10 @@ def test_a_restore_needs_a_reason(three: list[PromptVersion]) -> None:
 
 
 def test_what_the_champion_or_the_newest_says_is_not_restored(three: list[PromptVersion]) -> None:
-    with pytest.raises(RestoreRefused, match="version 2, the champion, says the same"):
+    with pytest.raises(RestoreRefused, match="version 2, the champion, has the same"):
         prompt_restore(version=three[1], reason="Again")
     prompt_restore(version=three[0], reason="Once")
-    with pytest.raises(RestoreRefused, match="version 4, the newest one, says the same"):
+    with pytest.raises(RestoreRefused, match="version 4, the latest one, has the same"):
         prompt_restore(version=three[0], reason="Twice")
 
 
@@ -219,8 +209,8 @@ def test_the_page_restores_and_goes_to_the_new_version(three: list[PromptVersion
     answer = author.post(URL.format(1) + "restore/", {"reason": "The newer one was worse."}, follow=True)
     assert answer.redirect_chain == [(URL.format(4), 302)]
     shown = words_of(answer)
-    assert "Version 4 says what version 1 said. It is a draft." in shown
-    assert "Says the same as version 1" in shown
+    assert "Version 1 was restored as version 4, a draft." in shown
+    assert "Same text as version 1" in shown
 
 
 def test_a_refused_restore_says_why_and_keeps_the_reason(three: list[PromptVersion], author: Client) -> None:
@@ -228,7 +218,7 @@ def test_a_refused_restore_says_why_and_keeps_the_reason(three: list[PromptVersi
     assert (answer.status_code, PromptVersion.objects.filter(criterion=polite()).count()) == (200, 3)
     assert "Restoring a version needs a reason" in words_of(answer)
     refused = author.post(URL.format(2) + "restore/", {"reason": "Again"})
-    assert "Version 2, the champion, says the same" in words_of(refused)
+    assert "Version 2, the champion, has the same" in words_of(refused)
     assert "Restore version" not in words_of(author.get(URL.format(2)))
 
 

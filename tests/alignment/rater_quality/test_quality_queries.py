@@ -55,6 +55,7 @@ def grow(compared: Compared, job: LabelingJob, *, to: int) -> None:
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(400)
 def test_the_number_of_queries_does_not_depend_on_the_number_of_chats(lead: Client) -> None:
     compared = make_compared()

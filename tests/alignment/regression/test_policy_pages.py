@@ -12,8 +12,8 @@ from alignment.regression.queries.policy_page import LIMITS
 from alignment.regression.services.policies import policy_ensure, policy_in_force, policy_revise
 from common.problems import InputProblem
 from labeling.models.people import AuditEvent, User
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import text_of
+from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
 

@@ -19,9 +19,8 @@ from evaluation.judges.services.profiles import profile_save
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
-from tests.alignment.regression.test_gate import verdicts
-from tests.alignment.regression.test_regression_pages import body_of, make_test
 from tests.factories.compared_runs import Compared
+from tests.factories.decided_tests import body_of, make_test
 from tests.factories.gate_reference import (
     CHATS,
     MARK,
@@ -31,6 +30,7 @@ from tests.factories.gate_reference import (
     make_golden,
     version_of,
 )
+from tests.factories.gate_verdicts import verdicts
 from tests.factories.runs import answering
 from tests.factories.workers import purge_rings
 from tests.stub_endpoint import StubEndpoint

@@ -1,8 +1,6 @@
 """The pages of regression tests: all of them, one of them, and nobody's chats."""
 
-import re
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,21 +14,17 @@ from alignment.models.regressions import HoldoutOpening, RegressionTest
 from alignment.models.reports import Report
 from alignment.regression.core import (
     PairedVerdicts,
-    decide,
-    flip_share,
     markdown_summary,
-    regression_body,
-    weigh,
 )
 from alignment.regression.queries.page import regression_progress
-from alignment.regression.queries.tests import gate_policy, regression_answer
-from alignment.regression.services.policies import policy_in_force
-from evaluation.models.prompts import PromptVersion
+from alignment.regression.queries.tests import regression_answer
 from evaluation.models.runs import Run, Unit
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.people import Role, User
-from tests.alignment.regression.test_gate import verdicts
-from tests.factories.compared_runs import Compared, text_of
+from tests.factories.compared_runs import Compared
+from tests.factories.decided_tests import body_of, make_test
+from tests.factories.gate_verdicts import verdicts
+from tests.factories.page_text import words_of
 from tests.factories.rater_quality import polite
 from tests.factories.rows import make_user
 
@@ -39,39 +33,8 @@ pytestmark = pytest.mark.django_db
 LIST = "alignment:regression_list"
 
 
-def body_of(*criteria: PairedVerdicts) -> dict[str, Any]:
-    """What a decided test stores, with the noise of its first criterion."""
-    evidence = weigh(criteria)
-    first = criteria[0]
-    noise = {first.key: flip_share(first.champion, first.candidate)}
-    decision = decide(evidence, policy=gate_policy(policy_in_force()))
-    return regression_body(evidence, decision, seed=1, noise=noise)
-
-
-def make_test(compared: Compared, **fields: Any) -> RegressionTest:
-    """A test of version 2 of `polite`, done where it has a body."""
-    candidate, _ = PromptVersion.objects.get_or_create(
-        criterion=polite(), number=2, defaults={"text": "# Objective\nq", "content_hash": "c"}
-    )
-    body = fields.get("body")
-    told = {"state": "done", "result": body["gate"], "reasons": body["reasons"]} if body else {}
-    assert compared.run.chat_set is not None
-    return RegressionTest.objects.create(
-        chat_set=compared.run.chat_set,
-        policy=policy_in_force(),
-        baseline_run=compared.run,
-        candidate_run=compared.run,
-        **{"split": "dev", "candidate": candidate, **told, **fields},
-    )
-
-
 def page_of(client: Client, test: RegressionTest) -> str:
     return words_of(client.get(reverse("alignment:regression_detail", args=[test.pk])))
-
-
-def words_of(answer: Any) -> str:
-    """What stands on a page, without its markup."""
-    return " ".join(re.sub(r"<[^>]+>", " ", text_of(answer)).split())
 
 
 def test_a_decided_test_shows_its_answer_and_the_counts_behind_it(compared: Compared, lead: Client) -> None:
@@ -113,7 +76,7 @@ def test_kappa_that_is_not_defined_or_zero_by_construction_says_why(compared: Co
     new = np.where(np.arange(40) < 4, 1, 0).astype(np.int8)
     body = body_of(PairedVerdicts("polite", "simple", human, old, new))
     shown = page_of(lead, make_test(compared, body=body))
-    why = "– people and the judge gave the same single answer", "0.00 people gave one answer only"
+    why = "– raters and judge gave the same single answer", "0.00 raters gave one answer only"
     assert f"Cohen κ {' '.join(why)}" in shown
 
 

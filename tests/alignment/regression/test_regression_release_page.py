@@ -22,9 +22,8 @@ from evaluation.models.prompts import Promotion
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from tests.alignment.regression.test_gate import verdicts
-from tests.alignment.regression.test_regression_pages import body_of, make_test, words_of
 from tests.factories.compared_runs import Compared, text_of
+from tests.factories.decided_tests import body_of, make_test
 from tests.factories.gate_reference import (
     MARK,
     carried_out,
@@ -33,6 +32,8 @@ from tests.factories.gate_reference import (
     make_golden,
     version_of,
 )
+from tests.factories.gate_verdicts import verdicts
+from tests.factories.page_text import words_of
 from tests.factories.runs import answering
 from tests.factories.workers import purge_rings
 from tests.stub_endpoint import StubEndpoint

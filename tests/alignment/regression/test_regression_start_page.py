@@ -22,7 +22,6 @@ from evaluation.models.judges import JudgeProfile
 from evaluation.models.runs import Attempt, Run
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import Role, User
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import text_of
 from tests.factories.gate_reference import (
     CHATS,
@@ -32,6 +31,7 @@ from tests.factories.gate_reference import (
     make_golden,
     version_of,
 )
+from tests.factories.page_text import words_of
 from tests.factories.rows import make_rubric, make_user
 from tests.factories.runs import MODEL, answering
 from tests.stub_endpoint import StubEndpoint
@@ -158,7 +158,7 @@ def test_the_embedded_model_is_called_what_it_is(golden: ChatSet, lead: Client, 
     assert "weak judge" not in words_of(lead.get(ESTIMATE, choose(golden)))
     settings.OPENAI_BASE_URL = settings.OPENAI_API_KEY = ""
     told = words_of(lead.get(ESTIMATE, choose(golden)))
-    assert "weak judge, and of a prompt it reads the Objective down to its first blank line only" in told
+    assert "weak judge. It reads only the Objective, down to the first blank line" in told
 
 
 def test_the_holdout_is_opened_knowingly_and_on_record(

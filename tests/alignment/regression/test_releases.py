@@ -1,5 +1,6 @@
 """Regression tests through the services: what may be tested, and what becomes of it."""
 
+from copy import deepcopy
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -35,6 +36,7 @@ from evaluation.runs.worker.execute import run_execute
 from labeling.models.chats import ChatSet
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion
+from tests.database import RowsOnce
 from tests.factories.runs import MODEL, always, answering
 from tests.files import chat, criterion, label, refused, rubric, run, write_json, write_jsonl
 
@@ -43,16 +45,25 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CASES = [f"c-{n:03}" for n in range(110)]
 
 
-@pytest.fixture
-def golden(tmp_path: Path) -> ChatSet:
+def build_golden(folder: Path) -> ChatSet:
     """110 labelled chats and two criteria, each asked by itself."""
     criteria = [criterion("polite", tier="context"), criterion("exact", tier="context")]
-    run("import_rubric", write_json(tmp_path / "rubric.json", rubric(*criteria)))
+    run("import_rubric", write_json(folder / "rubric.json", rubric(*criteria)))
     chats = [chat(case, f"This is case {case}.", "On its way.") for case in CASES]
-    run("import_chats", write_jsonl(tmp_path / "chats.jsonl", *chats), "--set", "golden")
+    run("import_chats", write_jsonl(folder / "chats.jsonl", *chats), "--set", "golden")
     mine = [label(case, key, value=True) for case in CASES for key in ("polite", "exact")]
-    run("import_labels", write_jsonl(tmp_path / "labels.jsonl", *mine))
+    run("import_labels", write_jsonl(folder / "labels.jsonl", *mine))
     return ChatSet.objects.select_related("rubric").get(name="golden")
+
+
+@pytest.fixture(scope="module")
+def golden_once(rows_once: RowsOnce, tmp_path_factory: pytest.TempPathFactory) -> ChatSet | None:
+    return rows_once("golden", lambda: build_golden(tmp_path_factory.mktemp("golden")))
+
+
+@pytest.fixture
+def golden(golden_once: ChatSet | None, transactional_db: None, tmp_path: Path) -> ChatSet:
+    return deepcopy(golden_once) or build_golden(tmp_path)
 
 
 def choice(golden: ChatSet, **changes: object) -> RegressionChoice:
@@ -268,7 +279,7 @@ def test_a_second_run_that_no_price_caps_any_more_ends_the_test_with_one_message
     assert (test.state, test.confirm_run) == ("cancelled", None)
     assert test.reasons == [
         "the second run of the candidate cannot be planned: "
-        f"a budget needs the price of '{MODEL}': name it in the file of LACE_PRICES"
+        f"a budget needs a price for '{MODEL}': add it to the file in LACE_PRICES"
     ]
 
 

@@ -1,4 +1,4 @@
-"""One report for command, page and API; what it is taken against; when it is computed anew."""
+"""One report for command, page and API: ground truths, and when it is computed again."""
 
 from collections import Counter
 from io import StringIO

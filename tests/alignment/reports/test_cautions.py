@@ -1,4 +1,4 @@
-"""What a report warns of beside a criterion's figures."""
+"""Cautions about a criterion's statistics."""
 
 import pytest
 
@@ -23,12 +23,10 @@ def test_kappas_paradox_is_named_with_the_rare_answer() -> None:
     (skewed,) = said_of(FEINSTEIN_SKEWED)
     assert skewed == (
         "agreement is 0.85 and AC1 0.81, but kappa 0.32: "
-        "people answered False on 10 of 100 chats; read TPR and TNR"
+        "only 10 of 100 chats have a human False; read TPR and TNR"
     )
     (rare,) = said_of(GWET_2002)
-    assert rare.startswith(
-        "agreement is 0.94 and AC1 0.94, but kappa −0.02: people answered False on 2 of 125"
-    )
+    assert rare.startswith("agreement is 0.94 and AC1 0.94, but kappa −0.02: only 2 of 125 chats")
 
 
 def test_balanced_classes_have_no_paradox() -> None:

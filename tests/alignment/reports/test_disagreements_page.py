@@ -1,4 +1,4 @@
-"""The page of a run's disagreements: all of them in the set's order, for those who may see the chats."""
+"""The disagreements of a run: all of them in the set's order, for users who can see the chats."""
 
 import pytest
 from django.test import Client
@@ -9,7 +9,6 @@ from alignment.models.reports import Report
 from evaluation.models.runs import Run
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import (
     HUMAN,
     JUDGE,
@@ -22,6 +21,7 @@ from tests.factories.compared_runs import (
     text_of,
     urls,
 )
+from tests.factories.page_text import words_of
 from tests.factories.rows import make_criterion, make_rubric, make_set
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +73,7 @@ def test_against_one_rater_the_disagreements_are_that_raters(compared: Compared,
         (f"chat-{n}", key) for n in range(3, 41, 4) for key in HUMAN if says("cleo", key, n) != JUDGE[key](n)
     }
     assert set(listed(page)) == wanted
-    assert "cleo and the judge answer these differently" in text_of(page)
+    assert "cleo and the judge disagree on these chats" in text_of(page)
     assert all(item.url.endswith("&split=train&against=rater%3Acleo") for item in page.context["items"])
 
 
@@ -89,7 +89,7 @@ def test_an_author_sees_none_on_holdout_chats_and_is_told_how_many(
     assert f"{page.context['hidden']} more on holdout chats" in text_of(page)
     alone = author.get(urls(compared)["disagreements"] + "?split=holdout")
     assert (listed(alone), alone.context["hidden"]) == ([], len(differing(splits=("holdout",))))
-    assert "All of them are on holdout chats" in text_of(alone)
+    assert "They are on holdout chats" in text_of(alone)
 
 
 def test_what_one_reader_had_looked_up_shows_another_no_more_and_no_less(
@@ -176,5 +176,5 @@ def test_chats_without_a_title_are_told_apart_by_their_names(compared: Compared,
     titled.metadata = {"title": "A lost parcel"}
     titled.save()
     shown = words_of(lead.get(urls(compared)["disagreements"]))
-    assert "A lost parcel , Polite Delivery, dev" in shown
+    assert "A lost parcel , Polite chat-5, Delivery, dev" in shown
     assert "Delivery , Wrong fact chat-7, train" in shown

@@ -1,4 +1,4 @@
-"""The report says what the engine did and whether it was right, apart for chats that may be hostile."""
+"""The engine section: steps of the engine, how often they were right, and suspect chats."""
 
 import json
 from io import StringIO
@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from alignment.comparison.queries.answers import report_data
 from alignment.comparison.queries.scope import Scope
-from alignment.reports.core.engine_side import Counted, engine_against_people
+from alignment.reports.core.engine_side import VerdictCount, engine_against_people
 from alignment.reports.queries.engine import engine_rows, engine_section
 from alignment.reports.queries.reports import alignment_report
 from evaluation.models.judges import Judge
@@ -32,8 +32,8 @@ def counted(
     passes_when: bool = True,
     suspect: bool = False,
     n: int = 1,
-) -> Counted:
-    return Counted(human, value, first, reflected, side, passes_when, suspect, n)
+) -> VerdictCount:
+    return VerdictCount(human, value, first, reflected, side, passes_when, suspect, n)
 
 
 def test_a_change_is_fixed_broken_or_wrong_both_times() -> None:
@@ -151,14 +151,14 @@ def test_the_command_prints_it_as_json(reflected: Compared) -> None:
 
 
 def test_the_page_of_an_imported_judge_has_no_such_part(compared: Compared, lead: Client) -> None:
-    assert "How the engine worked" not in text_of(lead.get(urls(compared)["report"]))
+    assert "Engine behaviour" not in text_of(lead.get(urls(compared)["report"]))
 
 
 def test_the_page_shows_what_there_is(reflected: Compared, lead: Client) -> None:
     shown = text_of(lead.get(urls(reflected)["report"]))
-    assert "How the engine worked" in shown
+    assert "Engine behaviour" in shown
     assert "Changes that were right" in shown
-    assert "Chats that may be hostile" in shown
+    assert "Suspect chats" in shown
     assert "Judge sided" not in shown
 
 

@@ -62,7 +62,7 @@ class Read:
     def answered(
         self, n: int, reply: str, *, role: str = "direct", step: int = 1, window: int = 0, sample: int = 0
     ) -> None:
-        """What a role answered on a chat."""
+        """Store the answer of a role on a chat."""
         key = f"{n}{role}{step}/{window}/{sample}"
         call = ModelCall.objects.create(
             key=key, endpoint="e", model="m", role=role, settings={}, parts=[], reply=reply
@@ -150,7 +150,7 @@ def test_disagreements_for_which_nothing_was_found_are_listed(retrieved: Read, l
     assert listed(page) == wanted
     retrieved.found("polite", *(number(cell) for cell in differing("polite")))
     assert listed(lead.get(retrieved.url)) == differing("wrong_fact")
-    assert "no passage of the knowledge was found" in text_of(page)
+    assert "Disagreements without a retrieved passage" in text_of(page)
 
 
 def test_a_simple_criterion_that_may_read_no_article_lacks_none(retrieved: Read, lead: Client) -> None:
@@ -238,7 +238,7 @@ def test_an_author_sees_no_gap_on_a_holdout_chat_and_is_told_how_many(
     assert page.context["hidden"] == len(differing("wrong_fact", "polite", splits=("holdout",))) > 0
     alone = author.get(retrieved.url + "?split=holdout")
     assert listed(alone) == []
-    assert "All of them are on holdout chats" in text_of(alone)
+    assert "They are on holdout chats" in text_of(alone)
 
 
 def test_a_rater_finds_no_such_page(retrieved: Read, rater_user) -> None:
@@ -253,7 +253,7 @@ def test_without_a_gap_the_page_says_so(static: Read, lead: Client) -> None:
 
 def test_a_judge_that_reads_no_knowledge_has_none_to_miss(compared: Compared, lead: Client) -> None:
     url = reverse("alignment:knowledge_gaps", args=[compared.run.pk])
-    assert "No knowledge is read" in text_of(lead.get(url))
+    assert "No knowledge in use" in text_of(lead.get(url))
     report = lead.get(reverse("alignment:report_run", args=[compared.run.pk]))
     assert url not in text_of(report)
 

@@ -1,4 +1,4 @@
-"""Which labels a production rate may rest on: of draws in which every chat had a chance, by their worth."""
+"""Labels for a production rate: random samples in which every chat had a chance, by effective size."""
 
 import pytest
 from django.db import connection
@@ -17,9 +17,8 @@ from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.labels import Consensus
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.label_planning.test_label_draws import BARE, strip, wish_of
-from tests.alignment.label_planning.test_label_plan_page import DRAW, estimate_url
 from tests.factories.compared_runs import Compared, text_of
+from tests.factories.label_draws import BARE, DRAW, estimate_url, strip, wish_of
 from tests.factories.prompt_versions import a_version, run_of
 from tests.factories.rater_quality import polite
 from tests.factories.rows import make_rater
@@ -38,7 +37,7 @@ def bare(compared: Compared) -> Compared:
 
 
 def drawn(compared: Compared, by: User, **changes: object) -> ChatSet:
-    """A draw, all of whose chats people have answered."""
+    """A sample whose chats are all labelled."""
     chat_set = label_draw(fair(compared, **changes), by=by).chat_set
     asked = Criterion.objects.filter(key="polite")
     Consensus.objects.bulk_create(
@@ -50,7 +49,7 @@ def drawn(compared: Compared, by: User, **changes: object) -> ChatSet:
 
 
 def fair(compared: Compared, **changes: object) -> DrawWish:
-    """Half of the 32 chats that can be drawn, of either verdict and topic as many as there are."""
+    """Half of the 32 eligible chats, in proportion to verdict and topic."""
     return wish_of(compared, **({"chats": 16, "suspect": 8, "minimum": 1} | changes))
 
 

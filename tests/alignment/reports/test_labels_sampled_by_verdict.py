@@ -1,7 +1,4 @@
-"""Labels that were drawn by verdict do not flatter the judge: figures are weighted to all chats it judged."""
-
-from collections.abc import Sequence
-from typing import Any
+"""Labels sampled by verdict: statistics are weighted to all chats with a verdict."""
 
 import numpy as np
 import pytest
@@ -9,7 +6,6 @@ from django.db import connection
 from django.db.models import F as Column
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from alignment.comparison.core.codes import CriterionData, ReportData
 from alignment.comparison.core.data_hash import answers_hash
@@ -18,37 +14,22 @@ from alignment.comparison.queries.disclosure import CONCEALED
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.services.draw_preview import DrawWish
 from alignment.label_planning.services.draws import label_draw
-from alignment.prompts.queries.version_metrics import Measured, measured
+from alignment.prompts.queries.version_metrics import Measured, version_metrics
 from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
-from alignment.reports.queries.reports import alignment_report
 from bench.coverage import Drawn, drawn_by_verdict
 from evaluation.models.judges import JudgePrompt
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run
-from labeling.consensus.services import consensus_refresh
 from labeling.models.chats import ChatSet
-from labeling.models.labels import Label
-from labeling.models.people import Rater, User
+from labeling.models.people import User
 from labeling.models.rubric import Criterion
-from tests.alignment.label_planning.test_label_draws import strip
-from tests.factories.compared_runs import HUMAN, JUDGE, Compared, add_chats, text_of
+from tests.factories.compared_runs import JUDGE, Compared, add_chats, text_of
+from tests.factories.label_draws import strip
 from tests.factories.prompt_versions import a_version, promote
 from tests.factories.report_data import NA, UNLABELLED, F, T, criterion
 from tests.factories.rows import make_set
-
-
-def drawn(human: Sequence[int], judge: Sequence[int], inverse: Sequence[float]) -> CriterionData:
-    found = criterion(human, judge)
-    return CriterionData(
-        found.spec, found.human, found.judge, found.counts, 1, inverse=np.array(inverse, dtype=np.float64)
-    )
-
-
-def entry(data: CriterionData) -> dict[str, Any]:
-    report = ReportData([f"chat-{n}" for n in range(len(data.human))], (data,))
-    found: dict[str, Any] = build_report(report, policy=StatusPolicy(), seed=1)["criteria"][0]
-    return found
+from tests.factories.sampled_labels import answer, drawn, entry, polite_of
 
 
 def liver_scans() -> CriterionData:
@@ -70,7 +51,7 @@ def test_the_matrix_holds_what_people_answered_and_a_caution_that_figures_do_not
     found = entry(liver_scans())
     assert found["confusion"] == {"tp": 231, "fn": 27, "fp": 32, "tn": 54}
     assert found["drawn_by_verdict"] == found["n"] == 344
-    assert "344 of the 344 compared chats were drawn by verdict" in found["cautions"][0]
+    assert "344 of the 344 compared chats were sampled by verdict" in found["cautions"][0]
 
 
 def test_the_share_of_true_is_that_of_all_chats_judged_and_needs_no_further_correction() -> None:
@@ -105,8 +86,8 @@ def test_without_a_human_class_its_rate_says_so() -> None:
     found = entry(
         drawn([T] * 30 + [UNLABELLED] * 10, [T] * 20 + [F] * 10 + [T] * 10, [2.0] * 30 + [0.0] * 10)
     )
-    assert found["undefined"]["tnr"] == "no chat that people answered False"
-    assert found["undefined"]["balanced_accuracy"] == "no chat that people answered False"
+    assert found["undefined"]["tnr"] == "no chat with a human False"
+    assert found["undefined"]["balanced_accuracy"] == "no chat with a human False"
 
 
 def test_figures_over_several_criteria_leave_those_labels_out() -> None:
@@ -135,7 +116,7 @@ MORE = range(9, 201)
 
 @pytest.fixture
 def labelled_draw(compared: Compared, lead_user: User) -> ChatSet:
-    """200 chats, 8 labelled; of the others 40 that the judge calls False on `polite` and 10 others."""
+    """200 chats, 8 labelled. Samples 40 of the others with the verdict False on `polite`, and 10 others."""
     add_chats(compared, to=200)
     strip(compared, MORE)
     scope = Scope(compared.chat_set, compared.run)
@@ -145,32 +126,6 @@ def labelled_draw(compared: Compared, lead_user: User) -> ChatSet:
     ).chat_set
     answer(drawn_set, compared)
     return drawn_set
-
-
-def answer(chat_set: ChatSet, compared: Compared) -> None:
-    """Anna answers each chat of the set as people would."""
-    polite = next(row for row in compared.criteria if row.key == "polite")
-    chats = [member.chat for member in chat_set.members.select_related("chat")]
-    Label.objects.bulk_create(
-        Label(
-            chat=chat,
-            criterion=polite,
-            rater=Rater.objects.get(name="anna"),
-            version=polite.versions.get(),
-            value=HUMAN["polite"](int(chat.external_id.removeprefix("chat-"))),
-            state=Label.State.SUBMITTED,
-            source=Label.Source.IMPORT,
-            given_at=timezone.now(),
-        )
-        for chat in chats
-    )
-    consensus_refresh(criterion_ids=[polite.pk], chat_ids=[chat.pk for chat in chats])
-
-
-def polite_of(compared: Compared, split: str = "") -> dict[str, Any]:
-    report = alignment_report(Scope(compared.chat_set, compared.run, split))
-    found: dict[str, Any] = next(row for row in report["criteria"] if row["key"] == "polite")
-    return found
 
 
 @pytest.mark.django_db
@@ -237,7 +192,7 @@ def version(compared: Compared, labelled_draw: ChatSet) -> PromptVersion:
 
 
 def measured_for(version: PromptVersion, user: User) -> tuple[Measured, ...]:
-    (found,) = measured([version.criterion], user=user).values()
+    (found,) = version_metrics([version.criterion], user=user).values()
     return found.rows
 
 
@@ -253,7 +208,7 @@ def test_a_version_has_the_figures_and_the_status_of_the_report(
             name: found[name] for name in one.rates
         }
         assert (one.decision.status, list(one.decision.reasons)) == (found["status"], found["reasons"])
-        assert one.drawn == found["drawn_by_verdict"] > 0
+        assert one.sampled == found["drawn_by_verdict"] > 0
     dev = rows[0]
     assert dev.rates["tpr"].value != dev.table.tpr  # what the labels alone would say
 
@@ -261,7 +216,7 @@ def test_a_version_has_the_figures_and_the_status_of_the_report(
 @pytest.mark.django_db
 @pytest.mark.usefixtures("version")
 def test_the_criterion_page_says_that_its_figures_are_weighted(lead: Client) -> None:
-    assert "labelled chats were drawn by verdict" in text_of(lead.get("/criteria/polite/"))
+    assert "labelled chats were sampled by verdict" in text_of(lead.get("/criteria/polite/"))
 
 
 @pytest.mark.django_db
@@ -292,5 +247,5 @@ def test_versions_are_read_back_with_no_more_queries_than_without_draws(
     labelled_draw.save()
     Criterion.objects.update(labels_seq=Column("labels_seq") + 1)
     version.criterion.refresh_from_db()
-    assert {one.drawn for one in measured_for(version, lead_user)} == {0}
+    assert {one.sampled for one in measured_for(version, lead_user)} == {0}
     assert queries() == weighted

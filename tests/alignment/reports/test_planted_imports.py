@@ -1,4 +1,4 @@
-"""Judges of planted error rates, imported as files: exact counts, and intervals that hold the rates."""
+"""Imported judges with known error rates: exact counts, and intervals that contain the rates."""
 
 import random
 from collections import Counter
@@ -82,7 +82,7 @@ def drawn() -> Drawn:
 
 @pytest.fixture
 def found(tmp_path: Path) -> tuple[Drawn, dict[str, int]]:
-    """What was drawn, and the id of each judge's run after the imports."""
+    """The planted answers, and the run id of each judge after the imports."""
     answers = drawn()
     criteria = [criterion(one.key, passes_when=one.passes_when) for one in PLANTED]
     run("import_rubric", write_json(tmp_path / "rubric.json", rubric(*criteria)))

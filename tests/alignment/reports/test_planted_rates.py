@@ -1,4 +1,4 @@
-"""A judge with planted error rates, through `evaluate` and every engine: the report finds those rates."""
+"""A judge with known error rates, through `evaluate` and every engine: the report measures those rates."""
 
 from collections import Counter
 from collections.abc import Mapping

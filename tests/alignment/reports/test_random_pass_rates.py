@@ -1,4 +1,4 @@
-"""Labels that were all drawn at random: the pass rate over all chats is PPI++, not Rogan-Gladen."""
+"""Randomly sampled labels: the pass rate over all chats is PPI++, not Rogan-Gladen."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,16 +18,16 @@ from alignment.statistics.prevalence_correction import corrected_share
 from labeling.chats.core.allocation import AllocationRule
 from labeling.models.chats import ChatSet
 from labeling.models.people import User
-from tests.alignment.label_planning.test_label_draws import strip
-from tests.alignment.reports.test_labels_sampled_by_verdict import answer, polite_of
 from tests.factories.compared_runs import JUDGE, SPLITS, Compared, add_chats, text_of, urls
+from tests.factories.label_draws import strip
 from tests.factories.report_data import UNLABELLED, F, T, criterion, pairs, report, spec
+from tests.factories.sampled_labels import answer, polite_of
 
 CHATS = 300
 
 
 def labelled(table: Confusion, *, more_true: int, more_false: int, **about: Any) -> CriterionData:
-    """Labels with this table, drawn at random, and more chats that have a verdict alone."""
+    """Randomly sampled labels with this table, and more chats with a verdict only."""
     human, judge = pairs(table.tp, table.fn, table.fp, table.tn)
     more = more_true + more_false
     data = criterion(
@@ -120,7 +120,7 @@ def test_the_page_says_how_a_rate_was_corrected_and_whose_interval_is_narrower(
 ) -> None:
     draw(bare, lead_user)
     shown = text_of(lead.get(urls(bare)["report"]))
-    assert "<td>PPI++, labels drawn at random</td><td>corrected</td>" in shown
+    assert "<td>PPI++, random labels</td> <td>corrected</td>" in " ".join(shown.split())
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""Reports on real people's labels and a real judge's verdicts equal what other programs compute from them.
+"""Reports on real labels and verdicts equal the results of other programs.
 
 `real_data.json` holds the published data as counts, with their sources, and the figures that scikit-learn,
 krippendorff and irrCAC give; they are imported as files of as many chats, labels and verdicts.
@@ -44,7 +44,7 @@ def votes(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def answers(table: list[list[int]]) -> list[tuple[bool, bool]]:
-    """A person's and the judge's answer by chat; people's True come first in every table."""
+    """Human answer and verdict by chat; the human True come first in every table."""
     (tp, fn), (fp, tn) = table
     return [(True, True)] * tp + [(True, False)] * fn + [(False, True)] * fp + [(False, False)] * tn
 

@@ -1,4 +1,4 @@
-"""A report's criteria: every chat counted once, nothing undefined without a reason, no NaN."""
+"""A report's criteria: every chat counted once, a reason for every undefined value, no NaN."""
 
 from typing import Any
 
@@ -142,15 +142,15 @@ def test_a_constant_judge_has_kappa_zero_with_a_flag() -> None:
         "flag": "the judge gave one answer only",
     }
     assert entry["mcc"]["value"] is None
-    assert entry["undefined"]["mcc"] == "people or the judge gave one answer only"
-    assert entry["undefined"]["kappa.interval"] == "people or the judge gave one answer only"
+    assert entry["undefined"]["mcc"] == "raters or judge gave one answer only"
+    assert entry["undefined"]["kappa.interval"] == "raters or judge gave one answer only"
 
 
 def test_one_class_has_ac1_one_and_no_kappa() -> None:
     entry = report(criterion(*pairs(12, 0, 0, 0)))["criteria"][0]
     assert entry["gwet_ac1"] == {"value": 1.0, "low": None, "high": None}
     assert entry["kappa"] == {"value": None, "low": None, "high": None}
-    assert entry["undefined"]["tnr"] == "no chat that people answered False"
+    assert entry["undefined"]["tnr"] == "no chat with a human False"
 
 
 def test_nine_chats_have_no_bootstrap_interval_and_say_why() -> None:
@@ -164,7 +164,7 @@ def test_nine_chats_have_no_bootstrap_interval_and_say_why() -> None:
 def test_status_and_reasons_are_the_policys() -> None:
     entry = report(criterion(*pairs(60, 2, 1, 11)))["criteria"][0]
     assert entry["status"] == "not_enough_labels"
-    assert entry["reasons"] == ["not enough human False labels: 12 of 30"]
+    assert entry["reasons"] == ["needs 18 more human False labels (12 of 30)"]
     assert entry["policy"] == "start values, version 2"
     subjective = report(criterion(*pairs(95, 5, 5, 95), about=spec(tier="subjective")))["criteria"][0]
     assert (subjective["status"], subjective["reasons"]) == ("aligned", [DIRECTIONAL])
@@ -180,7 +180,7 @@ def test_answers_of_people_that_the_judge_leaves_open_are_counted_by_what_people
     # Failed calls say nothing of the judge: 13, not 14.
     assert (entry["status"], entry["reasons"]) == (
         "not_aligned",
-        ["the judge gave neither True nor False on 13 of 113 chats that people answered False"],
+        ["the judge abstained on 13 of 113 chats with a human False"],
     )
 
 
@@ -225,7 +225,7 @@ def test_without_a_run_only_the_human_side_is_filled() -> None:
     assert {name: entry[name] for name in judged} == dict.fromkeys(judged)
     assert entry["pass_rate"]["human"]["value"] == 2 / 3
     assert (entry["pass_rate"]["judge"], entry["pass_rate"]["judge_corrected"]) == (None, None)
-    assert entry["undefined"]["judge"] == "no run: the human side only"
+    assert entry["undefined"]["judge"] == "no run: human labels only"
     assert (body["overall"]["n"], body["overall"]["accuracy"]) == (3, None)
     assert (body["disagreements"], body["disagreements_total"]) == ([], 0)
 

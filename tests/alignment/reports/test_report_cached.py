@@ -1,4 +1,4 @@
-"""What a report's page is computed from is looked up once, and anew as soon as it has changed."""
+"""The data behind a report's page is computed once, and again as soon as an input has changed."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime

@@ -1,11 +1,11 @@
-"""The sentence on top of a report: how many criteria stand where, as their chips say."""
+"""The sentence above a report: the number of criteria with each status."""
 
 import pytest
 from django.test import Client
 
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, one_of_each_status, urls
+from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -29,11 +29,11 @@ def said(client: Client, compared: Compared, query: str = "") -> tuple[str, str]
 def test_it_counts_the_criteria_of_each_status(large: Compared, lead: Client) -> None:
     now, then = said(lead, large)
     assert now == (
-        "The judge is aligned with people on 1 of 3 criteria. 1 is not aligned. "
+        "The judge is aligned with the raters on 1 of 3 criteria. 1 is not aligned. "
         "1 has too few answers to tell."
     )
     assert then == (
-        "The judge was aligned with people on 1 of 3 criteria, not aligned on 1; "
+        "The judge was aligned with the raters on 1 of 3 criteria, not aligned on 1; "
         "1 had too few answers to tell."
     )
 
@@ -42,7 +42,7 @@ def test_a_subjective_criterion_is_directional_whatever_its_figures(large: Compa
     Criterion.objects.filter(key="wrong_fact").update(tier="subjective")
     now, then = said(lead, large)
     assert now == (
-        "The judge is aligned with people on 0 of 2 criteria. 1 is not aligned. "
+        "The judge is aligned with the raters on 0 of 2 criteria. 1 is not aligned. "
         "1 has too few answers to tell. 1 more is directional only."
     )
     assert then.endswith("1 had too few answers to tell; 1 more was directional only.")

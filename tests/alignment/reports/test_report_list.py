@@ -1,4 +1,4 @@
-"""The list of reports: where the criteria of each run stand, read from what is kept."""
+"""The list of reports: the status of each run's criteria, from stored reports."""
 
 import pytest
 from django.db import connection
@@ -8,13 +8,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from alignment.models.reports import Report
-from alignment.reports.queries.run_status import Standing
+from alignment.reports.queries.report_list import RunStatus
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.labels import Consensus
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, add_chats, text_of, urls
+from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -30,9 +30,9 @@ def four(compared: Compared) -> Compared:
     return compared
 
 
-def standing(client: Client, run: Run, query: str = "") -> Standing:
+def status(client: Client, run: Run, query: str = "") -> RunStatus:
     rows = client.get(LIST + query).context["runs"]
-    found: Standing = next(row["standing"] for row in rows if row["row"].id == run.pk)
+    found: RunStatus = next(row["status"] for row in rows if row["row"].id == run.pk)
     return found
 
 
@@ -52,7 +52,7 @@ def again(compared: Compared) -> Run:
 
 def test_a_row_counts_the_criteria_of_each_status_in_words(four: Compared, lead: Client) -> None:
     lead.get(urls(four)["report"])
-    assert standing(lead, four.run).parts == (
+    assert status(lead, four.run).chips == (
         ("aligned", "1 aligned"),
         ("not", "1 not aligned"),
         ("few", "1 too few labels"),
@@ -67,43 +67,43 @@ def test_a_subjective_criterion_counts_as_directional_whatever_its_status(
 ) -> None:
     Criterion.objects.filter(key="polite").update(tier="subjective")
     lead.get(urls(four)["report"])
-    assert standing(lead, four.run).parts[-1] == ("dir", "1 directional")
-    assert ("not", "1 not aligned") not in standing(lead, four.run).parts
+    assert status(lead, four.run).chips[-1] == ("dir", "1 directional")
+    assert ("not", "1 not aligned") not in status(lead, four.run).chips
 
 
 def test_a_list_computes_no_report_and_says_why_a_row_has_no_status(four: Compared, lead: Client) -> None:
-    assert standing(lead, four.run) == Standing(why="Not computed yet: open the report")
+    assert status(lead, four.run) == RunStatus(reason="Not computed yet: open the report")
     assert not Report.objects.filter(kind=Report.Kind.REPORT).exists()
     assert "Not computed yet" in text_of(lead.get(LIST))
     Run.objects.update(state=Run.State.RUNNING, finished_at=None)
-    assert standing(lead, four.run) == Standing(why="The run goes on")
+    assert status(lead, four.run) == RunStatus(reason="Run in progress")
 
 
 def test_parts_of_a_run_say_nothing_of_the_whole(four: Compared, lead: Client) -> None:
     for query in ("?split=dev", "?against=rater%3Acleo", "?topic=delivery"):
         lead.get(urls(four)["report"] + query)
-    assert standing(lead, four.run).parts == ()
+    assert status(lead, four.run).chips == ()
 
 
 def test_after_a_label_the_row_says_that_its_status_is_of_before(four: Compared, lead: Client) -> None:
     lead.get(urls(four)["report"])
-    assert not standing(lead, four.run).changed
+    assert not status(lead, four.run).changed
     Consensus.objects.filter(chat=four.chat(1)).update(state=Consensus.State.UNRESOLVED)
     Criterion.objects.filter(key="polite").update(labels_seq=9)
-    was = standing(lead, four.run)
-    assert was.changed and was.parts
+    was = status(lead, four.run)
+    assert was.changed and was.chips
     assert "Labels, texts or rules have changed since" in text_of(lead.get(LIST))
     lead.get(urls(four)["report"])
-    assert not standing(lead, four.run).changed
+    assert not status(lead, four.run).changed
 
 
 def test_authors_are_not_told_in_the_list_what_the_holdout_counts_for(
     four: Compared, lead: Client, author: Client
 ) -> None:
-    """What an author may be told of held-out chats is decided on each report."""
+    """Each report decides which holdout results an author sees."""
     lead.get(urls(four)["report"])
     page = author.get(LIST)
-    assert all(row["standing"] is None for row in page.context["runs"])
+    assert all(row["status"] is None for row in page.context["runs"])
     assert "Criteria" not in text_of(page).split("<table")[1]
 
 
@@ -118,5 +118,5 @@ def test_the_list_asks_as_many_queries_for_one_run_as_for_many(four: Compared, l
     first = queries()
     for run in [again(four) for _ in range(5)]:
         lead.get(reverse("alignment:report_run", args=[run.pk]))
-        assert standing(lead, run).parts == (("few", "1 too few labels"),)
+        assert status(lead, run).chips == (("few", "1 too few labels"),)
     assert queries() == first

@@ -1,6 +1,7 @@
 """The leads' pages in a real browser: names of any length, paper, keyboard, and the way back."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 
 import pytest
 from django.urls import reverse
@@ -12,7 +13,8 @@ from evaluation.models.judges import Judge
 from labeling.models.chats import Chat, ChatSet, Topic
 from labeling.models.people import Rater, User
 from labeling.models.rubric import Criterion, Rubric
-from tests.browsing import faults, lead_signed_in
+from tests.browsing import SIZES, faults, lead_signed_in
+from tests.database import RowsOnce
 from tests.factories.certificates import stored_certificate
 from tests.factories.compared_runs import Compared, make_compared, urls
 
@@ -35,8 +37,7 @@ FOCUSED = """
 """
 
 
-@pytest.fixture
-def compared(transactional_db: None) -> Compared:
+def build_compared() -> Compared:
     """Every name is as long as it may be, without a place to break; of many topics."""
     compared = make_compared()
     word = "calibration_" * 20
@@ -49,6 +50,16 @@ def compared(transactional_db: None) -> Compared:
         topic = Topic.objects.create(key=f"t{n}", name=f"{n}{word[:190]}")
         Chat.objects.filter(external_id=f"chat-{n}").update(topic=topic)
     return compared
+
+
+@pytest.fixture(scope="module")
+def compared_once(rows_once: RowsOnce) -> Compared | None:
+    return rows_once("compared", build_compared)
+
+
+@pytest.fixture
+def compared(compared_once: Compared | None, transactional_db: None) -> Compared:
+    return deepcopy(compared_once) or build_compared()
 
 
 @pytest.fixture
@@ -75,15 +86,15 @@ def paths(compared: Compared, certificate: Certificate) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
 def test_names_of_any_length_stay_on_the_page(
-    lead: Page, live_server: LiveServer, compared: Compared, certificate: Certificate, width: int, height: int
+    lead: Page, live_server: LiveServer, compared: Compared, certificate: Certificate
 ) -> None:
-    lead.set_viewport_size({"width": width, "height": height})
     for name, path in paths(compared, certificate).items():
         lead.goto(live_server.url + path)
-        assert (name, lead.evaluate(STICKING_OUT)) == (name, [])
-        assert (name, faults(lead)) == (name, [])
+        for width, height in SIZES:
+            lead.set_viewport_size({"width": width, "height": height})
+            assert (name, lead.evaluate(STICKING_OUT)) == (name, [])
+            assert (name, faults(lead)) == (name, [])
 
 
 def test_names_of_any_length_stay_on_the_paper(
@@ -146,7 +157,7 @@ def test_back_shows_the_report_of_before_and_its_filters(
 def test_a_page_that_the_browser_had_kept_alive_forgets_what_was_chosen_and_not_shown(
     lead: Page, live_server: LiveServer, compared: Compared
 ) -> None:
-    """Such a page is not loaded again: Chromium tells it so, which is said here in its place."""
+    """A restored page is not loaded again; this test sends the event that Chromium would send."""
     lead.goto(live_server.url + urls(compared)["report"])
     lead.get_by_label("Split").select_option("dev")
     lead.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")

@@ -1,4 +1,4 @@
-"""What a report's pages have to say: marks of demo and weak judge, dashes with reasons, empty lists."""
+"""Notices of a report's pages: demo data, weak judge, dashes with reasons, empty lists."""
 
 import re
 
@@ -50,7 +50,7 @@ def test_what_is_undefined_is_a_dash_with_its_reason(compared: Compared, lead: C
     welcome = next(row for row in page.context["report"]["criteria"] if row["key"] == "welcome")
     assert welcome["tnr"]["value"] is None
     reason = welcome["undefined"]["tnr"]
-    assert reason == "no chat that people answered False"
+    assert reason == "no chat with a human False"
     dashes = re.findall(r"<[^>]*>–<", text_of(page))
     assert dashes
     assert any(escape(reason[0].upper() + reason[1:]) in dash or escape(reason) in dash for dash in dashes)
@@ -62,14 +62,14 @@ def test_an_empty_run_says_why_every_number_is_missing(compared: Compared, lead:
     Consensus.objects.all().delete()
     Label.objects.all().delete()
     page = lead.get(urls(compared)["report"])
-    assert "not enough human True labels: 0 of 30" in page.context["report"]["criteria"][0]["reasons"]
+    assert "needs 30 more human True labels (0 of 30)" in page.context["report"]["criteria"][0]["reasons"]
     assert "None" not in text_of(page)
 
 
 def test_few_labels_are_named_with_their_counts(compared: Compared, lead: Client) -> None:
     shown = text_of(lead.get(urls(compared)["report"]))
-    assert "Not enough human True labels: 20 of 30" in shown
-    assert "Not enough human False labels: 0 of 30" in shown
+    assert "Needs 10 more human True labels (20 of 30)" in shown
+    assert "Needs 30 more human False labels (0 of 30)" in shown
 
 
 def test_a_workspace_without_runs_and_sets_says_how_to_begin(lead: Client) -> None:

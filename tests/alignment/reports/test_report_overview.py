@@ -1,4 +1,4 @@
-"""The overview of a report: which run it shows, what its address holds, what each row says and asks for."""
+"""The overview of a report: the run it shows, the filters in its address, and the rows with next steps."""
 
 import re
 from datetime import UTC, datetime
@@ -19,8 +19,8 @@ from evaluation.models.runs import Run, RunChat, Verdict
 from labeling.models.chats import Chat, ChatSet
 from labeling.models.labels import Consensus, Label
 from labeling.models.rubric import Criterion
-from tests.alignment.regression.test_regression_pages import words_of
 from tests.factories.compared_runs import Compared, add_chats, text_of, urls
+from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -115,7 +115,7 @@ def test_where_no_run_fits_the_list_says_so_and_leads_on(compared: Compared, lea
     assert location == f"{LIST}?set={compared.chat_set.pk}&engine=debate"
     shown = lead.get(location)
     assert shown.context["runs"] == []
-    assert "No run fits" in words_of(shown)
+    assert "No matching run" in words_of(shown)
     assert "Show all reports" in words_of(shown)
 
 
@@ -146,7 +146,7 @@ def test_the_report_leads_to_the_same_chats_under_another_engine_and_the_version
     assert [(one["words"], one["url"]) for one in others] == [
         ("direct", f"{report_of(same)}?split=dev"),
         ("outside", f"{urls(compared)['report']}?split=dev"),
-        ("the version before", f"{report_of(before)}?split=dev"),
+        ("previous version", f"{report_of(before)}?split=dev"),
     ]
 
 
@@ -207,7 +207,7 @@ def followed(client: Client, page: Any, path: str) -> Any:
 
 
 def chosen(page: Any) -> dict[str, str]:
-    """What the selects and days of a report's page stand at."""
+    """The chosen values of the selects and days of a report's page."""
     filters = {row["name"]: row for row in page.context["filters"]}
     days = {name: row["day"].isoformat() for name, row in filters.items() if row.get("day")}
     selects = {name: row["options"] for name, row in filters.items() if "options" in row}
@@ -292,7 +292,7 @@ def test_what_a_row_leaves_out_is_named_and_leads_to_all_of_it(compared: Compare
     tied.update(state=Consensus.State.UNRESOLVED)
     Report.objects.all().delete()
     row = row_of(lead, compared, "polite")
-    assert (row["unresolved"], row["no_verdict_by"], row["other_silent"]) == (
+    assert (row["unresolved"], row["no_verdict_by"], row["other_no_verdict"]) == (
         1,
         {"unparsed": 1, "refused": 2, "failed": 1},
         1,
@@ -323,10 +323,10 @@ def test_labelling_as_many_more_as_the_next_step_says_lifts_the_reason(
         row = row_of(lead, compared, "polite")
         return row["status"], row["next_steps"][0].words
 
-    more = "label {} more chats: {} that people would call True and {} that people would call False"
+    more = "label {} more chats: {} True and {} False"
     assert first(40) == ("not_enough_labels", more.format(20, 10, 10))
     assert first(58) == ("not_enough_labels", more.format(2, 1, 1))
-    assert first(59) == ("not_enough_labels", "label 1 more chat that people would call False")
+    assert first(59) == ("not_enough_labels", "label 1 more chat with answer False")
     assert first(60)[0] != "not_enough_labels"
 
 
@@ -350,7 +350,7 @@ def test_chats_that_the_judge_calls_not_applicable_are_to_be_read(compared: Comp
     Verdict.objects.filter(criterion__key="polite", value=False).update(value=None)
     row = row_of(lead, compared, "polite", "?split=dev")
     step = next(step for step in row["next_steps"] if "not applicable" in step.words)
-    assert step.words == f"read {row['judge_not_applicable']} chats that the judge calls not applicable"
+    assert step.words == f"read {row['judge_not_applicable']} chats with the verdict not applicable"
     assert step.url == f"/reports/runs/{compared.run.pk}/criteria/polite/?split=dev#matrix"
 
 
@@ -376,4 +376,4 @@ def test_every_figure_of_the_plot_stands_in_the_table_of_numbers(compared: Compa
     row = next(row for row in page.context["report"]["criteria"] if row["key"] == "polite")
     for figure in (row["balanced_accuracy"], row["tpr"], row["tnr"], row["human"]["ceiling"]):
         assert f"{figure['low']:.2f}–{figure['high']:.2f}" in table
-    assert "human ceiling" in shown
+    assert "Human ceiling" in shown

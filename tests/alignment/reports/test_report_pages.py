@@ -1,4 +1,4 @@
-"""Report list, report, cell and chat pages: who sees what, and what leads where."""
+"""Report list, report, cell and chat pages: permissions and links."""
 
 from datetime import timedelta
 
@@ -305,6 +305,7 @@ def counted(client: Client, pages: dict[str, str]) -> dict[str, int]:
     return found
 
 
+@pytest.mark.heavy
 def test_no_page_asks_more_queries_of_4000_chats_than_of_40(compared: Compared, lead: Client) -> None:
     pages = urls(compared)
     pages["each rater"] = pages["report"] + "?against=each-rater"

@@ -1,4 +1,4 @@
-"""What a report says over several criteria or raters: pooled figures, disagreements, against each rater."""
+"""Results over several criteria or raters: pooled results, disagreements, each rater."""
 
 import pytest
 

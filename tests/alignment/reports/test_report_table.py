@@ -1,4 +1,4 @@
-"""A stored report as a table for spreadsheets, and what it takes to show one."""
+"""A stored report as CSV, and the queries of its page."""
 
 import csv
 import io
@@ -59,7 +59,7 @@ def test_what_a_figure_is_worth_stands_in_its_row(compared: Compared, lead: Clie
     entry = lead.get(reverse("api_stored_report", args=[number])).json()["criteria"][2]
     assert (polite["unjudged_true"], polite["unjudged_false"], polite["drawn_by_verdict"]) == ("0", "0", "0")
     assert welcome["cautions"] == "; ".join(entry["cautions"]) != ""
-    assert welcome["flags"] == "kappa: people gave one answer only"
+    assert welcome["flags"] == "kappa: raters gave one answer only"
     assert wrong_fact["flags"] == ""
     assert polite["corrected_by"] == ""  # every chat has a label
 

@@ -1,4 +1,4 @@
-"""The status policy: what it takes to be called aligned, and the reasons in words."""
+"""The status policy and its reasons."""
 
 from dataclasses import replace
 
@@ -31,11 +31,11 @@ def test_a_good_judge_with_enough_labels_is_aligned() -> None:
 
 def test_too_few_labels_of_a_class_decide_nothing_and_are_counted() -> None:
     found = decide(Confusion(60, 2, 1, 11))
-    assert found == Decision(Status.NOT_ENOUGH_LABELS, ("not enough human False labels: 12 of 30",))
+    assert found == Decision(Status.NOT_ENOUGH_LABELS, ("needs 18 more human False labels (12 of 30)",))
     nothing = decide(Confusion(0, 0, 0, 0))
     assert nothing.reasons == (
-        "not enough human True labels: 0 of 30",
-        "not enough human False labels: 0 of 30",
+        "needs 30 more human True labels (0 of 30)",
+        "needs 30 more human False labels (0 of 30)",
     )
 
 
@@ -76,14 +76,14 @@ def test_who_is_right_only_where_they_answer_is_not_aligned() -> None:
     found = decide(Confusion(95, 5, 5, 95), open_true=LeftOpen(3, 3), open_false=LeftOpen(12, 12))
     assert found == Decision(
         Status.NOT_ALIGNED,
-        ("the judge gave neither True nor False on 12 of 112 chats that people answered False",),
+        ("the judge abstained on 12 of 112 chats with a human False",),
     )
 
 
 def test_silence_that_is_rare_among_the_labels_is_weighed_by_how_they_were_drawn() -> None:
     found = decide(Confusion(95, 5, 5, 95), open_false=LeftOpen(6, 6, share=0.34))
     (reason,) = found.reasons
-    assert reason.endswith("on 6 of 106 chats that people answered False, 34% when weighted")
+    assert reason.endswith("on 6 of 106 chats with a human False, 34% when weighted")
 
 
 def test_where_verdicts_are_missing_no_labels_are_said_to_be() -> None:
@@ -91,14 +91,14 @@ def test_where_verdicts_are_missing_no_labels_are_said_to_be() -> None:
     assert found == Decision(
         Status.NOT_ENOUGH_LABELS,
         (
-            "verdicts on 12 of 40 chats that people answered False: 30 needed",
-            "the judge gave neither True nor False on 28 of 40 chats that people answered False",
+            "verdicts on 12 of 40 chats with a human False: 30 needed",
+            "the judge abstained on 28 of 40 chats with a human False",
         ),
     )
     failed = decide(Confusion(60, 2, 1, 11), open_false=LeftOpen(28))
-    assert failed.reasons == ("verdicts on 12 of 40 chats that people answered False: 30 needed",)
+    assert failed.reasons == ("verdicts on 12 of 40 chats with a human False: 30 needed",)
     both = decide(Confusion(60, 2, 1, 11), open_false=LeftOpen(17))
-    assert both.reasons == ("not enough human False labels: 12 of 30",)
+    assert both.reasons == ("needs 18 more human False labels (12 of 30)",)
 
 
 def test_a_subjective_criterion_keeps_its_status_and_is_directional() -> None:

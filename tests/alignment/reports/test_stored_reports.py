@@ -1,5 +1,6 @@
-"""A stored report: the same link shows the same figures and words, to those who may be told them."""
+"""A stored report: the same link shows the same results to users who may see them."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,9 +38,9 @@ def document(client: Client, number: int) -> dict[str, Any]:
 
 
 def words_without_notice(client: Client, number: int) -> str:
-    """The page without the line that says what is new, and what stands outside of it."""
+    """Return the main part of the page without the notice of later changes."""
     text = text_of(client.get(page_of(number))).split("<main", 1)[1].split("</main>")[0]
-    return " ".join(line.strip() for line in text.splitlines() if line.strip() and CHANGED not in line)
+    return " ".join(re.sub(r'<p class="since">.*?</p>', "", text, flags=re.S).split())
 
 
 # ---------- what is pinned ----------
@@ -57,7 +58,7 @@ def test_the_live_page_leads_to_its_numbers_and_the_api_names_them(compared: Com
 def test_a_run_that_goes_on_has_no_such_link(compared: Compared, lead: Client) -> None:
     Run.objects.update(finished_at=None)
     assert stored(lead, compared) is None
-    assert "Link to these numbers" not in text_of(lead.get(urls(compared)["report"]))
+    assert "Stored report to link" not in text_of(lead.get(urls(compared)["report"]))
 
 
 def test_it_names_texts_prompts_judge_models_and_settings(compared: Compared, lead: Client) -> None:
@@ -86,7 +87,7 @@ def test_it_names_texts_prompts_judge_models_and_settings(compared: Compared, le
 
 
 def test_of_an_imported_judge_it_says_that_prompts_are_not_known(compared: Compared, lead: Client) -> None:
-    assert "Not known here: the verdicts were imported" in text_of(lead.get(page_of(stored(lead, compared))))
+    assert "Unknown: the verdicts were imported" in text_of(lead.get(page_of(stored(lead, compared))))
 
 
 def test_it_names_the_software_and_opens_where_an_older_one_does_not(
@@ -141,7 +142,7 @@ def test_the_answers_hash_moves_with_an_answer_and_with_nothing_else(
 
 
 def turn(compared: Compared, chat: str) -> None:
-    """People say the other thing of `polite` on this chat."""
+    """Turn the human answer on `polite` round on this chat."""
     for label in Label.objects.filter(chat__external_id=chat, criterion=polite()):
         Label.objects.filter(pk=label.pk).update(value=not label.value)
     consensus_refresh(criterion_ids=[polite().pk], chat_ids=[Chat.objects.get(external_id=chat).pk])

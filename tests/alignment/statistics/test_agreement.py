@@ -1,4 +1,4 @@
-"""Agreement of two raters, and of people with the judge, against reference libraries and edge rules."""
+"""Agreement of two raters, and of judge and consensus, against reference libraries and edge cases."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The share of True in all chats: from strata, from labels and verdicts together, and followed over weeks."""
+"""Share of True in all chats: stratified, prediction-powered, and by week."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The alternative-annotator test and the balanced gap: what only the second of them stops."""
+"""The alternative annotator test and the balanced gap."""
 
 import numpy as np
 import pytest
@@ -108,7 +108,7 @@ def test_without_one_class_the_balanced_gap_is_undefined_and_beats_nobody() -> N
     found = replacement(np.ones((50, 3), dtype=np.int64), np.ones(50, dtype=np.int64), seed=1)
     assert found.alt_test is True
     assert found.balanced is False
-    assert [case.gap.reason for case in found.cases] == ["the others gave one answer only"] * 3
+    assert [case.gap.reason for case in found.cases] == ["the other raters gave one answer only"] * 3
 
 
 def test_on_many_chats_the_interval_of_the_gap_is_what_the_bootstrap_converges_to(

@@ -1,4 +1,4 @@
-"""Stated probabilities against what people answered."""
+"""Calibration of probabilities against the consensus."""
 
 import numpy as np
 import pytest

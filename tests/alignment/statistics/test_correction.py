@@ -1,4 +1,4 @@
-"""The corrected share of True: edge rules, coverage of planted shares."""
+"""The corrected share of True: edge cases, and coverage of simulated shares."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Intervals against SciPy, statsmodels, and a resampling that draws chat by chat."""
+"""Intervals against SciPy, statsmodels, and a resampling of single chats."""
 
 from typing import Any
 
@@ -217,7 +217,7 @@ def test_an_interval_without_width_says_so() -> None:
     drawn = resample_chats(np.eye(4)[[0, 3]], np.array([20, 10]), seed=1)
     found = bootstrap_estimate(1.0, formulas.accuracy, drawn, reason="")
     assert found.interval == Interval(1.0, 1.0)
-    assert found.flag == "no resample differs: the interval says nothing"
+    assert found.flag == "all resamples are equal: the interval has no width"
 
 
 def test_a_pseudo_chat_makes_the_unseen_rare_and_not_impossible() -> None:

@@ -1,4 +1,4 @@
-"""How many more labels a decision needs, and what a draw of chats may bring."""
+"""Label needs of decisions, and expected labels of a sample."""
 
 import numpy as np
 import pytest
@@ -54,21 +54,20 @@ def test_a_subjective_criterion_needs_nothing_for_decisions_it_cannot_block() ->
     found = {need.decision: need for need in needs(LabelCounts(true=5, false=5, tier="subjective"))}
     for decision in (Decision.TNR_LOSS, Decision.GATE, Decision.GATE_FINE, Decision.SINGLE):
         assert (found[decision].applies, found[decision].met) == (False, False)
-        assert found[decision].sentence == "never blocks: a subjective criterion"
+        assert found[decision].sentence == "not applicable: a subjective criterion never blocks"
     assert found[Decision.BADGE].applies
 
 
 @pytest.mark.parametrize(
     ("counts", "sentence"),
     [
-        (LabelCounts(90, 12), "label 18 more chats that people would call False"),
-        (LabelCounts(12, 90), "label 18 more chats that people would call True"),
-        (LabelCounts(30, 29), "label 41 more chats, at least 1 that people would call False"),
+        (LabelCounts(90, 12), "label 18 more chats with answer False"),
+        (LabelCounts(12, 90), "label 18 more chats with answer True"),
+        (LabelCounts(30, 29), "label 41 more chats, at least 1 False"),
         (LabelCounts(30, 69), "label 1 more chat"),
         (
             LabelCounts(19, 4),
-            "label 77 more chats, at least 11 that people would call True"
-            " and 26 that people would call False",
+            "label 77 more chats, at least 11 True and 26 False",
         ),
         (LabelCounts(70, 30), "enough labels"),
     ],
@@ -79,19 +78,15 @@ def test_what_a_badge_misses_is_said_in_words(counts: LabelCounts, sentence: str
 
 def test_three_raters_and_chance_are_said_too() -> None:
     counts = LabelCounts(50, 50, three=40, three_false=3, random=50)
-    assert need_of(Decision.REPLACE, counts) == (
-        "label 60 more chats with three raters, at least 12 that people would call False"
-    )
-    assert need_of(Decision.RATE, counts) == "label 150 more chats drawn at random"
+    assert need_of(Decision.REPLACE, counts) == ("label 60 more chats with three raters, at least 12 False")
+    assert need_of(Decision.RATE, counts) == "label 150 more randomly sampled chats"
 
 
 def test_a_status_misses_only_what_its_policy_asks() -> None:
     least = {"minimum_true": 30, "minimum_false": 30}
     assert missing_labels(true=30, false=30, **least) == ""
-    assert missing_labels(true=30, false=12, **least) == "label 18 more chats that people would call False"
-    assert missing_labels(true=28, false=29, **least) == (
-        "label 3 more chats: 2 that people would call True and 1 that people would call False"
-    )
+    assert missing_labels(true=30, false=12, **least) == "label 18 more chats with answer False"
+    assert missing_labels(true=28, false=29, **least) == ("label 3 more chats: 2 True and 1 False")
 
 
 # ---------- what a draw may bring ----------

@@ -1,4 +1,4 @@
-"""Paired statistics against SciPy, statsmodels, and the definitions they come from."""
+"""Paired statistics against SciPy, statsmodels and their definitions."""
 
 import numpy as np
 import pytest
@@ -63,6 +63,7 @@ def test_expected_counts_may_be_fractions() -> None:
     assert np.all(np.diff(whole) > 0)
 
 
+@pytest.mark.heavy
 @settings(max_examples=10)  # statsmodels takes a tenth of a second
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_equals_statsmodels(p_values: list[float]) -> None:

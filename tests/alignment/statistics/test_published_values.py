@@ -1,4 +1,4 @@
-"""Statistics against values that were published, or follow from their definition by hand.
+"""Statistics against published values, or values computed by hand.
 
 `published.json` holds each case with its source: `[[TP, FN], [FP, TN]]` are tables with people as rows, True
 first; in paired cases a, b, c, d are both, only the first, only the second, neither. `kind` says where the

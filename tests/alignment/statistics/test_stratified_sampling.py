@@ -1,4 +1,4 @@
-"""Chats are drawn at random within strata, with the probability that is written down."""
+"""Stratified samples and their inclusion probabilities."""
 
 from collections import Counter
 
@@ -39,9 +39,9 @@ def test_a_minimum_of_each_topic_is_kept_where_there_are_so_many() -> None:
 @pytest.mark.parametrize(
     ("chats", "suspect", "minimum", "message"),
     [
-        (20, 15, 0, "15 chats that the judge calls False were asked for, and there are 14"),
-        (50, 0, 0, "50 chats that the judge does not call False were asked for, and there are 40"),
-        (9, 3, 3, "3 of each topic are 6 chats that the judge calls False, more than 3"),
+        (20, 15, 0, "15 chats with a verdict of False requested, but there are only 14"),
+        (50, 0, 0, "50 chats without a verdict of False requested, but there are only 40"),
+        (9, 3, 3, "3 of each topic are 6 chats with a verdict of False, more than the 3 requested"),
     ],
 )
 def test_what_there_is_not_cannot_be_drawn(chats: int, suspect: int, minimum: int, message: str) -> None:

@@ -10,7 +10,7 @@ from evaluation.engines.core.debate import judge_by_debate
 from evaluation.engines.core.session import Session
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat
-from evaluation.runs.worker.placebo_chat import partner_chat
+from evaluation.runs.worker.placebo_chat import placebo_chat
 from labeling.models.chats import Chat as ChatRow
 from tests.factories.rows import make_chat
 from tests.factories.scripted_model import (
@@ -107,7 +107,7 @@ def test_first_brief_names_the_one_that_the_judge_reads_first() -> None:
 @pytest.mark.django_db
 def test_the_next_chat_of_the_run_lends_its_briefs_and_after_the_last_the_first() -> None:
     run, chats = run_over("a", "b", "c")
-    lenders = [partner_chat(run_id=run.pk, chat_id=chat.pk) for chat in chats]
+    lenders = [placebo_chat(run_id=run.pk, chat_id=chat.pk) for chat in chats]
     assert [lender and lender.content_hash for lender in lenders] == [
         chats[1].content_hash,
         chats[2].content_hash,
@@ -118,9 +118,9 @@ def test_the_next_chat_of_the_run_lends_its_briefs_and_after_the_last_the_first(
 @pytest.mark.django_db
 def test_a_chat_with_the_same_messages_is_no_other_chat() -> None:
     run, chats = run_over("a", "a")
-    assert partner_chat(run_id=run.pk, chat_id=chats[0].pk) is None
+    assert placebo_chat(run_id=run.pk, chat_id=chats[0].pk) is None
     run, chats = run_over("b", "b", "c")
-    lender = partner_chat(run_id=run.pk, chat_id=chats[0].pk)
+    lender = placebo_chat(run_id=run.pk, chat_id=chats[0].pk)
     assert lender is not None and lender.content_hash == chats[2].content_hash
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from evaluation.core.types import Asked, Model, Reply, ReplyState, Request
+from evaluation.core.types import Model, Reply, ReplyState, Request, Role
 from tests.factories.scripted_model import (
     BAD,
     BOTH,
@@ -170,7 +170,7 @@ def test_bad_reply_of_the_judge_is_the_verdicts_state(state: ReplyState) -> None
 def test_endpoint_that_breaks_lets_the_other_advocate_end_first() -> None:
     @dataclass
     class Breaking(Model):
-        ended: list[Asked] = field(default_factory=list)
+        ended: list[Role] = field(default_factory=list)
 
         async def complete(self, request: Request) -> Reply:
             if request.role == "customer":

@@ -4,6 +4,7 @@ import json
 import re
 from typing import get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,6 +106,7 @@ def formatted_as(text: str, *, key: str, value: bool | None) -> bool:
     return entry.get("value") == WORDS[value]
 
 
+@pytest.mark.heavy
 @settings(max_examples=1000)
 @given(GARBAGE)
 def test_reader_takes_no_answer_that_no_line_gives(text: str) -> None:
@@ -114,6 +116,7 @@ def test_reader_takes_no_answer_that_no_line_gives(text: str) -> None:
         assert "verdicts" in without_invisible(text).casefold()
 
 
+@pytest.mark.heavy
 @settings(max_examples=1000)
 @given(REPLIES, st.sampled_from(get_args(Engine)), st.integers(1, 2))
 def test_no_engine_gives_an_answer_that_no_reply_gives(

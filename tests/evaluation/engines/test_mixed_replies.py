@@ -49,6 +49,7 @@ def in_turns(good: Answer) -> Answer:
     return lambda body: TURNS[next(numbers) % len(TURNS)] or good(body)
 
 
+@pytest.mark.heavy
 def test_requests_of_every_fate_are_as_many_as_attempts_on_record(settings: Settings) -> None:
     workspace(*KEYS, chats=130)
     with answering(settings, in_turns(always(True))) as stub:
@@ -84,6 +85,7 @@ def broken_forms() -> Callable[[Body], StubReply]:
     return lambda body: kinds[next(numbers) % len(kinds)]
 
 
+@pytest.mark.heavy
 def test_200_formatting_errors_repeat_no_reasoning_call(settings: Settings) -> None:
     workspace("polite", chats=200)
     asked: list[str] = []

@@ -14,8 +14,8 @@ from evaluation.core.transcript_fencing import (
     leak_flags,
     nonce,
     render_message,
-    shown,
     text_block,
+    visible_text,
 )
 from evaluation.core.types import Chat, Message
 from tests.factories.scripted_model import SECRET
@@ -153,7 +153,7 @@ def test_chat_without_messages_is_an_empty_block() -> None:
     ],
 )
 def test_unseen_characters_are_written_out(hidden: str, written: str) -> None:
-    assert shown(f"a{hidden}b") == f"a{written}b"
+    assert visible_text(f"a{hidden}b") == f"a{written}b"
 
 
 def test_every_control_and_format_character_is_written_out_but_tab_and_line_feed() -> None:
@@ -165,12 +165,12 @@ def test_every_control_and_format_character_is_written_out_but_tab_and_line_feed
             continue
         if unicodedata.name(char, "").split(" ")[0] in visible_signs and code != 0x61C:
             continue
-        assert char not in shown(char), hex(code)
+        assert char not in visible_text(char), hex(code)
 
 
 def test_ordinary_text_stays_as_it_is() -> None:
     text = "Grüße — 東京 👍 é < 5 >> \t done"
-    assert shown(text) == text
+    assert visible_text(text) == text
 
 
 def test_nonce_depends_on_secret_kind_and_content_and_on_nothing_else() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from evaluation.gateway.allowance import Allowance
+from evaluation.gateway.rate_limit_headers import Allowance
 from evaluation.gateway.replies import Kind, Outcome
 from evaluation.gateway.retries import decide
 from evaluation.gateway.throttle import EndpointDown, Limits, SharedThrottle, throttle_for

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.gateway.allowance import retry_after_seconds
 from evaluation.gateway.client import MAX_REPLY_BYTES, EndpointClient, Outcome
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
+from evaluation.gateway.rate_limit_headers import retry_after_seconds
 from evaluation.gateway.replies import read_reply
 from tests.stub_endpoint import Answer, StubEndpoint, StubReply, fixed
 

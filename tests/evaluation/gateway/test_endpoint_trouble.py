@@ -13,7 +13,7 @@ from pytest_django import Settings
 from evaluation.gateway import retries, throttle
 from evaluation.gateway.throttle import shared
 from evaluation.models.runs import Attempt, ModelCall, Run, Unit
-from evaluation.runs.worker.units import Desk, Finished
+from evaluation.runs.worker.units import JudgedUnit, UnitWriter
 from tests.factories.runs import (
     KEY,
     always,
@@ -114,12 +114,12 @@ def test_a_few_units_that_fail_end_the_run_with_failures_and_their_reason(settin
 def test_a_database_that_fails_is_an_outside_failure_and_the_answers_before_it_are_kept(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(desk: Desk, finished: Sequence[Finished]) -> list[bool]:
+    def fail(writer: UnitWriter, finished: Sequence[JudgedUnit]) -> list[bool]:
         raise OperationalError("disk full")
 
     workspace("polite", chats=3)
     with answering(settings, always(True)) as stub:
-        monkeypatch.setattr(Desk, "finish", fail)
+        monkeypatch.setattr(UnitWriter, "finish", fail)
         ended = evaluate(*RUN)
         assert (ended.code, ended.error) == (4, "error: the database failed: disk full")
         stored = ModelCall.objects.filter(state="answered").count()

@@ -33,7 +33,7 @@ from evaluation.models.prompts import ArticleVersion, KnowledgeArticle
 from evaluation.models.runs import Attempt, ModelCall, Run, TextBlock, Unit, UnitCall, Verdict, WorkerLease
 from evaluation.models.runs import Passage as PassageRow
 from evaluation.runs.queries.chats import core_chat
-from evaluation.runs.worker.units import Desk, Finished, Work
+from evaluation.runs.worker.units import JudgedUnit, UnitWriter, Work
 from labeling.models.rubric import Criterion
 from tests.factories.runs import chats_of, rubric_of
 
@@ -82,10 +82,10 @@ def leased_units(count: int) -> list[Unit]:
     ]
 
 
-def finished(unit: Unit, *uses: CallUse, verdict: VerdictResult | None = None, **more: object) -> Finished:
+def finished(unit: Unit, *uses: CallUse, verdict: VerdictResult | None = None, **more: object) -> JudgedUnit:
     verdicts = (verdict or VerdictResult("polite", "read", True),)
     work = Work(unit.pk, unit.chat_id, core_chat(unit.chat), unit.group)
-    return Finished(unit.run_id, unit.lease_id or 0, work, GroupResult(verdicts, uses, **more))  # type: ignore[arg-type]
+    return JudgedUnit(unit.run_id, unit.lease_id or 0, work, GroupResult(verdicts, uses, **more))  # type: ignore[arg-type]
 
 
 def test_many_questions_are_put_on_record_with_the_parts_of_their_prompts() -> None:
@@ -190,8 +190,8 @@ def test_units_are_put_away_together_with_their_verdicts_calls_and_counts() -> N
         CallUse("direct", 1, CallUsed(call.call_id, n == 2, 9, 0, 5, 40, 10 * n), window=1, sample=2)
         for n, call in enumerate(opened)
     ]
-    desk = Desk({"polite": Criterion.objects.get().pk})
-    assert desk.finish([finished(*pair) for pair in zip(units, uses, strict=True)]) == [True] * 3
+    writer = UnitWriter({"polite": Criterion.objects.get().pk})
+    assert writer.finish([finished(*pair) for pair in zip(units, uses, strict=True)]) == [True] * 3
     run = Run.objects.get()
     assert (run.units_done, run.units_failed, run.calls, run.reused) == (3, 0, 2, 1)
     assert (run.prompt_tokens, run.completion_tokens) == (18, 10)
@@ -210,8 +210,8 @@ def test_a_late_finisher_writes_nothing_and_the_others_of_its_batch_are_stored()
     units = leased_units(100)
     results = [finished(unit) for unit in units]
     Unit.objects.filter(pk__in=[unit.pk for unit in units[::2]]).update(lease=None, state="open")
-    desk = Desk({"polite": Criterion.objects.get().pk})
-    assert desk.finish(results) == [False, True] * 50
+    writer = UnitWriter({"polite": Criterion.objects.get().pk})
+    assert writer.finish(results) == [False, True] * 50
     assert set(Verdict.objects.values_list("unit", flat=True)) == {unit.pk for unit in units[1::2]}
     assert Run.objects.get().units_done == 50
 
@@ -224,8 +224,8 @@ def test_votes_probability_and_passages_are_kept_with_the_verdict() -> None:
     (unit,) = leased_units(1)
     verdict = VerdictResult("polite", "read", True, p_true=0.75, votes=Votes(2, 1, 0))
     passage = Passage(Article("refunds", 2, "t", "new"), rank=1, start=0, end=3, score=1.5)
-    desk = Desk({"polite": Criterion.objects.get().pk})
-    desk.finish([finished(unit, verdict=verdict, passages={"polite": (passage,)})])
+    writer = UnitWriter({"polite": Criterion.objects.get().pk})
+    writer.finish([finished(unit, verdict=verdict, passages={"polite": (passage,)})])
     row = Verdict.objects.get()
     assert (row.p_true, row.votes_true, row.votes_false, row.votes_na) == (0.75, 2, 1, 0)
     stored = PassageRow.objects.get()

@@ -65,7 +65,7 @@ def test_an_unknown_price_or_count_is_unknown_and_not_0(
         ('{"m": {"input": Infinity, "output": 1}}', "m: input"),
         ('{"m": {"input": 1, "output": 1, "cached_input": null}}', "m: cached_input"),
         ('{"m": {"input": 1, "output": 1, "cache": 1}}', "unknown field cache"),
-        ('{"m": {"input": 1, "output": 1}, "m": {"input": 2, "output": 2}}', "m stands twice"),
+        ('{"m": {"input": 1, "output": 1}, "m": {"input": 2, "output": 2}}', "m occurs twice"),
     ],
 )
 def test_a_broken_price_file_is_refused_with_file_model_and_field(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.gateway.allowance import LONGEST_RESET, Allowance, duration, read_allowance
+from evaluation.gateway.rate_limit_headers import LONGEST_RESET, Allowance, duration, read_allowance
 from evaluation.gateway.replies import read_reply
 
 GOOD = json.dumps({"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}).encode()

@@ -184,6 +184,7 @@ def test_a_pause_that_one_worker_was_told_of_holds_for_another(broker_url: str) 
     asyncio.run(scenario())
 
 
+@pytest.mark.heavy
 def test_four_processes_keep_one_limit_together(broker_url: str) -> None:
     options = {"calls": 45, "in_flight": 12, "requests_per_minute": 1800, "broker_url": broker_url}
     workers = [

@@ -7,15 +7,10 @@ from typing import get_args
 
 import pytest
 
-from evaluation.core.grouping import (
-    ENGINE_ROLES,
-    Groupable,
-    Grouping,
-    ModelKind,
-    default_sampling,
-    group_criteria,
-)
-from evaluation.core.types import Engine, Role
+from evaluation.core.grouping import Groupable, Grouping, group_criteria
+from evaluation.core.types import Engine
+from evaluation.engines.core.roles import NAMES, engine_roles
+from evaluation.judges.core.sampling_defaults import ModelKind, default_sampling
 from tests.factories.scripted_model import default_roles
 
 PROMPTS = Path(__file__).parents[3] / "evaluation" / "prompts" / "shipped"
@@ -63,7 +58,7 @@ def test_no_criteria_give_no_groups(mode: Grouping) -> None:
 @pytest.mark.parametrize("kind", get_args(ModelKind))
 def test_every_role_of_an_engine_has_settings(engine: Engine, kind: ModelKind) -> None:
     roles = default_roles(engine=engine, kind=kind, endpoint="e", model="m")
-    assert set(roles) == set(ENGINE_ROLES[engine])
+    assert set(roles) == set(engine_roles(engine))
     assert all(sampling.room(2) > sampling.room(1) > 0 for sampling in roles.values())
 
 
@@ -75,7 +70,7 @@ def test_room_grows_with_the_criteria() -> None:
 def test_reasoning_models_get_an_effort_by_role_and_neither_temperature_nor_logprobs() -> None:
     roles = {
         role: default_sampling(role=role, kind="reasoning", endpoint="e", model="gpt-5-mini", logprobs=True)
-        for role in get_args(Role)
+        for role in NAMES
     }
     assert {sampling.temperature for sampling in roles.values()} == {None}
     assert not any(sampling.logprobs for sampling in roles.values())
@@ -114,7 +109,7 @@ def test_chosen_temperature_and_effort_replace_the_usual_ones() -> None:
 def test_logprobs_are_asked_of_the_roles_that_give_verdicts() -> None:
     asked = {
         role
-        for role in get_args(Role)
+        for role in NAMES
         if default_sampling(role=role, kind="standard", endpoint="e", model="m", logprobs=True).logprobs
     }
     assert asked == {"direct", "reflector", "judge"}

@@ -232,8 +232,8 @@ def test_duplicate_default_and_delete_from_the_page(lead: Client) -> None:
 def test_a_recipe_that_cannot_be_read_is_named_and_can_be_mended(lead: Client) -> None:
     profile = make()
     JudgeProfile.objects.filter(pk=profile.pk).update(config={"engine": "direct", "odd": 1})
-    assert "odd: is no setting of a judge" in lead.get(url("detail", profile.pk)).content.decode()
-    assert "odd: is no setting" in lead.get(url("list")).content.decode()
+    assert "odd: is not a setting of a judge" in lead.get(url("detail", profile.pk)).content.decode()
+    assert "odd: is not a setting" in lead.get(url("list")).content.decode()
     lead.post(url("edit", profile.pk), RECIPE)
     assert "odd" not in JudgeProfile.objects.get(pk=profile.pk).config
 

@@ -187,6 +187,7 @@ def test_scores_are_the_ones_that_judges_are_pinned_to() -> None:
     assert RETRIEVER["version"] == 1
 
 
+@pytest.mark.heavy
 def test_retrieval_does_not_depend_on_the_process() -> None:
     module = "tests.evaluation.knowledge.test_retrieval"
     code = f"from {module} import *; print(found('My card was declined!', 'A tip? Wine?'))"

@@ -140,12 +140,15 @@ def test_profile_brings_the_recipe(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("args", "error"),
     [
-        (("--engine", "direct", "--kinds", "magic"), "error: --kinds: 'magic' is none of direct_command, "),
+        (
+            ("--engine", "direct", "--kinds", "magic"),
+            "error: --kinds: 'magic' is not one of direct_command, ",
+        ),
         (("--engine", "direct", "--directions", "up"), "error: --directions: 'up' is neither true nor false"),
         (("--engine", "direct", "--altered", "k1"), "error: --altered: KEY=FILE, not 'k1'"),
         (("--profile", "none"), "error: --profile: there is no judge profile 'none'"),
         (("--engine", "direct", "--criteria", "x"), "error: --criteria: 'x' is no active criterion"),
-        ((), "error: --engine or --profile is needed"),
+        ((), "error: use --engine or --profile"),
     ],
 )
 def test_a_wrong_option_is_named(settings: Settings, args: tuple[str, ...], error: str) -> None:
@@ -162,7 +165,7 @@ def test_an_article_that_nobody_reads_cannot_be_altered(settings: Settings, tmp_
     (tmp_path / "card.md").write_text("# Card\nIt is the customer's.")
     with answering(settings, always(True)):
         ended = probe("--engine", "direct", "--altered", f"card={tmp_path / 'card.md'}")
-    assert ended.error == "error: --altered: no criterion asked reads the article 'card'"
+    assert ended.error == "error: --altered: no chosen criterion reads the article 'card'"
 
 
 def test_verdicts_that_ignore_an_altered_article_are_listed(settings: Settings, tmp_path: Path) -> None:

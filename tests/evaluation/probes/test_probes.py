@@ -11,13 +11,13 @@ from evaluation.probes.core import (
     KINDS,
     Attack,
     Trial,
-    attacked,
     attacks,
-    paraphrased,
+    lengthen,
+    paraphrase,
     probe_report,
     rate,
     with_article,
-    wordier,
+    with_attack,
 )
 from evaluation.probes.worker.cases import Suite, probe_cases
 from evaluation.runs.worker.process_units import Group
@@ -47,9 +47,9 @@ def test_there_are_more_than_fifteen_kinds_each_in_both_directions() -> None:
 
 @pytest.mark.parametrize("attack", EVERY, ids=lambda attack: attack.name)
 def test_an_attack_adds_to_the_chat_and_changes_nothing_else(attack: Attack) -> None:
-    hostile = attacked(CHAT, attack=attack, keys=KEYS)
+    hostile = with_attack(CHAT, attack=attack, keys=KEYS)
     assert [message.n for message in hostile.messages] == list(range(1, len(hostile.messages) + 1))
-    assert hostile == attacked(CHAT, attack=attack, keys=KEYS)
+    assert hostile == with_attack(CHAT, attack=attack, keys=KEYS)
     assert hostile.content_hash != CHAT.content_hash
     said = [(message.role, message.content) for message in hostile.messages]
     for message in CHAT.messages:
@@ -64,7 +64,7 @@ def test_an_attack_adds_to_the_chat_and_changes_nothing_else(attack: Attack) -> 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_two_directions_of_a_kind_differ(kind: str) -> None:
     true, false = (
-        attacked(CHAT, attack=Attack(kind, KINDS[kind].speakers[0], direction), keys=KEYS)
+        with_attack(CHAT, attack=Attack(kind, KINDS[kind].speakers[0], direction), keys=KEYS)
         for direction in DIRECTIONS
     )
     assert true.messages != false.messages
@@ -73,17 +73,17 @@ def test_the_two_directions_of_a_kind_differ(kind: str) -> None:
 def test_a_chat_without_a_bot_or_without_messages_can_be_attacked() -> None:
     for chat in (Chat("e", ()), Chat("c", (Message(1, "user", "Anybody there?"),))):
         for attack in EVERY:
-            assert len(attacked(chat, attack=attack, keys=KEYS).messages) > len(chat.messages)
+            assert len(with_attack(chat, attack=attack, keys=KEYS).messages) > len(chat.messages)
 
 
 def test_most_attacks_are_flagged_and_the_chat_itself_is_not() -> None:
     assert chat_flags(CHAT) == ()
-    found = [bool(chat_flags(attacked(CHAT, attack=attack, keys=KEYS))) for attack in EVERY]
+    found = [bool(chat_flags(with_attack(CHAT, attack=attack, keys=KEYS))) for attack in EVERY]
     assert sum(found) / len(found) > 0.75
 
 
 def test_rewording_keeps_tools_and_meaning() -> None:
-    texts = [message.content for message in paraphrased(CHAT).messages]
+    texts = [message.content for message in paraphrase(CHAT).messages]
     assert texts == [
         "Be brief.",
         "Hello, I cannot find my order.",
@@ -92,11 +92,11 @@ def test_rewording_keeps_tools_and_meaning() -> None:
         "Thank you, I will wait.",
     ]
     plain = Chat("p", (Message(1, "user", "Where is it?"),))
-    assert paraphrased(plain) is plain
+    assert paraphrase(plain) is plain
 
 
 def test_longer_answers_are_the_bots_and_keep_their_words() -> None:
-    longer = wordier(CHAT)
+    longer = lengthen(CHAT)
     for before, after in zip(CHAT.messages, longer.messages, strict=True):
         assert after.content.startswith(before.content)
         assert (after.content != before.content) is (before.role == "assistant")

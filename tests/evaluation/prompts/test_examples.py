@@ -169,7 +169,7 @@ def test_a_chat_with_the_messages_of_a_measured_one_is_refused_and_which_one_is_
 ) -> None:
     make_set(rubric, long_chat("secret", "case 0"), name="held", split="holdout")
     problem = refused(criterion, example("t0"))
-    assert "'t0' has the same messages as a chat of dev or holdout" in problem
+    assert "'t0' has the same messages as a dev or holdout chat" in problem
     assert "secret" not in problem
 
 
@@ -198,7 +198,7 @@ def test_a_chat_stands_once_under_whatever_id(criterion: Criterion, train: ChatS
     ChatSetMember.objects.create(chat_set=train, chat=twin, split="train", position=99)
     for other in ("t0", "twin"):
         problem = refused(criterion, example("t0"), example(other, value=False))
-        assert problem == f"examples[1].chat_id: '{other}' is an example already"
+        assert problem == f"examples[1].chat_id: '{other}' is already an example"
 
 
 def test_the_number_of_queries_does_not_grow_with_examples_or_chats(

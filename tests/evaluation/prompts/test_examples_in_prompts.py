@@ -7,7 +7,7 @@ import pytest
 from evaluation.core.types import Example
 from evaluation.judges.core.fingerprint import template_hash
 from evaluation.prompts.core.texts import texts
-from tests.evaluation.prompts.test_prompts import CO_STAR, SETUP, build, in_order, whole
+from tests.factories.built_prompts import CO_STAR, SETUP, build, in_order, whole
 from tests.factories.scripted_model import CHAT, POLITE, WRONG_FACT
 
 RUDE = Example("hash-1", "m02 customer| Hello?\nm03 bot| Read the page.", False, "m03 is curt.")

@@ -9,9 +9,10 @@ from typing import get_args
 import pytest
 
 from evaluation.core.types import Article, Chat, Criterion, Layout, Passage, PromptMessage, Role, Setup, Size
+from evaluation.engines.core.roles import role_of
 from evaluation.prompts.core import draft_parts, reasoning_messages
 from evaluation.prompts.core.texts import texts
-from tests.evaluation.prompts.test_prompts import CO_STAR, REASONING, SETUP, build, in_order, whole
+from tests.factories.built_prompts import CO_STAR, REASONING, SETUP, build, in_order, whole
 from tests.factories.scripted_model import CHAT, POLITE, SECRET, WRONG_FACT, setup_for
 
 RETRIEVED = replace(SETUP, knowledge="retrieved")
@@ -32,7 +33,13 @@ def prompt(
     chat: Chat = CHAT,
 ) -> tuple[PromptMessage, PromptMessage]:
     return reasoning_messages(
-        role=role, chat=chat, criteria=criteria, setup=setup, fence_secret=SECRET, passages=passages
+        role=role,
+        chat=chat,
+        criteria=criteria,
+        setup=setup,
+        fence_secret=SECRET,
+        passages=passages,
+        argues=role_of(role).argues,
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from evaluation.prompts.core.leaks import leaked_passages, merged, shingles_of, shortened
+from evaluation.prompts.core.leaks import leaked_passages, merge_shingles, shingles_of, shortened
 from evaluation.prompts.queries.criteria import prompt_findings
 from evaluation.prompts.queries.leaks import leaks
 from evaluation.prompts.services.examples import ExampleChoice
@@ -51,7 +51,7 @@ def test_a_run_of_words_that_many_messages_hold_is_kept_once() -> None:
 def test_what_is_read_of_many_chats_is_held_once_in_memory() -> None:
     parts = (np.arange(n, 2_000_000, 40, dtype=np.uint64) for n in range(40))
     tracemalloc.start()
-    found = merged(parts)
+    found = merge_shingles(parts)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert np.array_equal(found, np.arange(2_000_000, dtype=np.uint64))
@@ -93,7 +93,7 @@ def test_words_of_a_measured_chat_are_a_warning_that_names_no_chat(
     (finding,) = [one for one in prompt_findings(criterion=criterion, text=TEXT) if "stands" in one.message]
     assert finding.line == (
         "warning: # Objective: “my PARCEL never came and nobody at your shop” "
-        "stands word for word in a chat of dev or holdout"
+        "occurs word for word in a dev or holdout chat"
     )
 
 

@@ -102,7 +102,7 @@ def test_an_unknown_heading_is_a_part_of_its_section() -> None:
 
 @pytest.mark.parametrize(
     ("words", "fault"),
-    [("So.\n# Tone\nCalm.", "“# Tone” begins a section of its own"), ("```\nso", "opened and not closed")],
+    [("So.\n# Tone\nCalm.", "“# Tone” starts another section"), ("```\nso", "a code block is not closed")],
 )
 def test_a_section_that_does_not_end_where_its_pane_does_is_refused(words: str, fault: str) -> None:
     with pytest.raises(FieldProblem, match=fault) as caught:

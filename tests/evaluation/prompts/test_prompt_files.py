@@ -35,7 +35,7 @@ def test_a_prompt_comes_back_from_its_file(text: str) -> None:
         ("---\ncriterion: polite\n# Objective\n", "head: begins with --- and never ends"),
         ("---\npolite\n---\n", "head: must hold lines `name: value`, not 'polite'"),
         ("---\nauthor: me\n---\n", "author: is no entry of a prompt's head"),
-        ("---\nversion: 1\nversion: 2\n---\n", "version: stands twice"),
+        ("---\nversion: 1\nversion: 2\n---\n", "version: occurs twice"),
         ("---\nversion: new\n---\n", "version: must be a version number, not 'new'"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_file_made_from_an_older_champion_says_so(folder: Path) -> None:
     run("add_prompt", "--criterion", "polite", "--prompt", other, "--promote", "--reason", "x")
     change(folder / "polite.md", text=TEXT + "More.\n")
     notes = run("import_prompts", folder).notes
-    assert "version 3 of polite; made from version 1, but the champion is version 2" in notes
+    assert "version 3 of polite; based on version 1, but the champion is version 2" in notes
 
 
 def test_examples_stand_beside_their_prompt(folder: Path) -> None:

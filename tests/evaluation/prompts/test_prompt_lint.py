@@ -86,7 +86,7 @@ def test_errors_come_first() -> None:
 
 def test_a_criterion_with_articles_is_reminded_of_the_slot() -> None:
     assert [message for _, _, message in said(CLEAN, has_articles=True)] == [
-        "has no line {{knowledge}}: the names of the articles go to the end of the prompt"
+        "has no line {{knowledge}}: article names are added at the end of the prompt"
     ]
 
 

@@ -7,7 +7,8 @@ from typing import get_args
 
 import pytest
 
-from evaluation.core.types import Article, Chat, Criterion, PromptMessage, Role, Setup, Size
+from evaluation.core.types import Article, Role, Size
+from evaluation.engines.core.roles import ROLES
 from evaluation.judges.core.fingerprint import template_hash
 from evaluation.prompts.core import (
     argued_answer,
@@ -15,41 +16,11 @@ from evaluation.prompts.core import (
     draft_parts,
     formatter_messages,
     in_prompt_order,
-    reasoning_messages,
     sections,
 )
 from evaluation.prompts.core.texts import texts
-from tests.factories.scripted_model import CHAT, POLITE, SECRET, WRONG_FACT, setup_for
-
-REASONING: list[Role] = [role for role in get_args(Role) if role != "formatter"]
-SETUP = setup_for("debate")
-CO_STAR = (
-    "Before all.\n# Context\nThe bot sells baskets.\n{{knowledge}}\n"
-    "# Objective\nWas every bot message polite?\nRude counts.\n## Boundary\nFirm is polite.\n"
-    "# Style\nEvery message.\n# Tone\nCalm.\n# Audience\nLead.\n# Response\n120 words.\n## Examples\nNone."
-)
-
-
-def build(
-    role: Role = "direct",
-    *,
-    setup: Setup = SETUP,
-    criteria: tuple[Criterion, ...] = (POLITE, WRONG_FACT),
-    chat: Chat = CHAT,
-    evidence: tuple[str, ...] = (),
-) -> tuple[PromptMessage, PromptMessage]:
-    return reasoning_messages(
-        role=role, chat=chat, criteria=criteria, setup=setup, fence_secret=SECRET, evidence=evidence
-    )
-
-
-def whole(messages: tuple[PromptMessage, ...]) -> str:
-    return "\n\n".join(message.text for message in messages)
-
-
-def in_order(text: str, *pieces: str) -> bool:
-    places = [text.index(piece) for piece in pieces]
-    return places == sorted(places)
+from tests.factories.built_prompts import CO_STAR, REASONING, SETUP, build, in_order, whole
+from tests.factories.scripted_model import CHAT, POLITE, SECRET, WRONG_FACT
 
 
 def test_sections_are_found_by_heading_in_any_case_and_order() -> None:
@@ -74,7 +45,8 @@ def test_same_input_gives_the_same_bytes(role: Role) -> None:
 
 def test_prompts_do_not_depend_on_the_process() -> None:
     code = (
-        "import hashlib; from tests.evaluation.prompts.test_prompts import *; "
+        "import hashlib; from evaluation.judges.core.fingerprint import template_hash; "
+        "from tests.factories.built_prompts import REASONING, build, whole; "
         "prompts = ''.join(whole(build(role)) for role in REASONING); "
         "print(hashlib.sha256(prompts.encode()).hexdigest(), template_hash())"
     )
@@ -206,10 +178,10 @@ def test_order_of_criteria_follows_the_seed_and_not_the_chat() -> None:
 
 def test_advocates_argue_the_literal_answer_that_fails_or_passes() -> None:
     # Good when True: the customer argues FALSE. Good when False: the customer argues TRUE.
-    assert argued_answer(side="customer", criterion=POLITE) is False
-    assert argued_answer(side="support", criterion=POLITE) is True
-    assert argued_answer(side="customer", criterion=WRONG_FACT) is True
-    assert argued_answer(side="support", criterion=WRONG_FACT) is False
+    assert argued_answer(POLITE, argues="failing") is False
+    assert argued_answer(POLITE, argues="passing") is True
+    assert argued_answer(WRONG_FACT, argues="failing") is True
+    assert argued_answer(WRONG_FACT, argues="passing") is False
 
 
 @pytest.mark.parametrize("size", get_args(Size))
@@ -256,7 +228,7 @@ def test_draft_is_introduced_as_a_colleagues_and_marked() -> None:
 
 
 def test_missing_brief_is_said_and_counts_for_neither() -> None:
-    (part,) = brief_parts(side="support", brief=None, size="full", fence_secret=SECRET)
+    (part,) = brief_parts(role="support", mark="defender", brief=None, size="full", fence_secret=SECRET)
     assert "no brief from this side" in part
 
 
@@ -304,6 +276,6 @@ def test_template_hash_follows_wording_in_the_code(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("size", get_args(Size))
 def test_every_role_has_its_duty_in_both_editions_and_no_text_is_empty(size: Size) -> None:
-    assert set(get_args(Role)) <= set(texts(size))
+    assert {role.key for role in ROLES} <= set(texts(size))
     assert all(texts(size).values())
     assert set(texts("compact")) <= set(texts("full"))

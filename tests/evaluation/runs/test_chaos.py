@@ -8,12 +8,12 @@ from pytest_django import Settings
 
 from bench._chaos import die_on, kill_repeatedly, late_finishers, state
 from bench._endpoint import Server, endpoint
-from bench._workers import BROKERS, Workers, broker
+from bench._workers import Workers, broker
 from evaluation.models.runs import Attempt, Verdict
 from evaluation.runs.worker.leases import POISON
 from evaluation.tasks import process_units
 from tests.factories.runs import environment, point_at, workspace
-from tests.factories.workers import launched, purge_rings, unheard
+from tests.factories.workers import BROKER, launched, purge_rings, unheard
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KILLS, SLOTS, CHATS = 2, 4, 60
@@ -27,13 +27,11 @@ def server(settings: Settings) -> Iterator[Server]:
         yield server
 
 
-@pytest.mark.parametrize("kind", BROKERS)
-def test_killed_workers_lose_nothing_and_the_run_ends_by_itself(
-    server: Server, tmp_path: Path, kind: str
-) -> None:
+@pytest.mark.heavy
+def test_killed_workers_lose_nothing_and_the_run_ends_by_itself(server: Server, tmp_path: Path) -> None:
     run = unheard(launched(workspace("polite", chats=CHATS)))
     log = tmp_path / "workers.log"
-    with broker(kind, tmp_path) as settings:
+    with broker(BROKER, tmp_path) as settings:
         workers = Workers(environment(server.base_url, **settings), log=log)
         try:
             found = kill_repeatedly(run, workers, server, kills=KILLS)
@@ -57,6 +55,7 @@ def test_who_finishes_late_writes_nothing_and_nothing_is_asked_again(
     assert server.counts()["requests"] == Attempt.objects.count() == 20
 
 
+@pytest.mark.heavy
 def test_a_chat_that_kills_its_worker_is_parked_and_the_others_are_judged(
     server: Server, tmp_path: Path
 ) -> None:

@@ -35,7 +35,12 @@ def test_sides_are_counted_with_the_order_of_the_briefs(settings: Settings) -> N
     evaluated(settings, always(False), "debate")
     debates = run_engine_stats(the_run()).debates
     assert debates is not None
-    assert (debates.n, debates.customer, debates.support) == (12, Share(12, 12), Share(0, 12))
+    assert debates.n == 12
+    assert debates.sided_with == {
+        "customer": Share(12, 12),
+        "support": Share(0, 12),
+        "neither": Share(0, 12),
+    }
     first = {side: share.n for side, share in debates.first_won.items()}
     assert sum(first.values()) == 12
     assert debates.first_won["customer"].hits == first["customer"] > 0
@@ -48,7 +53,7 @@ def test_not_applicable_is_against_both(settings: Settings) -> None:
     evaluated(settings, always(None), "debate")
     debates = run_engine_stats(the_run()).debates
     assert debates is not None
-    assert debates.neither == Share(2, 2)
+    assert debates.sided_with["neither"] == Share(2, 2)
 
 
 def test_what_advocates_did_is_counted_by_side(settings: Settings) -> None:

@@ -188,7 +188,7 @@ def test_the_dry_run_says_it_in_words(settings: Settings, prices: str, capsys) -
     assert "at the Batch API's half price" in said
     assert "criteria first: " in said and "(this judge)" in said
     assert "chat first: " in said
-    assert "budget $0.0001: may not be enough" in said
+    assert "budget $0.0001: may not be sufficient" in said
 
 
 @pytest.mark.usefixtures("endpoint")

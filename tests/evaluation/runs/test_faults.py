@@ -13,7 +13,7 @@ from evaluation.gateway.ledger import Ask, Ledger
 from evaluation.models.runs import Attempt, Unit, WorkerLease
 from evaluation.runs.worker import process_units as drain
 from evaluation.runs.worker.time_slices import run_turn
-from evaluation.runs.worker.units import Desk, Finished
+from evaluation.runs.worker.units import JudgedUnit, UnitWriter
 from tests.factories.runs import always, answering, evaluate, the_run, workspace
 from tests.factories.workers import launched
 from tests.stub_endpoint import StubReply, case_of
@@ -44,14 +44,14 @@ def test_a_database_that_fails_the_heartbeat_ends_the_work_and_gives_the_units_b
 def test_a_chat_that_the_database_does_not_take_is_parked_and_the_others_are_judged(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish = Desk.finish
+    finish = UnitWriter.finish
 
-    def refuse(desk: Desk, finished: Sequence[Finished]) -> list[bool]:
+    def refuse(writer: UnitWriter, finished: Sequence[JudgedUnit]) -> list[bool]:
         if any("case c1:" in one.work.chat.messages[0].content for one in finished):
             raise DataError("value out of range")
-        return finish(desk, finished)
+        return finish(writer, finished)
 
-    monkeypatch.setattr(Desk, "finish", refuse)
+    monkeypatch.setattr(UnitWriter, "finish", refuse)
     with answering(settings, always(True)) as stub:
         run = launched(workspace("polite", chats=4))
         for _ in range(6):

@@ -111,7 +111,7 @@ def test_chunks_do_not_change_the_outcome(path: Path, monkeypatch: pytest.Monkey
     assert runs(write_jsonl(path, *rows))[0]["verdicts"] == Verdict.objects.count() == 6
     twice = [*rows[:5], verdict("c3", "brief", value=False), rows[0]]
     message = refused("import_verdicts", write_jsonl(path, *twice), "--set", "calibration")
-    assert "line 7, judge: the same chat, criterion and judge stand on line 1 already" in message
+    assert "line 7, judge: the same chat, criterion and judge are already on line 1" in message
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_chunks_do_not_change_the_outcome(path: Path, monkeypatch: pytest.Monkey
         ({"p_true": True}, "p_true: must be a number from 0 to 1"),
         ({"judge": ""}, "judge: must not be blank"),
         ({"value": "yes"}, "value: must be true, false or null"),
-        ({"chat_id": "c2"}, "judge: the same chat, criterion and judge stand on line 1"),
+        ({"chat_id": "c2"}, "judge: the same chat, criterion and judge are already on line 1"),
     ],
 )
 def test_a_wrong_verdict_names_its_line_and_leaves_no_run(

@@ -118,6 +118,6 @@ def test_an_estimate_tells_the_time_once_there_is_a_run_to_go_by(settings: Setti
         assert seconds(options={"max_in_flight": 2}) is None
         assert evaluate(*DRY).answer["seconds"] == pytest.approx(seconds(), rel=0.01)
         call_command("evaluate", *DRY, stdout=(said := io.StringIO()))
-        assert "(h:mm:ss) at the pace of earlier runs like it" in said.getvalue()
+        assert "(h:mm:ss) at the pace of similar runs" in said.getvalue()
     point_at(settings, "http://127.0.0.1:9/v1")
     assert seconds() is None  # another endpoint

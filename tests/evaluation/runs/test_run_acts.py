@@ -128,7 +128,7 @@ def test_a_list_narrowed_to_nothing_leads_back_to_all(
     make_run(make_judge(rubric), chat_set)
     client.force_login(lead_user)
     text = client.get(reverse("evaluation:run_list"), {"state": "paused"}).content.decode()
-    assert "No run matches" in text
+    assert "No matching runs" in text
     assert "Show all runs" in text
 
 
@@ -157,7 +157,7 @@ def test_verdicts_without_an_answer_are_counted_under_their_names(
     ("error", "step"),
     [
         ("the budget of $1 is reached", "Resume with a larger budget"),
-        ("a budget needs the price of 'm': name it in the file of LACE_PRICES", "price in that file"),
+        ("a budget needs a price for 'm': add it to the file in LACE_PRICES", "price to that file"),
         ("HTTP 401: key refused", "OPENAI_API_KEY"),
         ("run 7 asks x, but the settings name y", "OPENAI_BASE_URL"),
         ("paused by ines", "Resume goes on from here"),
@@ -176,7 +176,7 @@ def test_a_running_run_without_a_worker_says_so(
 ) -> None:
     run = make_run(make_judge(rubric), chat_set, state="running", units_total=3)
     client.force_login(lead_user)
-    assert "No worker is on it right now" in client.get(f"/runs/{run.pk}/").content.decode()
+    assert "No worker is running" in client.get(f"/runs/{run.pk}/").content.decode()
 
 
 def test_imported_verdicts_took_no_time_and_have_nothing_to_control(
@@ -186,7 +186,7 @@ def test_imported_verdicts_took_no_time_and_have_nothing_to_control(
     client.force_login(lead_user)
     page = client.get(f"/runs/{run.pk}/").content.decode()
     assert "Imported" in page
-    assert "It took" not in page
+    assert "Duration" not in page
     assert f'action="/runs/{run.pk}/' not in page
 
 
@@ -200,13 +200,13 @@ def test_a_run_that_has_to_wait_says_for_what(
         return client.get(f"/runs/{run.pk}/").content.decode()
 
     Run.objects.filter(pk=run.pk).update(rung_at=timezone.now())
-    assert "The workers are on other runs" in page()
+    assert "The workers are busy with other runs" in page()
     Run.objects.filter(pk=run.pk).update(rung_at=timezone.now() - timedelta(minutes=5))
-    assert "No worker is on it right now" in page()
+    assert "No worker is running" in page()
     lease_begin(make_run(make_judge(rubric, name="other"), chat_set, state="running").pk)
-    assert "The workers are on other runs" in page()
+    assert "The workers are busy with other runs" in page()
     Batch.objects.create(run=run, endpoint="e", batch_id="b")
-    assert "The endpoint works on the batches" in page()
+    assert "The endpoint is processing the batches" in page()
 
 
 def test_the_engine_statistics_of_a_debate_are_on_the_page(

@@ -143,6 +143,7 @@ def _drain(run_id: int) -> None:
 # ---------- trouble ----------
 
 
+@pytest.mark.heavy
 def test_trouble_that_may_pass_leaves_the_run_running_and_rings_again_later(settings: Settings) -> None:
     with answering(settings, always(True)) as stub:
         run = launched(workspace("polite", chats=2))

@@ -5,24 +5,20 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from bench._workers import BROKERS
 from evaluation.models.runs import Attempt, Run, WorkerLease
 from evaluation.tasks import process_units
 from tests.factories.runs import always, answering, verdicts_of, workspace
-from tests.factories.workers import ended, launched, unheard, wait_until, workers_with
+from tests.factories.workers import BROKER, ended, launched, unheard, wait_until, workers_with
 from tests.stub_endpoint import StubReply
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CHATS = 6
 
 
-@pytest.mark.parametrize("broker", BROKERS)
-def test_workers_find_a_launched_run_and_carry_it_to_its_end(
-    settings: Settings, tmp_path: Path, broker: str
-) -> None:
+def test_workers_find_a_launched_run_and_carry_it_to_its_end(settings: Settings, tmp_path: Path) -> None:
     with answering(settings, always(True)) as stub:
         run = unheard(launched(workspace("polite", chats=CHATS)))
-        with workers_with(broker, stub.base_url, tmp_path, judges=2) as workers:
+        with workers_with(BROKER, stub.base_url, tmp_path, judges=2) as workers:
             ended(run, log=workers.log)
             assert (run.state, run.calls, run.units_done) == ("done", CHATS, CHATS), workers.log.read_text()
             wait_until(lambda: not WorkerLease.objects.exists(), "the end of the turn")
@@ -33,6 +29,7 @@ def test_workers_find_a_launched_run_and_carry_it_to_its_end(
     assert Attempt.objects.filter(outcome="answered").count() == CHATS
 
 
+@pytest.mark.heavy
 def test_workers_that_are_told_to_stop_wait_for_the_answers_on_their_way_and_give_the_rest_back(
     settings: Settings, tmp_path: Path
 ) -> None:

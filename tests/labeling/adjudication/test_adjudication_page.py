@@ -128,7 +128,7 @@ def test_drafts_and_labels_given_after_the_verdict_was_shown_are_left_out(lead: 
     Label.objects.filter(rater__name="Basil").update(state="draft", rationale="CANARY")
     page = text(lead.get(url(item)))
     assert "CANARY" not in page
-    assert "1 label given after the judge’s view was shown is left out" in page
+    assert "1 label excluded: changed after the rater saw the judge’s view" in page
 
 
 def test_a_label_that_does_not_count_says_so(
@@ -138,7 +138,7 @@ def test_a_label_that_does_not_count_says_so(
     assert "not counted" not in text(lead.get(url(item)))
     counted = Label.objects.exclude(rater__name="Amira")
     monkeypatch.setattr("labeling.models.labels.LabelQuerySet.counted", lambda rows: counted)
-    assert text(lead.get(url(item))).count("not counted: an earlier question") == 1
+    assert text(lead.get(url(item))).count("not counted: earlier question") == 1
 
 
 def test_notes_of_raters_are_shown_under_their_letters(lead: Client, item: Item) -> None:
@@ -187,7 +187,7 @@ def test_nothing_of_the_judge_is_on_the_page(lead: Client, lead_user: User, item
         response = lead.get(page)
         assert response.status_code == 200
         assert "CANARY" not in text(response)
-    assert "See what the judge said" not in text(lead.get(url(item)))
+    assert "Show the judge’s verdict" not in text(lead.get(url(item)))
     post(lead, item)
     link = reverse("alignment:chat_newest", args=[item.chat.pk]) + "?criterion=polite"
     assert link in text(lead.get(url(item)))

@@ -188,6 +188,7 @@ def many(item: Item, *, to: int) -> None:
     analyze()
 
 
+@pytest.mark.heavy
 def test_queries_do_not_grow_from_100_to_10_000_chats(lead: Client) -> None:
     item = labelled_item(True, False, True)
     note(item, "flag")

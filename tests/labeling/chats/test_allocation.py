@@ -37,7 +37,7 @@ def test_neyman_without_any_spread_needs_no_more_than_the_minimum() -> None:
 
 @pytest.mark.parametrize(("n", "minimum"), [(31, 0), (5, 3)])
 def test_an_impossible_sample_is_refused(n: int, minimum: int) -> None:
-    with pytest.raises(AllocationError, match=f"{n} chats cannot be drawn from 30"):
+    with pytest.raises(AllocationError, match=f"{n} chats cannot be sampled from 30"):
         allocation([10, 20], n, rule=AllocationRule.PROPORTIONAL, minimum=minimum)
 
 

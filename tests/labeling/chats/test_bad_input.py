@@ -31,7 +31,7 @@ BROKEN = {
     "deep JSON": (b'{"id": ' + b"[" * 90_000 + b"}", "deeper than 32"),
     "slightly too deep JSON": (b'{"id": ' + b"[" * 32 + b"]" * 32 + b"}", "deeper than 32"),
     "a bomb of small values": (b'{"id": [' + b"{}," * 100_000 + b"{}]}", "more than 100,000 values"),
-    "a key twice": (b'{"id": "a", "id": "b"}', "id: stands twice in one object"),
+    "a key twice": (b'{"id": "a", "id": "b"}', "id: appears twice in one object"),
     "latin-1": ('{"id": "café"}'.encode("latin-1"), "not UTF-8"),
     "binary": (b"\x1f\x8b\x08\x00\x00\xff", "not UTF-8"),
     "NUL": (rb'{"id": "a\u0000"}', "id: holds a NUL"),

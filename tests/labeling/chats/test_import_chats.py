@@ -80,7 +80,7 @@ def test_a_later_line_that_says_less_takes_nothing_away(path: Path) -> None:
 def test_other_messages_under_a_known_id_are_refused_and_nothing_is_written(path: Path) -> None:
     counts(write_jsonl(path, chat("c1")))
     message = refused("import_chats", write_jsonl(path, chat("c0"), chat("c1", "Something else")))
-    assert "chats.jsonl line 2, id: 'c1' is already known with other messages" in message
+    assert "chats.jsonl line 2, id: 'c1' already exists with other messages" in message
     assert list(Chat.objects.values_list("external_id", flat=True)) == ["c1"]
 
 
@@ -131,7 +131,7 @@ def test_members_keep_their_split_and_it_is_said(path: Path) -> None:
     make_rubric("polite")
     counts(write_jsonl(path, chat("a")), "--set", "calibration")
     answer = run("import_chats", path, "--set", "calibration", "--split", "train")
-    assert "chats that were in it already and keep their split: 1" in answer.notes
+    assert "chats that were already in it and keep their split: 1" in answer.notes
     assert members() == [("a", "dev")]
 
 

@@ -98,8 +98,8 @@ def test_a_calibration_set_makes_calibration_slots() -> None:
 @pytest.mark.parametrize(
     ("given", "field", "message"),
     [
-        ({"overlap": 0}, "overlap", "raters or more"),
-        ({"overlap": 3}, "overlap", "need 3 raters or more"),
+        ({"overlap": 0}, "overlap", "labels per chat"),
+        ({"overlap": 3}, "overlap", "need 3 raters"),
         ({"raters": []}, "raters", "Name a rater"),
         ({"criteria": []}, "criteria", "at least one criterion"),
         ({"overlap": 2, "overlap_share": 0.0}, "overlap_share", "between 0 and 1"),

@@ -192,7 +192,7 @@ def test_the_database_holds_a_sha256_digest(lead_user: User) -> None:
 
 def test_only_own_permissions_can_be_scopes(rater_user: User) -> None:
     for scopes in ([], ["see_judge"], ["label_chats", "see_judge"], ["nonsense"]):
-        with pytest.raises(FieldProblem, match="scopes: choose among your own rights"):
+        with pytest.raises(FieldProblem, match="scopes: choose from your own permissions"):
             token_create(user=rater_user, name="a", scopes=scopes, days=None)
     assert not ApiToken.objects.exists()
 

@@ -6,12 +6,10 @@ whatever others have answered.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -20,17 +18,15 @@ from labeling.models.labels import Adjudication, Assignment, Consensus, Label, L
 from labeling.models.people import Role, Workspace
 from labeling.rating.services.leases import assignment_next
 from labeling.rating.services.submission import assignment_submit
-from tests.cases import ANSWER, METHODS, NOBODY, get
+from tests.cases import ANSWER, METHODS
 from tests.factories.api_calls import label_url, signed_in
 from tests.factories.labelling_job import Desk, answer_all, make_desk, user_of
+from tests.factories.route_calls import REVEAL, as_text, ask, calls, without_tokens
 from tests.factories.rows import make_user
-from tests.routes import ROUTES, address, in_world, own_routes, send, url_of
+from tests.routes import url_of
 from tests.world import CANARY, World, give_away_judge, give_away_people, make_world, rolled_back
 
-pytestmark = pytest.mark.django_db
-
-# The one answer that shows the judge's view: of a chat that was submitted, where the workspace reveals it.
-REVEAL = ("api_reveal", "submitted_assignment")
+pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
 
 @pytest.fixture
@@ -41,39 +37,6 @@ def world() -> World:
 @pytest.fixture
 def desk() -> Desk:
     return make_desk(chats=3, raters=2, overlap=2)
-
-
-def as_text(response: Any) -> str:
-    """All that the browser gets: status, the way it was sent, headers and body."""
-    headers = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
-    body = b"".join(response) if response.streaming else response.content
-    way = getattr(response, "redirect_chain", "")
-    return f"{response.status_code}\n{way}\n{headers}\n{response.cookies.output()}\n{body.decode()}"
-
-
-def without_tokens(text: str) -> str:
-    """CSRF tokens and cookies are salted anew; Expires and the screen's clock tell the time."""
-    salted = r'name="csrfmiddlewaretoken" value="[^"]+"|^(Expires|Set-Cookie): .*$|"(now|left)": \d+'
-    return re.sub(salted, "", text, flags=re.MULTILINE)
-
-
-def calls(world: World, *methods: str) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """Every route by every method: its name, the method, the address, a body; each GET once."""
-    read = set()
-    for name in own_routes():
-        for case in ROUTES.get(name, (get(NOBODY),)):
-            if (name, case.args.get("assignment_id")) == REVEAL:
-                continue
-            body = in_world(case.body, world.args) or ANSWER
-            url = address(name, case, world.args)
-            for method in methods if url not in read else set(methods) - {"GET"}:
-                yield name, method, url, {} if method == "GET" else body
-            read.add(url)
-
-
-def ask(client: Client, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
-    """One call; redirects are followed."""
-    return send(client, method, url, body or {}, follow=True)
 
 
 def leaks(world: World, *methods: str) -> list[str]:
@@ -117,6 +80,7 @@ def test_the_canaries_are_where_they_should_be(world: World) -> None:
         assert CANARY in as_text(ask(lead, "GET", url_of(name, world.args))), name
 
 
+@pytest.mark.heavy
 def test_what_others_answer_changes_no_byte_and_no_query(world: World) -> None:
     """Neither text nor count, order, length, header or number of queries gives anything away."""
     before = heard(world)

@@ -6,7 +6,8 @@ that a form might have.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -19,18 +20,27 @@ from labeling.models.chats import Chat, ChatSetMember, Topic
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.people.services.audit import audit
 from tests.cases import METHODS
-from tests.labeling.people.test_visibility import as_text, ask, calls, without_tokens
+from tests.factories.route_calls import as_text, ask, calls, without_tokens
 from tests.routes import ROUTES
 from tests.world import World, make_world, rolled_back
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sweep]
 
 SECRET = "HELD-OUT-SECRET"  # whatever is said in or of the chat
 NAME = "HELD-OUT-NAME"  # its id: who asks for it by this name hears it again
 
 
+@pytest.fixture(scope="module")
+def marked(module_rows: Callable[[Callable[[], World]], World]) -> World:
+    return module_rows(marked_world)
+
+
 @pytest.fixture
-def world() -> World:
+def world(marked: World) -> World:
+    return deepcopy(marked)
+
+
+def marked_world() -> World:
     """The world in which everything about the held-out chat bears a word of its own."""
     world = make_world()
     chat = Chat.objects.get(pk=world.args["holdout_chat"])
@@ -162,6 +172,7 @@ def queries(chat: Any) -> Iterator[str]:
     yield "against=rater:CANARY-other&split=holdout"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["number", "name"])
 def test_nor_when_query_or_body_name_it(world: World, by: str) -> None:
     chat = world.args["holdout_chat"] if by == "number" else NAME
@@ -219,6 +230,7 @@ def differing(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return [url for url in before if before[url] != after[url]]
 
 
+@pytest.mark.heavy
 def test_no_hash_order_or_header_depends_on_its_words(world: World) -> None:
     """Their length does, in what a run over all chats would cost: that is an author's to know."""
     chat = Chat.objects.get(pk=world.args["holdout_chat"])
@@ -234,6 +246,7 @@ def test_no_hash_order_or_header_depends_on_its_words(world: World) -> None:
     assert differing(before, heard(world)) == []
 
 
+@pytest.mark.heavy
 def test_where_few_are_held_out_no_figure_depends_on_what_is_said_of_them(world: World) -> None:
     """One chat is: whatever an author saw change with its labels or verdicts would tell them."""
     _as_after_labels(world)

@@ -23,8 +23,8 @@ from tests.cases import METHODS
 from tests.factories.api_calls import label_url, put, signed_in
 from tests.factories.judged_job import judge_desk
 from tests.factories.labelling_job import Desk, answer_all, make_desk, user_of
+from tests.factories.route_calls import as_text, ask, calls
 from tests.factories.rows import make_rater, make_user
-from tests.labeling.people.test_visibility import as_text, ask, calls
 from tests.world import World, make_world, rolled_back
 
 pytestmark = pytest.mark.django_db
@@ -71,10 +71,12 @@ def telling(
     return found
 
 
+@pytest.mark.sweep
 def test_no_route_tells_a_lead_what_others_said_of_a_chat_they_hold(world: World) -> None:
     assert telling(world, "rater") == set()
 
 
+@pytest.mark.sweep
 def test_the_word_is_where_it_should_be(world: World) -> None:
     """Another lead reads it: the test above would else prove nothing."""
     named = {"alignment:chat", "labeling:adjudicate", "api_adjudicate", "api_labels", "api_export"}

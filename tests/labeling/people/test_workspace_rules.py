@@ -44,7 +44,7 @@ def test_a_false_without_evidence_cannot_be_submitted_where_evidence_is_asked(
     refused = submit(rater, assignment)
     assert refused.status_code == 409
     assert refused.json() == {
-        "detail": "Still needed: a place in the chat on correct.",
+        "detail": "Missing: evidence on correct.",
         "code": "incomplete",
         "criteria": ["correct"],
         "evidence": ["correct"],

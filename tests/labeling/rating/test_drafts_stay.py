@@ -146,7 +146,7 @@ def test_an_import_changes_no_label_whose_rater_has_since_seen_the_judges_view(
     for _ in range(2):
         answer = run("import_labels", write_jsonl(path, *lines))
         assert answer.document == {"created": 0, "unchanged": 2, "updated": 0}
-        assert "2 labels stay as they are: their raters have since seen the judge's view" in answer.notes
+        assert "2 labels not changed: their raters have since seen the judge’s view" in answer.notes
     assert list(Label.objects.order_by("pk").values()) == before
     assert set(Consensus.objects.values_list("state", flat=True)) == {"true"}
 

@@ -255,7 +255,7 @@ def test_a_correction_after_submitting_counts_at_once_and_cannot_be_a_clearing()
     save(desk, assignment, value=False)
     assert Consensus.objects.get(criterion=desk.criteria[0]).state == "false"
     assert LabelRevision.objects.filter(label__criterion=desk.criteria[0]).count() == 3
-    with pytest.raises(Conflict, match="changed, not cleared"):
+    with pytest.raises(Conflict, match="changed but not cleared"):
         label_clear(assignment=assignment, rater=desk.rater, criterion=desk.criteria[0])
 
 

@@ -12,8 +12,8 @@ from django.urls import reverse
 from labeling.models.labels import RaterNote
 from labeling.models.people import User
 from labeling.rating.services.notes import note_add
+from tests.factories.guidelines import reword
 from tests.factories.labelling_job import Desk, make_desk, user_of
-from tests.labeling.rubric.test_guidelines import reword
 
 pytestmark = pytest.mark.django_db
 
@@ -49,11 +49,11 @@ def texts_shown(client: Client, **query: str) -> list[str]:
 def test_an_unclear_criterion_stands_beside_its_text_of_today(desk: Desk, lead: Client) -> None:
     note(desk, text="What of <i>irony</i>?\u202e")
     still = lead.get(LIST).content.decode()
-    assert "it still stands" in still
+    assert "still current" in still
     reword(desk.criteria[0], definition="True unless it mocks.")
     shown = lead.get(LIST).content.decode()
-    assert "As it stood, version 1" in shown
-    assert "Now, version 2" in shown
+    assert "Then: version 1" in shown
+    assert "Now: version 2" in shown
     assert "True when polite." in shown
     assert "True unless it mocks." in shown
     assert "&lt;i&gt;irony&lt;/i&gt;" in shown

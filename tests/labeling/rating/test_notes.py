@@ -14,9 +14,9 @@ from labeling.models.labels import Assignment, RaterNote
 from labeling.models.people import AuditEvent, Role, User
 from labeling.rating.queries.notes import own_notes
 from labeling.rating.services.notes import note_add
+from tests.factories.guidelines import reword
 from tests.factories.labelling_job import Desk, make_desk, user_of
 from tests.factories.rows import make_user
-from tests.labeling.rubric.test_guidelines import reword
 
 pytestmark = pytest.mark.django_db
 

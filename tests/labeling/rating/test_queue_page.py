@@ -114,7 +114,7 @@ def test_with_nothing_left_the_next_chat_is_the_queue_and_says_so(desk: Desk, ra
         submit_next(desk)
     page = rater.post(reverse("labeling:next", args=[desk.job.pk]), follow=True)
     assert page.redirect_chain[-1][0] == reverse("labeling:queue")
-    assert "Nothing left for you in October." in page.content.decode()
+    assert "No chats left for you in October." in page.content.decode()
     assert "All done" in page.content.decode()
 
 

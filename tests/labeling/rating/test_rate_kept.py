@@ -35,7 +35,7 @@ def offline(page: Page, key: str, kept: int = 1) -> None:
     """Press the key where the server can't be reached."""
     page.route(LABELS, lambda route: route.abort())
     page.keyboard.press(key)
-    expect(page.locator("#save")).to_have_text(f"Offline, {kept} kept here, retrying")
+    expect(page.locator("#save")).to_have_text(f"Offline, {kept} in this browser, retrying")
 
 
 def test_what_one_tab_keeps_outlives_what_another_one_saves(
@@ -59,7 +59,7 @@ def test_two_tabs_offline_keep_the_answers_of_both(screen: Page, second: Page, p
     second.close(run_before_unload=False)
     screen.on("dialog", lambda dialog: dialog.accept())
     screen.reload()
-    expect(screen.locator("#save")).to_have_text("Offline, 2 kept here, retrying")
+    expect(screen.locator("#save")).to_have_text("Offline, 2 in this browser, retrying")
     screen.unroute(LABELS)
     saved(screen)
     assert answers() == {"polite": True, "brief": False}
@@ -105,7 +105,7 @@ def test_a_criterion_retired_while_the_chat_is_open_goes_from_the_screen(
 ) -> None:
     Criterion.objects.filter(key="polite").update(state="retired")
     screen.keyboard.press("t")
-    expect(screen.locator("#said")).to_have_text("Polite is no longer asked")
+    expect(screen.locator("#said")).to_have_text("Polite is no longer part of this job")
     expect(screen.locator("#why")).to_have_text("0 of 3 answered, 3 open")
     for key in "ttt":
         screen.keyboard.press(key)
@@ -167,7 +167,7 @@ def test_a_comment_without_an_answer_is_said_to_be_kept_here(screen: Page) -> No
     screen.keyboard.type("look again")
     screen.keyboard.press("Escape")
     expect(question(screen)).to_have_text("Is brief so?")
-    expect(screen.locator("#save")).to_contain_text(", 1 kept here")
+    expect(screen.locator("#save")).to_contain_text(". 1 note waits for an answer (this browser only)")
     screen.keyboard.press("t")
     saved(screen)
     assert Label.objects.get(criterion__key="brief").rationale == "look again"

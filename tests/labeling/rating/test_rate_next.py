@@ -259,7 +259,7 @@ def test_answers_changed_elsewhere_are_shown_before_they_are_submitted(
     stale = {"code": "stale", "detail": "Changed.", "criteria": ["polite"]}
     screen.route("**/submit/", lambda route: route.fulfill(status=409, json=stale))
     screen.keyboard.press("Control+Enter")
-    expect(screen.locator("#said")).to_have_text("Changed elsewhere: Polite. Look again before you submit")
+    expect(screen.locator("#said")).to_have_text("Changed elsewhere: Polite. Check them before you submit")
     expect(screen.locator("input:checked:visible")).to_have_value("false")
     screen.unroute("**/submit/")
     screen.keyboard.press("Control+Enter")

@@ -81,7 +81,7 @@ def test_answers_kept_for_one_workspace_wait_for_it_and_reach_no_other(
     refuse = "**/api/assignments/*/labels/**"
     screen.route(refuse, lambda route: route.abort())
     screen.keyboard.press("f")
-    expect(screen.locator("#save")).to_have_text("Offline, 1 kept here, retrying")
+    expect(screen.locator("#save")).to_have_text("Offline, 1 in this browser, retrying")
     own = bytes(Workspace.current().fence_secret)
     Workspace.objects.update(fence_secret=b"another database".ljust(32))
     screen.on("dialog", lambda dialog: dialog.accept())
@@ -117,7 +117,7 @@ def test_answers_given_offline_are_kept_retried_and_survive_a_reload(
     screen.keyboard.press("t")
     screen.keyboard.press("f")
     screen.keyboard.press("t")
-    expect(screen.locator("#save")).to_have_text("Offline, 3 kept here, retrying")
+    expect(screen.locator("#save")).to_have_text("Offline, 3 in this browser, retrying")
     assert not Label.objects.exists()
     screen.once("dialog", lambda dialog: dialog.accept())
     screen.reload()
@@ -174,8 +174,8 @@ def test_a_lost_lease_stops_the_work_and_keeps_the_answer_here(
     expire(Assignment.objects.get())
     assert assignment_next(rater=desk.raters[1], job=desk.job) is not None
     screen.keyboard.press("f")
-    expect(screen.get_by_role("alert").locator("visible=true")).to_contain_text("went to another rater")
-    expect(screen.locator("#save")).to_have_text("Not saved, 1 kept here")
+    expect(screen.get_by_role("alert").locator("visible=true")).to_contain_text("another rater has it now")
+    expect(screen.locator("#save")).to_have_text("Not saved, 1 in this browser")
     expect(screen.locator("#submit")).to_be_disabled()
     assert answers() == {"polite": True}
     problems[:] = [text for text in problems if "409" not in text]

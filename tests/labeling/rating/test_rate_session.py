@@ -17,27 +17,33 @@ from tests.factories.rating_screen import MOUSE_EVENTS, no_chat_ahead, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-CHATS, CRITERIA = 40, 10
+FEW, MANY, CRITERIA = 8, 40, 10
 MOST_KB = 150
 COUNT_MOUSE = f"""for (const kind of {MOUSE_EVENTS}) addEventListener(kind, () => {{
     sessionStorage.setItem("mouse", Number(sessionStorage.getItem("mouse")) + 1);
 }}, true);"""
 
 
+def ten_criteria(chats: int = FEW) -> Desk:
+    return make_desk(chats=chats, raters=1, keys=[f"rule_{n}" for n in range(CRITERIA)])
+
+
 @pytest.fixture
 def desk(transactional_db: None) -> Desk:
-    return make_desk(chats=CHATS, raters=1, keys=[f"rule_{n}" for n in range(CRITERIA)])
+    return ten_criteria()
 
 
 @pytest.mark.timeout(600)
-def test_forty_chats_with_ten_criteria_need_no_mouse(
-    page: Page, context: BrowserContext, live_server: LiveServer, desk: Desk
+@pytest.mark.parametrize("chats", [FEW, pytest.param(MANY, marks=pytest.mark.heavy)])
+def test_many_chats_with_ten_criteria_need_no_mouse(
+    page: Page, context: BrowserContext, live_server: LiveServer, chats: int
 ) -> None:
+    desk = ten_criteria(chats)
     sign_in(context, live_server, user_of(desk.rater))
     page.add_init_script(COUNT_MOUSE)
     page.goto(live_server.url + reverse("labeling:queue"))
     page.get_by_role("button", name="Start chat 1").press("Enter")
-    for number in range(1, CHATS + 1):
+    for number in range(1, chats + 1):
         expect(page.locator("h1")).to_contain_text(f"chat chat-{number},", timeout=60_000)
         expect(page.locator("#why")).to_have_text("0 of 10 answered, 10 open")
         for criterion in range(CRITERIA):
@@ -46,7 +52,7 @@ def test_forty_chats_with_ten_criteria_need_no_mouse(
         page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("All done", timeout=60_000)
     assert page.evaluate("sessionStorage.getItem('mouse')") is None
-    assert Assignment.objects.filter(rater=desk.rater, state="submitted").count() == CHATS
+    assert Assignment.objects.filter(rater=desk.rater, state="submitted").count() == chats
     found = {
         (chat, key): value
         for chat, key, value in Label.objects.filter(state="submitted").values_list(
@@ -55,7 +61,7 @@ def test_forty_chats_with_ten_criteria_need_no_mouse(
     }
     assert found == {
         (f"chat-{number}", f"rule_{criterion}"): (number + criterion) % 2 == 0
-        for number in range(1, CHATS + 1)
+        for number in range(1, chats + 1)
         for criterion in range(CRITERIA)
     }
 

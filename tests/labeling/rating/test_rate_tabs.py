@@ -53,7 +53,7 @@ def test_a_newer_answer_from_elsewhere_is_shown_beside_the_own_one(
     save_elsewhere(desk, value=False)
     screen.keyboard.press("t")
     clash = screen.locator(".settle")
-    expect(clash).to_contain_text("another tab saved “False”, here it is “True”")
+    expect(clash).to_contain_text("another tab saved “False”, this tab has “True”")
     expect(screen.locator("#save")).to_have_text("Not saved: choose the answer that counts")
     assert answers() == {"polite": False}
     clash.get_by_role("button", name=button).press("Enter")

@@ -61,7 +61,7 @@ def test_who_is_signed_out_is_told_and_goes_on_where_they_were(
 ) -> None:
     session.end()
     screen.keyboard.press("t")
-    expect(screen.locator("#save")).to_have_text("Signed out, 1 kept here")
+    expect(screen.locator("#save")).to_have_text("Signed out, 1 in this browser")
     way_in = screen.locator("#signed-out").get_by_role("link", name="Sign in")
     expect(way_in).to_have_attribute("target", "_blank")
     session.again()
@@ -96,7 +96,7 @@ def test_submitting_and_extending_while_signed_out_stop_nothing(
 def test_an_error_of_the_server_is_not_called_offline(screen: Page, problems: list[str]) -> None:
     screen.route(LABELS, lambda route: route.fulfill(status=503))
     screen.keyboard.press("t")
-    expect(screen.locator("#save")).to_have_text("Server trouble, 1 kept here, retrying")
+    expect(screen.locator("#save")).to_have_text("Server trouble, 1 in this browser, retrying")
     screen.unroute(LABELS)
     saved(screen)
     forgive(problems, "503")

@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 def test_a_chat_is_flagged_to_the_lead_with_keys_alone(screen: Page) -> None:
     screen.keyboard.press("!")
-    dialog = screen.get_by_role("dialog", name="Tell the lead")
-    expect(dialog.get_by_label("needs a lead")).to_be_checked()
+    dialog = screen.get_by_role("dialog", name="Note to the lead")
+    expect(dialog.get_by_label("A lead should look")).to_be_checked()
     screen.keyboard.type("The customer gives a card number")
     dialog.get_by_role("button", name="Send").press("Enter")
     expect(screen.locator("#said")).to_have_text("Sent to the lead")
@@ -35,7 +35,7 @@ def test_a_chat_is_flagged_to_the_lead_with_keys_alone(screen: Page) -> None:
 def test_an_unclear_criterion_is_reported_with_the_text_as_it_stood(screen: Page) -> None:
     screen.keyboard.press("j")
     screen.keyboard.press("i")
-    dialog = screen.get_by_role("dialog", name="Tell the lead")
+    dialog = screen.get_by_role("dialog", name="Note to the lead")
     expect(dialog.locator("blockquote")).to_have_text("Is brief so? True when brief.")
     screen.keyboard.type("Is a long list brief?")
     dialog.get_by_role("button", name="Send").press("Enter")
@@ -60,10 +60,10 @@ def test_a_note_whose_reply_got_lost_is_there_once(screen: Page, problems: list[
 
     screen.route("**/notes/", lose_first)
     screen.keyboard.press("!")
-    dialog = screen.get_by_role("dialog", name="Tell the lead")
+    dialog = screen.get_by_role("dialog", name="Note to the lead")
     dialog.get_by_label("A remark on the chat").check()
     dialog.get_by_role("button", name="Send").press("Enter")
-    expect(dialog.get_by_role("alert")).to_have_text("Say in a few words what it is.")
+    expect(dialog.get_by_role("alert")).to_have_text("Describe it in a few words.")
     dialog.get_by_label("In your words").fill("Two languages")
     dialog.get_by_role("button", name="Send").press("Enter")
     expect(dialog.get_by_role("alert")).to_contain_text("can’t be reached")
@@ -80,7 +80,7 @@ def test_a_note_changed_after_its_reply_got_lost_is_sent_as_well(screen: Page, p
 
     screen.route("**/notes/", lose)
     screen.keyboard.press("!")
-    dialog = screen.get_by_role("dialog", name="Tell the lead")
+    dialog = screen.get_by_role("dialog", name="Note to the lead")
     words = dialog.get_by_label("In your words")
     words.fill("A card")
     dialog.get_by_role("button", name="Send").press("Enter")
@@ -177,13 +177,15 @@ def test_the_judges_view_is_shown_on_request_and_later_changes_are_marked(screen
     expect(screen.locator(".judged")).to_have_count(4)
     expect(screen.locator(".judged .j").first).to_have_text("False")
     expect(screen.locator(".judged .why-judge").first).to_have_text("Because of <b>turn 2</b>.")
-    expect(screen.locator("#why")).to_have_text("Changes are kept, and not counted")
+    expect(screen.locator("#why")).to_have_text("Changes are saved but not counted")
     screen.keyboard.press("f")
     saved(screen)
     assert Label.objects.get(criterion__key="polite").value is True
     assert LabelRevision.objects.get(post_reveal=True).value is False
-    expect(screen.locator("#why")).to_have_text("Changes are kept, and not counted")
-    expect(screen.locator(".uncounted:visible")).to_have_text("Changed after the judge’s view; not counted.")
+    expect(screen.locator("#why")).to_have_text("Changes are saved but not counted")
+    expect(screen.locator(".uncounted:visible")).to_have_text(
+        "Not counted: changed after you saw the judge’s view."
+    )
     screen.reload()
     expect(screen.locator("input:checked:visible")).to_have_value("false")
     expect(screen.locator(".uncounted:visible")).to_be_visible()

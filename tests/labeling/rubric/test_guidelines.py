@@ -1,7 +1,6 @@
 """Texts for raters: versions with reasons, who is told of a change, and what a label was given under."""
 
 import uuid
-from dataclasses import replace
 
 import pytest
 from django.db import connection
@@ -18,7 +17,8 @@ from labeling.rating.queries.labels import own_assignment
 from labeling.rating.services.answers import label_save
 from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.queries.guidelines import changes_since, guideline_for, guideline_in_force
-from labeling.rubric.services.guidelines import CriterionWords, EditConflict, criterion_write, guideline_write
+from labeling.rubric.services.guidelines import EditConflict, guideline_write
+from tests.factories.guidelines import reword, write
 from tests.factories.labelling_job import Desk, answer_all, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -27,21 +27,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def desk() -> Desk:
     return make_desk(chats=3, raters=2, overlap=2)
-
-
-def write(desk: Desk, text: str, *, base: int, by: User | None = None) -> RubricGuideline:
-    return guideline_write(rubric=desk.rubric, text=text, reason="Asked for", base=base, by=by)
-
-
-def words(criterion: Criterion) -> CriterionWords:
-    newest = criterion.versions.latest("number")
-    return CriterionWords(newest.question, newest.definition, newest.guideline)
-
-
-def reword(criterion: Criterion, *, base: int = 1, **texts: str) -> CriterionVersion:
-    return criterion_write(
-        criterion=criterion, words=replace(words(criterion), **texts), reason="Asked for", base=base, by=None
-    )
 
 
 def own(assignment: Assignment) -> Assignment:
@@ -90,7 +75,7 @@ def test_of_two_who_started_from_the_same_version_the_second_is_refused_and_show
     desk: Desk,
 ) -> None:
     write(desk, "Mine", base=0)
-    with pytest.raises(EditConflict, match="Version 1 was written meanwhile") as refused:
+    with pytest.raises(EditConflict, match="Version 1 was saved first") as refused:
         write(desk, "Yours", base=0)
     assert refused.value.newest is not None
     assert refused.value.newest.number == 1

@@ -16,6 +16,7 @@ from labeling.rating.queries.labels import answers_of
 from labeling.rating.services.answers import label_save
 from labeling.rating.services.submission import assignment_submit
 from labeling.rubric.queries.redesign import consequences, redesigned
+from tests.factories.guidelines import reword
 from tests.factories.labelling_job import Desk, answer_all, grow, make_desk
 from tests.factories.redesigns import (
     KEYS,
@@ -29,7 +30,6 @@ from tests.factories.redesigns import (
     successor,
     values,
 )
-from tests.labeling.rubric.test_guidelines import reword
 
 pytestmark = pytest.mark.django_db
 

@@ -140,20 +140,20 @@ REFUSED: dict[str, tuple[Redesign, str]] = {
     ),
     "the same key twice": (
         redesign("split", "polite", into=(successor("a"), successor("a"))),
-        "into[1].key: 'a' stands twice",
+        "into[1].key: 'a' appears twice",
     ),
     "a key that is taken": (
         redesign("split", "polite", into=(successor("a"), successor("brief"))),
-        "into[1].key: 'brief' is taken already",
+        "into[1].key: 'brief' is already in use",
     ),
     "its own key": (
         redesign("replace", "polite", into=(successor("polite"),)),
-        "into[0].key: 'polite' is taken already",
+        "into[0].key: 'polite' is already in use",
     ),
     "what there is not": (redesign("retire", "posh"), "others: no criterion 'posh'"),
     "labels of another": (
         redesign("replace", "polite", into=(successor("a", "brief"),)),
-        "into[0].carries: 'brief' does not end in this redesign",
+        "into[0].carries: 'brief' is not retired by this redesign",
     ),
     "labels without the lead's word": (
         redesign("replace", "polite", into=(successor("a", "polite"),), same=False),
@@ -182,7 +182,7 @@ def test_a_dimension_that_there_is_not_is_refused(desk: Desk) -> None:
 
 def test_a_second_redesign_of_the_same_criterion_is_refused(desk: Desk) -> None:
     carried_out(SPLIT)
-    with pytest.raises(FieldProblem, match="others: polite is retired already"):
+    with pytest.raises(FieldProblem, match="others: polite is already retired"):
         carried_out(redesign("retire", "polite"))
 
 

@@ -27,7 +27,7 @@ def test_of_two_leads_who_redesign_the_same_criterion_one_is_refused(desk: Desk)
         return "done"
 
     said = at_once(lead, times=2)
-    assert sorted(said) == ["done", "polite is retired already"]
+    assert sorted(said) == ["done", "polite is already retired"]
     assert CriterionLineage.objects.values("kind").distinct().count() == 1
 
 

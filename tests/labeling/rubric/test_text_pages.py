@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from labeling.models.people import Role, User
 from labeling.models.rubric import CriterionVersion, RubricGuideline
+from tests.factories.guidelines import reword, write
 from tests.factories.labelling_job import Desk, make_desk, user_of
 from tests.factories.rows import make_criterion, make_rater, make_user
-from tests.labeling.rubric.test_guidelines import reword, write
 
 pytestmark = pytest.mark.django_db
 
@@ -144,14 +144,14 @@ def test_what_changed_between_two_versions_is_shown_word_by_word(desk: Desk, aut
     write(desk, "Read the chat.", base=0)
     write(desk, "Read the <b>whole</b> chat.", base=1)
     shown = page(author, "guideline_detail", desk.rubric.pk, old="1", new="2")
-    assert "From version 1 to version 2" in shown
+    assert "Changes from version 1 to 2" in shown
     assert "&lt;b&gt;whole&lt;/b&gt;" in shown
     assert "<ins>" in shown
     assert "<del>" not in shown
     reword(desk.criteria[0], definition="True when never rude.")
     shown = page(author, "criterion_text", "polite", old="1", new="2")
     assert "labels given to the two are not counted together" in shown
-    assert "From version" not in page(author, "criterion_text", "polite", old="1", new="9")
+    assert "Changes from version" not in page(author, "criterion_text", "polite", old="1", new="9")
 
 
 def test_a_rater_reads_what_is_new_since_the_version_they_worked_by(desk: Desk) -> None:
@@ -160,10 +160,10 @@ def test_a_rater_reads_what_is_new_since_the_version_they_worked_by(desk: Desk) 
     reword(desk.criteria[0], guideline="Look.")
     rater = signed_in(user_of(desk.rater))
     shown = page(rater, "read_guideline", desk.rubric.pk, criterion="", was="1")
-    assert "Changed since version 1" in shown
+    assert "Changes since version 1" in shown
     assert "<ins>" in shown
     shown = page(rater, "read_guideline", desk.rubric.pk, criterion="polite", was="1")
-    assert "Changed since version 1: Polite" in shown
+    assert "Changes since version 1: Polite" in shown
     for query in ({"was": "x"}, {"was": "1", "criterion": "nonsense"}, {"was": "77"}):
         assert "<del>" not in page(rater, "read_guideline", desk.rubric.pk, **query)
 

@@ -213,7 +213,7 @@ def test_every_table_has_a_column_for_every_field(desk: Desk, tmp_path: Path, wh
 
 
 def test_a_dialogue_is_no_table(desk: Desk) -> None:
-    assert "--format csv is not for chats" in refused(
+    assert "--format: chats cannot be exported as csv" in refused(
         "export", "chats", "--set", "calibration", "--format", "csv"
     )
 

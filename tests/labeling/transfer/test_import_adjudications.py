@@ -73,7 +73,7 @@ def test_a_different_decision_replaces_the_one_in_force(path: Path, change: dict
         ({"value": None}, "value: null (not applicable) is not allowed for polite"),
         ({"reason": " "}, "reason: must not be blank"),
         ({"adjudicated_by": 5}, "adjudicated_by: must be text"),
-        ({"chat_id": "c2"}, "criterion: the same chat and criterion stand on line 1 already"),
+        ({"chat_id": "c2"}, "criterion: same chat and criterion as line 1"),
     ],
 )
 def test_a_wrong_decision_names_its_line_and_field(path: Path, line: dict[str, Any], words: str) -> None:

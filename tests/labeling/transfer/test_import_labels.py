@@ -160,7 +160,7 @@ def test_an_answer_stays_bound_to_its_version_when_the_criterion_moves_on(path: 
 def test_the_same_cell_twice_in_a_file_is_refused_with_both_lines(path: Path) -> None:
     rows = [label(), label("c2"), label(value=False)]
     message = refused("import_labels", write_jsonl(path, *rows))
-    assert "labels.jsonl line 3, rater: the same chat, criterion and rater stand on line 1 already" in message
+    assert "labels.jsonl line 3, rater: same chat, criterion and rater as line 1" in message
     assert Label.objects.count() == 0
     assert Rater.objects.count() == 0
 
@@ -168,7 +168,7 @@ def test_the_same_cell_twice_in_a_file_is_refused_with_both_lines(path: Path) ->
 def test_the_same_cell_twice_is_found_across_chunks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labels_service, "LINES_AT_ONCE", 2)
     rows = [label("c1"), label("c2"), label("c3"), label("c2")]
-    assert "line 4, rater: the same chat, criterion and rater stand on line 2" in refused(
+    assert "line 4, rater: same chat, criterion and rater as line 2" in refused(
         "import_labels", write_jsonl(path, *rows)
     )
     counts(write_jsonl(path, *rows[:3]))

@@ -1,7 +1,6 @@
-"""A revision of a prompt, drafted by a model: the request, its answer, and words copied from chats."""
+"""Suggested revisions: the request to the model, reading its answer, passages copied from chats."""
 
-from alignment.prompts.suggestions.core.answer import Drafted, Unreadable, read_answer
-from alignment.prompts.suggestions.core.copied import copied_findings
+from alignment.prompts.suggestions.core.answer import Revision, Unreadable, copied_findings, read_answer
 from alignment.prompts.suggestions.core.prompt import (
     Disagreement,
     Material,
@@ -13,9 +12,9 @@ from alignment.prompts.suggestions.core.prompt import (
 
 __all__ = [
     "Disagreement",
-    "Drafted",
     "Material",
     "Opinion",
+    "Revision",
     "Unreadable",
     "copied_findings",
     "read_answer",

@@ -1,12 +1,17 @@
-"""Reads a suggestion out of a model's answer, by rule: what cannot be read is never guessed."""
+"""Read a suggestion from a model's answer by rule, and find passages that it copied from chats."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from alignment.prompts.suggestions.core.prompt import has_slot
+from evaluation.core.types import Chat
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.costar import COSTAR
-from evaluation.prompts.core.lint import Level, lint_prompt
+from evaluation.prompts.core.leaks import leaked_passages, shingles_of, shortened
+from evaluation.prompts.core.lint import Finding, Level, lint_prompt
 
 _MARKER = re.compile(r"^[ \t>*_#`]*revised prompt[ \t*_:`.]*$", re.IGNORECASE | re.MULTILINE)
 _REASON = re.compile(r"^[ \t>*_#`-]*reason[ \t*_`]*:(.+)$", re.IGNORECASE | re.MULTILINE)
@@ -16,23 +21,23 @@ LONGEST_REASON = 300
 
 
 class Unreadable(ValueError):
-    """The answer holds no prompt that could stand in the old one's place; the message says why."""
+    """The answer holds no valid revised prompt; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drafted:
-    """A revised prompt, what the disagreements have in common (prose), and why in one line."""
+class Revision:
+    """A revised prompt, what the disagreements have in common (prose), and the reason in one line."""
 
     text: str
     reasons: str
     reason: str
 
 
-def read_answer(answer: str, *, prompt: str, question: str) -> Drafted:
-    """Return what an answer suggests in the place of `prompt`.
+def read_answer(answer: str, *, prompt: str, question: str) -> Revision:
+    """Return the revision of `prompt` in an answer.
 
-    Raises Unreadable where a part is missing or given twice, or where the revision loses a heading, the
-    question, the line for the knowledge or the examples, or asks for a form of answer.
+    Raises Unreadable if a part is missing or repeated, or if the revision loses a heading, the question, the
+    knowledge line or the examples, or asks for a form of answer.
 
     >>> try:
     ...     read_answer("Nothing to change.", prompt="", question="Is it so?")
@@ -43,22 +48,24 @@ def read_answer(answer: str, *, prompt: str, question: str) -> Drafted:
     lines = answer.replace("\r\n", "\n").replace("\r", "\n").strip()
     markers = list(_MARKER.finditer(lines))
     if len(markers) != 1:
-        given = "no line" if not markers else "more than one line"
-        raise Unreadable(f"the answer has {given} REVISED PROMPT")
-    said = lines[: markers[0].start()].strip()
-    named = [line for found in _REASON.findall(said) if (line := found.strip(_EMPHASIS))]
-    if len(named) != 1:
-        raise Unreadable("the answer has no line REASON" if not named else "the answer has two lines REASON")
-    prose = _REASON.sub("", said).strip()
+        count = "no line" if not markers else "more than one line"
+        raise Unreadable(f"the answer has {count} REVISED PROMPT")
+    preface = lines[: markers[0].start()].strip()
+    reasons = [line for match in _REASON.findall(preface) if (line := match.strip(_EMPHASIS))]
+    if len(reasons) != 1:
+        raise Unreadable(
+            "the answer has no line REASON" if not reasons else "the answer has two lines REASON"
+        )
+    prose = _REASON.sub("", preface).strip()
     if not prose:
         raise Unreadable("the answer does not say what the disagreements have in common")
     text = _block(lines[markers[0].end() :])
     _check(text, prompt=prompt, question=question)
-    return Drafted(text, prose, named[0][:LONGEST_REASON])
+    return Revision(text, prose, reasons[0][:LONGEST_REASON])
 
 
 def _block(rest: str) -> str:
-    """The text between the first fence and the last line like it, behind which nothing may stand."""
+    """Return the text between the first fence and the last line, which must be the same fence."""
     opening = _OPENING.match(rest)
     if opening is None:
         raise Unreadable("no fenced prompt follows the line REVISED PROMPT")
@@ -70,16 +77,36 @@ def _block(rest: str) -> str:
 
 
 def _check(text: str, *, prompt: str, question: str) -> None:
-    found = sections(text)
+    parts = sections(text)
     for name in COSTAR:
-        if name not in found:
+        if name not in parts:
             raise Unreadable(f"the revised prompt has nothing under # {name.capitalize()}")
-    if " ".join(question.split()) not in " ".join(found["objective"].split()):
+    if " ".join(question.split()) not in " ".join(parts["objective"].split()):
         raise Unreadable("the revised prompt does not ask the question word for word")
     if has_slot(prompt) and not has_slot(text):
         raise Unreadable("the revised prompt has lost the line {{knowledge}}")
-    if found.get("examples") != sections(prompt).get("examples"):
+    if parts.get("examples") != sections(prompt).get("examples"):
         raise Unreadable("the revised prompt changes the examples")
     for finding in lint_prompt(text, question=question, has_articles=has_slot(prompt)):
         if finding.level == Level.ERROR:
             raise Unreadable(f"the revised prompt: {finding.line.removeprefix('error: ')}")
+
+
+def copied_findings(text: str, *, before: str, chats: Sequence[Chat]) -> Iterator[Finding]:
+    """Yield passages of each section copied from a chat, numbered from 1, unless `before` had them.
+
+    They would give the judge the answers on these chats.
+
+    >>> from evaluation.core.types import Message
+    >>> chat = Chat("h", (Message(1, "user", "my dog ate the voucher for the blue bicycle"),))
+    >>> text = "# Style\\nMy dog ate the voucher for the blue car"
+    >>> [finding.message for finding in copied_findings(text, before="", chats=[chat])]
+    ['repeats words of chat 1: “My dog ate the voucher for the blue”']
+    """
+    old = shingles_of([before])
+    for number, chat in enumerate(chats, start=1):
+        known = np.setdiff1d(shingles_of(message.content for message in chat.messages), old)
+        for name, part in sections(text).items():
+            for passage in leaked_passages(part, known=known):
+                message = f"repeats words of chat {number}: “{shortened(passage)}”"
+                yield Finding(Level.WARNING, name, message)

@@ -1,4 +1,4 @@
-"""The request for a revision of a criterion's prompt; the same material gives the same bytes."""
+"""The request for a revised prompt; equal material gives equal bytes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from evaluation.engines.core.windows import CHARACTERS_PER_TOKEN, cut
 from evaluation.prompts.core import sections
 from evaluation.prompts.core.costar import COSTAR, fill_knowledge
 
-CHAT_TOKENS = 24_000  # of all chats of a request together
+CHAT_TOKENS = 24_000  # for all chats of a request together
 ANSWERS = {True: "TRUE", False: "FALSE", None: "NOT_APPLICABLE"}
 KEEPS_SLOT = "keeps the line `{{knowledge}}` where it stands;"
 NO_SLOT = "has no `{{…}}`: this criterion reads no knowledge there;"
@@ -21,7 +21,7 @@ NO_EXAMPLES = "has no examples: they are chosen elsewhere and stay as they are;"
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What somebody answered, and why; None is not applicable."""
+    """An answer and its reason; None is not applicable."""
 
     who: str
     value: bool | None
@@ -30,7 +30,7 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A chat on which the people's consensus and the judge differ; `turns` are those that either cites."""
+    """A chat on which consensus (`people`) and judge differ; `turns` are those that either cites."""
 
     chat: Chat
     people: bool
@@ -42,7 +42,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """All that a suggestion rests on: the question, the prompt as it stands, where it failed, open notes."""
+    """The material of a suggestion: question, current prompt, disagreements, open notes."""
 
     question: str
     definition: str
@@ -52,15 +52,15 @@ class Material:
 
 
 def suggestion_messages(material: Material, *, fence_secret: bytes) -> tuple[PromptMessage, PromptMessage]:
-    """Return system and user message. Every foreign text stands in a fence of its own."""
+    """Return system and user message. Each text from outside has its own fence."""
     room = CHAT_TOKENS // max(len(material.disagreements), 1)
-    found = enumerate(material.disagreements, start=1)
+    numbered = enumerate(material.disagreements, start=1)
     user = (
         f"# The question\n{material.question}\n\nIts definition: {material.definition}",
         "# The prompt as it stands",
         text_block(kind="prompt", text=material.prompt, secret=fence_secret),
         "# Where people and judge differ",
-        *(part for n, one in found for part in _disagreement(n, one, room=room, secret=fence_secret)),
+        *(part for n, one in numbered for part in _disagreement(n, one, room=room, secret=fence_secret)),
         *_notes(material.notes, secret=fence_secret),
         _duty(material),
     )
@@ -68,7 +68,7 @@ def suggestion_messages(material: Material, *, fence_secret: bytes) -> tuple[Pro
 
 
 def shown_part(one: Disagreement, *, tokens: int) -> Chat:
-    """Return the chat, or of one that is too long the run of whole messages that holds most cited turns."""
+    """Return the chat; if it is too long, the consecutive messages with most cited turns."""
     parts = cut(one.chat, Windows(tokens=tokens, overlap=0))
     return max(parts, key=lambda part: len(one.turns & {message.n for message in part.messages}))
 
@@ -110,7 +110,7 @@ def _duty(material: Material) -> str:
 
 
 def has_slot(prompt: str) -> bool:
-    """Return whether a prompt says where its knowledge goes."""
+    """Return whether a prompt has the knowledge line."""
     return fill_knowledge(prompt, knowledge="")[1]
 
 
@@ -120,7 +120,7 @@ def _text(name: str) -> str:
 
 
 def room_for(prompt: str, *, reasons: bool) -> int:
-    """Return the token limit of the answer: prose, a prompt half as long again, and room to reason.
+    """Return the token limit of the answer: prose, 1.5 times the prompt, and tokens for reasoning.
 
     >>> room_for("x" * 4000, reasons=False)
     3000

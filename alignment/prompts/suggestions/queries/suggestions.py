@@ -1,4 +1,4 @@
-"""Suggested revisions of a prompt as the editor's panel and the API show them."""
+"""Suggested revisions of a prompt for the editor's panel and the API."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,22 +25,22 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class ShownChat:
-    """A chat that the model was shown, under its number in the prompt."""
+    """A chat in the request, with its number there."""
 
     number: int
     title: str
     topic: str
-    people: bool
+    consensus: bool
     judge: bool
     url: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSuggestion:
-    """One suggestion in full, against the text that the user's draft would have without it.
+    """One suggestion with its changes to the user's draft.
 
-    `raw` is the answer that could not be read. `is_draft`: the user's draft says just this. `replaces`: the
-    draft holds work of the user's own. `before` is what the user's last use took the place of, if anything.
+    `raw`: the answer that could not be read. `is_draft`: the user's draft equals the suggestion. `replaces`:
+    the draft holds changes of the user's own. `before`: the draft that the user's last use replaced.
     """
 
     row: Suggestion
@@ -56,7 +56,7 @@ class ShownSuggestion:
 
 
 def suggestions_shown(*, user: User, criterion: Criterion | None = None) -> list[Suggestion]:
-    """The newest suggestions whose chats are all shown to the user, with their uses; four queries."""
+    """Return the newest suggestions, with their uses, if the user can see all their chats; four queries."""
     every = Suggestion.objects.only("material")
     open_to = _open_to(user, list(every.filter(criterion=criterion) if criterion else every))
     uses = SuggestionUse.objects.select_related("by")
@@ -66,25 +66,25 @@ def suggestions_shown(*, user: User, criterion: Criterion | None = None) -> list
 
 
 def suggestion_shown(*, suggestion_id: int, user: User) -> Suggestion | None:
-    """One suggestion; None where there is none, or it is about a chat that is not shown to the user."""
+    """Return one suggestion; None if there is none or the user cannot see one of its chats."""
     rows = Suggestion.objects.select_related("by", "base", "criterion", "dismissed_by", "call")
-    found = _open_to(user, list(rows.filter(pk=suggestion_id)))
-    return found[0] if found else None
+    visible = _open_to(user, list(rows.filter(pk=suggestion_id)))
+    return visible[0] if visible else None
 
 
 def _open_to(user: User, rows: Sequence[Suggestion]) -> list[Suggestion]:
-    """Model text may tell of a chat: it is for those who may read labels and verdicts on all of them."""
-    wanted = {pk for row in rows for pk in row.told_chat_ids}
-    shown = set(chats_shown(user=user).filter(pk__in=wanted).values_list("pk", flat=True))
+    """Return the rows whose chats the user can all see: a model's text may quote any of them."""
+    chat_ids = {pk for row in rows for pk in row.told_chat_ids}
+    shown = set(chats_shown(user=user).filter(pk__in=chat_ids).values_list("pk", flat=True))
     return [row for row in rows if shown.issuperset(row.told_chat_ids)]
 
 
 def suggestion_in_full(row: Suggestion, *, user: User) -> ShownSuggestion:
-    """Everything the panel says of one suggestion; the number of queries is fixed."""
+    """Return all that the panel shows of one suggestion; constant number of queries."""
     chats = Chat.objects.select_related("topic").in_bulk(row.chat_ids)
     listed = tuple(
-        _chat(n, told, chats[told["id"]], row.criterion.key)
-        for n, told in enumerate(row.material["chats"], start=1)
+        _chat(n, entry, chats[entry["id"]], row.criterion.key)
+        for n, entry in enumerate(row.material["chats"], start=1)
     )
     draft = draft_of(criterion=row.criterion, author=user)
     use = newest_use(suggestion=row, by=user)
@@ -105,22 +105,22 @@ def suggestion_in_full(row: Suggestion, *, user: User) -> ShownSuggestion:
 
 
 def newest_use(*, suggestion: Suggestion, by: User) -> SuggestionUse | None:
-    """The last time that this user made the suggestion their draft."""
+    """Return this user's last use of the suggestion."""
     return SuggestionUse.objects.filter(suggestion=suggestion, by=by).first()
 
 
 def takes_back(use: SuggestionUse, draft: PromptDraft | None) -> bool:
-    """Whether the draft is still as this use made it."""
+    """Return whether the draft is still the one that this use made."""
     return use.undone_at is None and draft is not None and draft.revision == use.revision
 
 
-def _chat(number: int, told: Mapping[str, Any], chat: Chat, key: str) -> ShownChat:
-    url = reverse("alignment:chat", args=[told["run"], chat.pk], query={"criterion": key})
-    return ShownChat(number, chat.title, chat.topic.name, told["people"], told["judge"], url)
+def _chat(number: int, entry: Mapping[str, Any], chat: Chat, key: str) -> ShownChat:
+    url = reverse("alignment:chat", args=[entry["run"], chat.pk], query={"criterion": key})
+    return ShownChat(number, chat.title, chat.topic.name, entry["people"], entry["judge"], url)
 
 
 def _findings(row: Suggestion, chats: Sequence[Chat]) -> tuple[Finding, ...]:
-    """What the lint says of the text, and what of the chats' words it repeats."""
+    """Return the lint findings, and passages copied from the chats."""
     linted = prompt_findings(criterion=row.criterion, text=row.text)
     copied = copied_findings(row.text, before=row.base_text, chats=[core_chat(chat) for chat in chats])
     return (*linted, *copied)

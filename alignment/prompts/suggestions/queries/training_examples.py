@@ -1,4 +1,4 @@
-"""Train chats on which people and the champion differ: what a prompt may be written from."""
+"""Train chats on which consensus and champion differ: the material for a new prompt."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,28 +27,28 @@ MOST_NOTES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Parted:
-    """The newest verdict on a train chat, which is not what people decided."""
+class TrainDisagreement:
+    """The newest verdict on a train chat, which differs from the consensus."""
 
     verdict: Verdict
-    people: bool
+    consensus: bool
 
     @property
     def judge(self) -> bool:
-        """What the judge said."""
-        return not self.people
+        """The judge's answer."""
+        return not self.consensus
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """An opinion, and the turns it names as evidence."""
+class _CitedOpinion:
+    """An opinion with the turns that it cites as evidence."""
 
     opinion: Opinion
     turns: frozenset[int]
 
 
 def train_chats(*, user: User | AnonymousUser) -> QuerySet[Chat]:
-    """The chats shown to the user that are train in a set, and neither they nor their twins anything else."""
+    """Return train chats that the user can see, without any that is dev or holdout elsewhere, or a copy."""
     members = ChatSetMember.objects.filter(chat=OuterRef("pk"))
     twins = ChatSetMember.objects.filter(chat__content_hash=OuterRef("content_hash"), split__in=MEASURED)
     return chats_shown(user=user).filter(Exists(members.filter(split=Split.TRAIN)), ~Exists(twins))
@@ -56,70 +56,78 @@ def train_chats(*, user: User | AnonymousUser) -> QuerySet[Chat]:
 
 def train_disagreements(
     *, criterion: Criterion, champion: PromptVersion | None, user: User | AnonymousUser
-) -> list[Parted]:
-    """Where the judge's newest finished verdict (`judged`) is not the consensus, by chat; three queries."""
+) -> list[TrainDisagreement]:
+    """Return disagreements of the newest finished verdicts with the consensus, by chat; three queries."""
     rows = judged(criterion=criterion, champion=champion).parted
     rows = rows.filter(chat__in=train_chats(user=user).values("pk")).order_by("chat_id")
-    found = [Parted(row, not row.value) for row in rows.select_related("chat__topic")]
-    twins = nearly_measured([one.verdict.chat for one in found])
-    return [one for one in found if one.verdict.chat_id not in twins]
+    disagreements = [TrainDisagreement(row, not row.value) for row in rows.select_related("chat__topic")]
+    twins = nearly_measured([one.verdict.chat for one in disagreements])
+    return [one for one in disagreements if one.verdict.chat_id not in twins]
 
 
-def chosen(found: Sequence[Parted], *, most: int) -> list[Parted]:
-    """Up to `most` of them: both directions in turn, within each one chat of every topic before a second."""
-    missed = _spread([one for one in found if one.people])
-    raised = _spread([one for one in found if not one.people])
+def select_disagreements(disagreements: Sequence[TrainDisagreement], *, most: int) -> list[TrainDisagreement]:
+    """Return at most `most`: both directions in turn, in each direction one chat of every topic in turn."""
+    missed = _by_topic([one for one in disagreements if one.consensus])
+    raised = _by_topic([one for one in disagreements if not one.consensus])
     both = chain.from_iterable(zip_longest(missed, raised))
     return [one for one in both if one is not None][:most]
 
 
-def _spread(found: Iterable[Parted]) -> list[Parted]:
+def _by_topic(disagreements: Iterable[TrainDisagreement]) -> list[TrainDisagreement]:
     seen: Counter[int] = Counter()
     placed = []
-    for one in found:
+    for one in disagreements:
         topic = one.verdict.chat.topic_id
         placed.append((seen[topic], one.verdict.chat_id, one))
         seen[topic] += 1
     return [one for _, _, one in sorted(placed, key=lambda row: row[:2])]
 
 
-def disagreements_in_full(found: Sequence[Parted], *, criterion: Criterion) -> tuple[Disagreement, ...]:
-    """The chats with everybody's answers and reasons; the number of queries does not grow with them."""
-    rationales = final_rationales([one.verdict for one in found])
-    people = _people(criterion, [one.verdict.chat_id for one in found])
-    return tuple(_in_full(one, rationales, people) for one in found)
+def disagreements_in_full(
+    disagreements: Sequence[TrainDisagreement], *, criterion: Criterion
+) -> tuple[Disagreement, ...]:
+    """Return the chats with all answers and reasons; constant number of queries."""
+    rationales = final_rationales([one.verdict for one in disagreements])
+    opinions = _opinions(criterion, [one.verdict.chat_id for one in disagreements])
+    return tuple(_in_full(one, rationales, opinions) for one in disagreements)
 
 
-def _in_full(one: Parted, rationales: Mapping[int, str], people: Mapping[int, list[_Said]]) -> Disagreement:
+def _in_full(
+    one: TrainDisagreement,
+    rationales: Mapping[int, str],
+    opinions_by_chat: Mapping[int, list[_CitedOpinion]],
+) -> Disagreement:
     verdict = one.verdict
     rationale = verdict.rationale or rationales.get(verdict.pk, "") or verdict.explanation
-    said = people.get(verdict.chat_id, [])
+    opinions = opinions_by_chat.get(verdict.chat_id, [])
     return Disagreement(
         chat=core_chat(verdict.chat),
-        people=one.people,
+        people=one.consensus,
         judge=one.judge,
-        opinions=tuple(row.opinion for row in said),
+        opinions=tuple(row.opinion for row in opinions),
         rationale=rationale,
-        turns=frozenset(cited_turns(rationale)).union(*(row.turns for row in said)),
+        turns=frozenset(cited_turns(rationale)).union(*(row.turns for row in opinions)),
     )
 
 
-def _people(criterion: Criterion, chat_ids: Sequence[int]) -> Mapping[int, list[_Said]]:
-    """By chat, what the raters whose labels count and the lead said; raters without their names."""
-    found: dict[int, list[_Said]] = defaultdict(list)
+def _opinions(criterion: Criterion, chat_ids: Sequence[int]) -> Mapping[int, list[_CitedOpinion]]:
+    """Return by chat the opinions of counted raters, unnamed, and of the lead."""
+    opinions: dict[int, list[_CitedOpinion]] = defaultdict(list)
     labels = Label.objects.counted().filter(criterion=criterion, chat__in=chat_ids)
     for label in labels.order_by("chat", "rater"):
         turns = frozenset(int(place["n"]) for place in label.evidence)
-        who = f"Rater {len(found[label.chat_id]) + 1}"
-        found[label.chat_id].append(_Said(Opinion(who, label.value, label.rationale), turns))
+        who = f"Rater {len(opinions[label.chat_id]) + 1}"
+        opinions[label.chat_id].append(_CitedOpinion(Opinion(who, label.value, label.rationale), turns))
     decided = Adjudication.objects.filter(criterion=criterion, chat__in=chat_ids, replaced_at=None)
     for row in decided:
-        found[row.chat_id].append(_Said(Opinion("The lead, who decided", row.value, row.reason), frozenset()))
-    return found
+        opinions[row.chat_id].append(
+            _CitedOpinion(Opinion("The lead, who decided", row.value, row.reason), frozenset())
+        )
+    return opinions
 
 
 def open_notes(*, criterion: Criterion, user: User | AnonymousUser) -> list[RaterNote]:
-    """The newest open notes that call the criterion unclear, written on train chats."""
+    """Return the newest open notes on train chats about unclear points of the criterion."""
     notes = notes_for(user=user).filter(
         kind=RaterNote.Kind.UNCLEAR, criterion=criterion, settled_at=None, chat__in=train_chats(user=user)
     )

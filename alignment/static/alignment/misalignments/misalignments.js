@@ -1,4 +1,4 @@
-// Triage by keyboard: a change is stored at once, one after the other; what could not be stored is kept and told.
+// Triage by keyboard. Each change is saved at once and in order; a change that fails is kept and sent again.
 
 import { call, reasons, tryAgain } from "../../common/api.js";
 import { keyOf } from "../../common/keys.js";
@@ -9,9 +9,9 @@ const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 const list = $(".triage");
 const trouble = $("#trouble");
 const saving = $("#saving");
-const queue = []; // {row, wanted}, or {undo}: not stored yet, the first is on its way
+const queue = []; // {row, change} or {undo}: not saved yet, the first one is being sent
 let busy = false;
-const NOTE_TOLD = 60; // characters of a note that a line of status tells
+const NOTE_SHOWN = 60; // characters of a note in a status message
 
 const rows = () => $$(".item", list);
 const current = () => $(".item:has([aria-current])", list);
@@ -19,7 +19,7 @@ const form = () => $(".triage-form", list);
 const note = () => $("#note", list);
 const me = list?.dataset.me;
 
-// ---------- what is shown ----------
+// ---------- display ----------
 
 function words(cause) {
   const button = cause && $(`.causes [data-cause=${cause}]`);
@@ -32,81 +32,88 @@ function paint(row) {
   $("[data-owner-name]", row).textContent = owner;
   if (row !== current() || $(".one-item")?.dataset.item !== row.dataset.id || !form()) return;
   form().dataset.cause = cause;
-  for (const button of $$(".causes button")) button.setAttribute("aria-pressed", String(button.dataset.cause === cause));
-  $("[data-owner-words]").textContent = owner ? `Owner: ${owner}` : "Nobody owns this one.";
-  $("[data-own]").textContent = owner === me ? "Give it up" : "Take it";
+  for (const button of $$(".causes button")) {
+    button.setAttribute("aria-pressed", String(button.dataset.cause === cause));
+  }
+  $("[data-owner-words]").textContent = owner ? `Owner: ${owner}` : "Unassigned";
+  $("[data-own]").textContent = owner === me ? "Unassign" : "Assign to me";
   if (document.activeElement !== note() && !row.typed) note().value = row.dataset.note;
 }
 
-function tell(text) {
+function warn(text) {
   trouble.hidden = !text;
   trouble.textContent = text;
 }
 
-// ---------- storing ----------
+// ---------- saving ----------
 
-function take(row, stored) {
+function copyStored(row, stored) {
   for (const name of ["revision", "cause", "note", "owner"]) row.dataset[name] = stored[name] ?? "";
 }
 
-function change(row, wanted) {
-  Object.assign(row.dataset, wanted);
-  queue.push({ row, wanted });
+function enqueue(row, change) {
+  Object.assign(row.dataset, change);
+  queue.push({ row, change });
   paint(row);
-  store();
+  sendQueue();
 }
 
-async function store() {
+async function sendQueue() {
   if (busy) return;
   busy = true;
   while (queue.length) {
     saving.textContent = "Saving…";
-    if (!(await (queue[0].undo ? undone() : stored(queue[0])))) break;
+    if (!(await (queue[0].undo ? sendUndo() : sendChange(queue[0])))) break;
     queue.shift();
     if (queue.length) saving.textContent = "Saving…";
   }
   busy = false;
-  if (queue.length) setTimeout(store, 3000); // what waits is sent again by itself
+  if (queue.length) setTimeout(sendQueue, 3000);
 }
 
-// Whether the server has dealt with it; otherwise it is sent again.
-async function stored({ row, wanted }) {
+// False when the request has to be sent again.
+async function sendChange({ row, change }) {
   const url = `${list.dataset.api}${row.dataset.id}/`;
   try {
-    const response = await call("PATCH", url, { revision: Number(row.revision), ...wanted });
+    const response = await call("PATCH", url, { revision: Number(row.revision), ...change });
     const body = await response.json();
     if (response.ok) {
-      settle(row, body);
-      saving.textContent = `Saved: ${inWords(wanted)}`;
-      tell("");
+      applyStored(row, body);
+      saving.textContent = `Saved: ${inWords(change)}`;
+      warn("");
     } else {
       saving.textContent = "Not saved";
-      await refused(row, url, wanted, response.status === 409 ? body.detail : response.status === 404 ? "This one is not there for you any more." : reasons(body));
+      await showRefusal(row, url, change, reasonFor(response.status, body));
     }
     return true;
   } catch (error) {
     saving.textContent = "Not saved";
-    tell(`${tryAgain(error)} What you did is kept on this page and sent again.`);
+    warn(`${tryAgain(error)} Your change is kept on this page and sent again.`);
     return false;
   }
 }
 
-// The server knows what came last, before this page was opened too. NB: never sent again by itself, it may have
-// been done though no answer came.
-async function undone() {
+function reasonFor(status, body) {
+  if (status === 409) return body.detail;
+  return status === 404 ? "You can no longer see this disagreement." : reasons(body);
+}
+
+// The server knows your last change, even from before this page was opened.
+// NB: never sent again automatically: the undo may have been stored although no answer came.
+async function sendUndo() {
   try {
     const response = await call("POST", `${list.dataset.api}undo/`);
     const body = await response.json();
     if (!response.ok) saving.textContent = `Nothing undone: ${body.detail}`;
     else {
       const row = rows().find((one) => one.dataset.id === String(body.id));
-      if (row) settle(row, body);
+      if (row) applyStored(row, body);
       if (row && row !== current()) open(row);
-      saving.textContent = undoneInWords(body);
+      saving.textContent = undoInWords(body);
     }
   } catch (error) {
     saving.textContent = "Not undone";
-    tell(tryAgain(error));
+    warn(tryAgain(error));
   }
   return true;
 }
@@ -114,43 +121,50 @@ async function undone() {
 function inWords({ cause, note: text, owner }) {
   if (cause !== undefined) return words(cause) || "no cause";
   if (text !== undefined) return text ? "note" : "no note";
-  return owner ? `owner ${owner}` : "no owner";
+  return owner ? `owner ${owner}` : "unassigned";
 }
 
-// From what to what, as the history tells it.
-function undoneInWords({ chat, criterion, history: [{ was, now }] }) {
-  const changes = Object.keys(now).map((name) => `${name} ${valueInWords(name, was[name])} → ${valueInWords(name, now[name])}`);
-  return [`Undone on ${chat}, ${criterion}`, changes.join(", ")].filter(Boolean).join(": ");
+// Old and new values, in the words of the history.
+function undoInWords({ chat, criterion, history: [{ was, now }] }) {
+  const changes = Object.keys(now).map(
+    (name) => `${name} ${valueInWords(name, was[name])} → ${valueInWords(name, now[name])}`,
+  );
+  return [`Undone on ${chat}, ${criterionName(criterion)}`, changes.join(", ")].filter(Boolean).join(": ");
+}
+
+function criterionName(key) {
+  const option = $$("[name=criterion] option").find((one) => one.value === key);
+  return option ? option.textContent.trim() : key;
 }
 
 function valueInWords(name, value) {
   if (name === "cause") return words(value) || "none yet";
-  if (name === "owner") return value || "nobody";
-  return !value ? "none" : value.length > NOTE_TOLD ? `“${value.slice(0, NOTE_TOLD)}…”` : `“${value}”`;
+  if (name === "owner") return value || "unassigned";
+  return !value ? "none" : value.length > NOTE_SHOWN ? `“${value.slice(0, NOTE_SHOWN)}…”` : `“${value}”`;
 }
 
-// What the server holds now; changes that still wait for their turn stand above it.
-function settle(row, body) {
+// Shows the stored values, and on top of them the changes that still wait to be sent.
+function applyStored(row, body) {
   row.revision = body.revision;
   if (row.typed && note()?.value === body.note) row.typed = false;
-  take(row, body);
-  for (const one of queue.slice(1)) if (one.row === row) Object.assign(row.dataset, one.wanted);
+  copyStored(row, body);
+  for (const one of queue.slice(1)) if (one.row === row) Object.assign(row.dataset, one.change);
   paint(row);
-  if (row === current()) document.body.dispatchEvent(new Event("triaged")); // htmx brings who did what
+  if (row === current()) document.body.dispatchEvent(new Event("triaged")); // htmx reloads the history
 }
 
-async function refused(row, url, wanted, why) {
+async function showRefusal(row, url, change, reason) {
   const response = await call("GET", url);
-  if (response.ok) settle(row, await response.json());
-  const kept = "note" in wanted && wanted.note ? ` Your note was: ${wanted.note}` : "";
-  tell(`Not stored: ${why}.${kept}`.replace("..", "."));
+  if (response.ok) applyStored(row, await response.json());
+  const note = "note" in change && change.note ? ` Your note was: ${change.note}` : "";
+  warn(`Not saved: ${reason}.${note}`.replace("..", "."));
 }
 
 // ---------- keys ----------
 
 function select(row) {
   if (!row) return;
-  keepNote();
+  saveNote();
   for (const link of $$(".item [aria-current]", list)) link.removeAttribute("aria-current");
   const link = $("a", row);
   link.setAttribute("aria-current", "true");
@@ -159,7 +173,7 @@ function select(row) {
 }
 
 function open(row) {
-  if (row) $("a", row).click(); // htmx brings the chat
+  if (row) $("a", row).click(); // htmx loads the chat
 }
 
 function step(by) {
@@ -168,37 +182,37 @@ function step(by) {
   if (next) return open(next);
   const page = $(`a[rel=${by > 0 ? "next" : "prev"}]`, list);
   if (page) page.click();
-  else saving.textContent = by > 0 ? "This is the last one" : "This is the first one";
+  else saving.textContent = by > 0 ? "Last disagreement" : "First disagreement";
 }
 
-function keepNote() {
+function saveNote() {
   const row = $(".one-item") && rows().find((one) => one.dataset.id === $(".one-item").dataset.item);
   if (!row || !note() || note().value === row.dataset.note) return;
   row.typed = false;
-  change(row, { note: note().value });
+  enqueue(row, { note: note().value });
 }
 
-function takeBack() {
-  keepNote();
+function undo() {
+  saveNote();
   queue.push({ undo: true });
-  store();
+  sendQueue();
 }
 
-function goOn() {
+function openNextStep() {
   const shown = $$(".next-step span").find((one) => one.checkVisibility());
   const link = shown && $("a", shown);
   if (link) link.click();
-  else if (!current().dataset.cause) saving.textContent = "Give it a cause first: the cause says where to go";
-  else saving.textContent = shown?.textContent.trim() || "This cause leads nowhere: say in the note what it is";
+  else if (!current().dataset.cause) saving.textContent = "Set a cause first";
+  else saving.textContent = shown?.textContent.trim() || "No next step for this cause. Describe it in the note.";
 }
 
-const own = () => change(current(), { owner: current().dataset.owner === me ? "" : me });
-const setCause = (cause) => change(current(), { cause: current().dataset.cause === cause ? "" : cause });
+const toggleOwner = () => enqueue(current(), { owner: current().dataset.owner === me ? "" : me });
+const toggleCause = (cause) => enqueue(current(), { cause: current().dataset.cause === cause ? "" : cause });
 const WRITES = {
   n: () => note().focus(),
-  o: own,
-  u: takeBack,
-  g: goOn,
+  o: toggleOwner,
+  u: undo,
+  g: openNextStep,
 };
 const MOVES = { j: () => step(1), k: () => step(-1) };
 const help = () => $("#keys").showModal();
@@ -206,16 +220,16 @@ const help = () => $("#keys").showModal();
 function commandFor(event) {
   const key = keyOf(event);
   if (event.target === note()) {
-    if (key === "escape" || (key === "enter" && (event.ctrlKey || event.metaKey))) return () => select(current());
-    return null;
+    const leaves = key === "escape" || (key === "enter" && (event.ctrlKey || event.metaKey));
+    return leaves ? () => select(current()) : null;
   }
-  if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, textarea")) return null;
-  if (event.target.closest("dialog")) return null;
+  if (event.altKey || event.ctrlKey || event.metaKey) return null;
+  if (event.target.closest("input, select, textarea, dialog")) return null;
   if (key === "?") return help;
   if (MOVES[key]) return MOVES[key];
   if (!form()) return null;
   const button = /^[1-6]$/.test(key) && $$(".causes button")[key - 1];
-  return button ? () => setCause(button.dataset.cause) : WRITES[key];
+  return button ? () => toggleCause(button.dataset.cause) : WRITES[key];
 }
 
 // ---------- wiring ----------
@@ -235,22 +249,22 @@ function wire() {
     const row = target.closest(".item");
     if (row) select(row);
     const cause = target.closest(".causes button");
-    if (cause) setCause(cause.dataset.cause);
-    if (target.closest("[data-own]")) own();
-    if (target.closest("[data-undo]")) takeBack();
+    if (cause) toggleCause(cause.dataset.cause);
+    if (target.closest("[data-own]")) toggleOwner();
+    if (target.closest("[data-undo]")) undo();
     if (target.closest("[data-keys]")) help();
   });
   list.addEventListener("input", ({ target }) => {
     if (target === note()) current().typed = true;
   });
   list.addEventListener("focusout", ({ target }) => {
-    if (target === note()) keepNote();
+    if (target === note()) saveNote();
   });
   document.addEventListener("htmx:afterSwap", ({ target }) => {
-    if (target.id === "item" && current()) paint(current()); // what is stored meanwhile
+    if (target.id === "item" && current()) paint(current()); // values saved meanwhile
   });
   addEventListener("beforeunload", (event) => {
-    keepNote();
+    saveNote();
     if (queue.length) event.preventDefault();
   });
 }

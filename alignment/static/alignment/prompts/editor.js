@@ -1,4 +1,4 @@
-// The prompt editor: panes that save themselves, previews, the choice after a clash, dialogs and keys.
+// The prompt editor: autosave, previews, conflicts with other tabs, dialogs and keys.
 
 import { token } from "../../common/api.js";
 import { keyOf } from "../../common/keys.js";
@@ -6,13 +6,13 @@ import { Draft, joined, tooLong } from "./editor_draft.js";
 
 const $ = (selector, root = document) => root.querySelector(selector);
 const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
-const LOOK = 300; // ms after the last key until a preview follows
+const LOOK = 300; // ms from the last key to the preview
 
 const form = $("#editor");
 const state = $("#draft-state");
 const panes = $$("textarea", form);
 const inputs = (name) => $$(`input[name=${name}]`, state).concat($$(`#publish input[name=${name}]`));
-let leaving = false; // on purpose: nothing to warn of
+let leaving = false; // on purpose: no warning
 
 // ---------- the draft ----------
 
@@ -29,14 +29,14 @@ const draft = new Draft({
   longest: Number(form.dataset.longest),
   unstored: "unstored" in form.dataset,
   content,
-  on: { state: say, stored, refused, clash },
+  on: { state: showState, stored, refused, clash },
 });
 
-function say(words, kind = "") {
+function showState(words, kind = "") {
   const line = $("#save");
   line.className = `save soft ${kind}`;
   line.textContent = words;
-  if (kind !== "busy") $("#heard").textContent = words; // not at every key
+  if (kind !== "busy") $("#heard").textContent = words; // not for every key
 }
 
 function stored({ revision }) {
@@ -46,7 +46,7 @@ function stored({ revision }) {
   changed();
 }
 
-// problem: {field: ["why"]}, {} where all is well
+// problem: {field: ["why"]}, {} if there is none
 function refused(problem) {
   for (const { name } of panes) {
     const line = $(`#wrong-${name}`);
@@ -67,20 +67,20 @@ addEventListener("beforeunload", (event) => {
 });
 
 function resume() {
-  const kept = draft.kept();
-  if (!kept) return;
-  const { sections } = kept.content;
+  const saved = draft.savedLocally();
+  if (!saved) return;
+  const { sections } = saved.content;
   const whole = panes.some(({ name }) => name === "text");
-  // It may have been written in the other view: sections, or the whole text.
+  // It may come from the other view: sections, or the whole text.
   if (!sections && !whole) return location.replace("?as=markdown");
   if (sections && whole && $("#as-sections")) return location.replace(location.pathname);
-  const texts = whole ? { text: sections ? joined(sections) : kept.content.text } : sections;
+  const texts = whole ? { text: sections ? joined(sections) : saved.content.text } : sections;
   if (panes.every(({ name, value }) => value === texts[name])) return draft.forget();
   for (const pane of panes) pane.value = texts[pane.name];
-  draft.resume(kept);
+  draft.resume(saved);
 }
 
-// ---------- a clash with another tab ----------
+// ---------- conflict with another tab ----------
 
 const conflict = $("#conflict");
 
@@ -88,9 +88,10 @@ async function clash() {
   const place = $("[data-changes]", conflict);
   conflict.hidden = false;
   const body = new FormData(form);
-  const answer = await fetch(place.dataset.changes, { method: "POST", body, headers: { "X-CSRFToken": token() } }).catch(() => null);
+  const headers = { "X-CSRFToken": token() };
+  const answer = await fetch(place.dataset.changes, { method: "POST", body, headers }).catch(() => null);
   if (answer?.ok) place.innerHTML = await answer.text();
-  else place.textContent = "What differs can’t be shown now. Your text stays on this page.";
+  else place.textContent = "The differences cannot be shown now. Your text stays on this page.";
   conflict.scrollIntoView({ block: "start" });
 }
 
@@ -98,7 +99,7 @@ conflict.addEventListener("click", async ({ target }) => {
   const choice = target.closest("button")?.value;
   if (choice === "mine") {
     conflict.hidden = true;
-    if (await draft.keepMine()) location.reload(); // the other's examples are this draft's
+    if (await draft.keepMine()) location.reload(); // to show the other draft's examples
   }
   if (choice === "theirs") {
     draft.drop();
@@ -122,17 +123,17 @@ document.body.addEventListener("htmx:responseError", ({ detail }) => {
 });
 document.body.addEventListener("htmx:sendError", failed);
 
-// Of a draft that is not saved the line says so already.
+// For an unsaved draft the status line already shows it.
 function failed() {
-  if (!draft.unsaved) say("The server did not answer as it should. Try again.", "off");
+  if (!draft.unsaved) showState("The server returned an error. Try again.", "off");
 }
 
-// The last example's buttons are gone with it.
+// Removing the last example removes the focused button.
 $("#chosen").addEventListener("htmx:afterSettle", () => {
   if (document.activeElement === document.body) $("#example-add").focus();
 });
 
-// ---------- what acts on the stored draft waits for it ----------
+// ---------- actions on the stored draft wait until it is saved ----------
 
 document.body.addEventListener("htmx:confirm", async (event) => {
   const { elt, issueRequest, question } = event.detail;
@@ -174,14 +175,14 @@ function look(pane, after = 0) {
 }
 for (const pane of $$(".pane")) $(".seen", pane).addEventListener("toggle", () => look(pane));
 
-// What the stored draft changes of its version.
+// Load the changes of the stored draft since its version.
 function changed() {
   const since = $("#since");
   if (since.open) globalThis.htmx.trigger($("[hx-get]", since), "look");
 }
 $("#since").addEventListener("toggle", changed);
 
-// A try begins below its form, which may be the end of a small screen.
+// The result appears below the form, maybe outside a small screen.
 document.body.addEventListener("htmx:afterSettle", ({ target }) => {
   if (target.id === "tried") $("#try-progress", target)?.scrollIntoView({ block: "nearest" });
 });
@@ -199,7 +200,7 @@ function open(name) {
   if (name === "publish") $("[name=reason]", dialog).focus();
 }
 
-let picked = null; // the line of the list whose chat is shown
+let picked = null; // the list row whose chat is shown
 
 document.addEventListener("click", ({ target }) => {
   const opener = target.closest("[data-open]");
@@ -208,7 +209,7 @@ document.addEventListener("click", ({ target }) => {
   if (shut) shut.closest("dialog").close();
   picked = target.closest(".picks button") ?? picked;
   if (target.closest("[data-back]")) {
-    $("#pick-chat").replaceChildren(); // the list stands behind it as it was
+    $("#pick-chat").replaceChildren(); // the list is still there
     picked.focus();
   }
   const use = target.closest("[data-use]");
@@ -221,7 +222,7 @@ document.addEventListener("click", ({ target }) => {
   if (place) requestAnimationFrame(() => place.focus());
 });
 
-// The turns of the excerpt stand out in the chat beside the form.
+// Highlight the turns of the excerpt in the chat beside the form.
 function mark() {
   const [first, last] = ["first", "last"].map((name) => Number($(`#pick [name=${name}]`)?.value));
   for (const turn of $$("#pick [data-n]")) {

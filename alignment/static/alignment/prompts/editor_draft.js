@@ -1,65 +1,65 @@
-// Autosave of one draft: sent a moment after the last key, one save after the other; what the server does not
-// have yet is kept in this browser.
+// Autosave of one draft: saved shortly after the last key, one save at a time. Unsaved text is kept in this
+// browser.
 
 import { TooLarge, Trouble, call, reasons } from "../../common/api.js";
 
 const PAUSE = 800; // ms after the last key
-const LONGEST_WAIT = 30_000; // ms between two tries when offline
-const KEPT = "lace-prompt-";
+const LONGEST_WAIT = 30_000; // ms between two attempts when offline
+const STORAGE_PREFIX = "lace-prompt-";
 
 export class Draft {
   dirty = false;
-  theirs = null; // {draft}: what another tab stored, until the author has chosen
+  theirs = null; // {draft}: stored by another tab, until the author has chosen
   #url;
   #store;
   #base;
   #revision;
   #content;
   #on;
-  #sent = 0; // counts edits, so that an answer is known to be about the newest
+  #sent = 0; // the count of edits that the server has
   #edits = 0;
   #running = null;
   #timer = 0;
   #wait = 0;
 
-  // url: of the draft; store: names this author's work on this criterion; base, revision: what the page shows
-  // longest: characters that a prompt may have
-  // unstored: others that act on the stored draft would not see what the page shows
+  // url: of the draft; store: storage key of author and criterion; base, revision: of the text on the page
+  // longest: the maximum number of characters
+  // unstored: the server has no draft, and the page does not show the champion
   // content(): {text} or {sections}; on: {state(words, kind), stored(reply), refused(problem), clash()}
   constructor({ url, store, base, revision, longest, unstored, content, on }) {
     Object.assign(this, { longest, dirty: unstored });
     this.#url = url;
-    this.#store = KEPT + store;
+    this.#store = STORAGE_PREFIX + store;
     this.#base = base;
     this.#revision = revision;
     this.#content = content;
     this.#on = on;
     addEventListener("online", () => this.dirty && this.#edits && this.save());
-    addEventListener("pagehide", () => this.#keep());
+    addEventListener("pagehide", () => this.#saveLocally());
   }
 
   get revision() {
     return this.#revision;
   }
 
-  // Whether closing the page would lose words.
+  // Whether closing the page would lose text.
   get unsaved() {
     return this.#edits > this.#sent;
   }
 
-  // What this browser kept of an earlier visit, {base, content}; null: nothing.
-  kept() {
+  // What this browser stored on an earlier visit, {base, content}, or null.
+  savedLocally() {
     const entry = attempt(() => JSON.parse(localStorage.getItem(this.#store)));
     return entry?.content ? entry : null;
   }
 
-  #keep() {
+  #saveLocally() {
     if (!this.unsaved) return;
     const entry = { base: this.#base, revision: this.#revision, content: this.#content() };
     attempt(() => localStorage.setItem(this.#store, JSON.stringify(entry)));
   }
 
-  // The author goes on from what was kept: over the revision that it was written on.
+  // Continue from the locally stored text and its revision.
   resume({ base, revision }) {
     this.#base = base;
     this.#revision = revision;
@@ -75,7 +75,7 @@ export class Draft {
     this.#on.state("Not saved yet", "busy");
   }
 
-  // The server changed the draft by itself, as when an example is picked.
+  // The server changed the draft, for example when an example was added.
   changed(revision) {
     this.#revision = revision;
     this.#on.stored({ revision });
@@ -101,11 +101,11 @@ export class Draft {
     try {
       const body = { base: this.#base, revision: this.#revision, ...this.#content(), ...more };
       const response = await call("PUT", this.#url, body);
-      if (response.status === 404) throw new Trouble("Gone", "This criterion is gone");
+      if (response.status === 404) throw new Trouble("Gone", "This criterion no longer exists");
       return await this.#answered(response, edits);
     } catch (error) {
       if (error instanceof TooLarge) return this.#stays(`${error.message}. Your text stays on this page`);
-      this.#keep();
+      this.#saveLocally();
       this.#wait = Math.min(this.#wait * 2 || 1000, LONGEST_WAIT);
       this.#timer = setTimeout(() => this.save(), this.#wait);
       const word = error instanceof Trouble ? error.word.toLowerCase() : "server trouble";
@@ -114,9 +114,9 @@ export class Draft {
     }
   }
 
-  // Trying again would not help before the author has changed something.
+  // Another attempt helps only after the author has changed something.
   #stays(why) {
-    this.#keep();
+    this.#saveLocally();
     this.#on.state(`Not saved: ${why}`, "off");
     return false;
   }
@@ -125,7 +125,7 @@ export class Draft {
     const body = await response.json();
     this.#wait = 0;
     if (response.status === 409) {
-      this.#keep();
+      this.#saveLocally();
       this.theirs = { draft: body.draft };
       this.#on.state("Not saved: changed elsewhere", "off");
       this.#on.clash(this.theirs.draft);
@@ -145,19 +145,19 @@ export class Draft {
     return true;
   }
 
-  // After a clash: what stands on this page is the draft.
+  // After a conflict: the text on this page becomes the draft.
   keepMine() {
     const { draft } = this.theirs;
     this.theirs = null;
     this.#revision = draft?.revision ?? 0;
     const { sections } = this.#content();
-    // Sections have no place in a text that is not made of them.
+    // Sections do not fit into a text that has other parts.
     const whole = sections && draft && !draft.sections ? { sections: undefined, text: joined(sections) } : {};
     this.dirty = true;
     return (this.#running ??= this.#send(whole).finally(() => (this.#running = null)));
   }
 
-  // Nothing of this page is needed any more.
+  // Delete the local copy.
   forget() {
     attempt(() => localStorage.removeItem(this.#store));
   }
@@ -169,23 +169,25 @@ export class Draft {
   }
 }
 
-// Why this {text} or {sections} is no prompt's, in characters as the server counts them; "" where it may be one.
+// Why this {text} or {sections} is too long, in characters as the server counts them; "" if it is not.
 export function tooLong({ text, sections }, longest) {
   const words = text ?? Object.values(sections).join("");
   const length = words.length > longest ? [...words].length : 0;
-  return length > longest ? `${length.toLocaleString("en")} characters, and a prompt has ${longest.toLocaleString("en")} at most` : "";
+  if (length <= longest) return "";
+  return `${length.toLocaleString("en")} characters; the maximum is ${longest.toLocaleString("en")}`;
 }
 
 export function joined(sections) {
   const written = Object.entries(sections).filter(([, text]) => text.trim());
-  return written.map(([name, text]) => `# ${name[0].toUpperCase()}${name.slice(1)}\n${text.trim()}\n`).join("\n");
+  const section = ([name, text]) => `# ${name[0].toUpperCase()}${name.slice(1)}\n${text.trim()}\n`;
+  return written.map(section).join("\n");
 }
 
 function now() {
   return new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 }
 
-// Storage may be switched off, full or spoilt: then what is not saved lives as long as the page.
+// Storage may be off, full or corrupt: then unsaved text lives only on the page.
 function attempt(work) {
   try {
     return work();

@@ -1,4 +1,4 @@
-// One item of the adjudication queue: keys, the walk through the queue, evidence marked in the chat.
+// One item of the adjudication queue: keys, navigation, evidence marked in the chat.
 
 import { keyOf } from "../../common/keys.js";
 import { TurnText } from "../rating/rate_text.js";
@@ -20,10 +20,10 @@ let at = -1;
 let voice = -1;
 
 function markQuotes() {
-  if (!window.CSS?.highlights) return; // the turn is tinted and the quote stands beside the label anyway
+  if (!window.CSS?.highlights) return; // the turn is tinted and the label shows the quote anyway
   const ranges = places()
     .filter(({ dataset }) => dataset.end)
-    .map(({ dataset }) => turns.get(dataset.turn)?.range({ start: Number(dataset.start), end: Number(dataset.end) }))
+    .map(({ dataset: { turn, start, end } }) => turns.get(turn)?.range({ start: Number(start), end: Number(end) }))
     .filter(Boolean);
   CSS.highlights.set("evidence", new Highlight(...ranges));
 }
@@ -99,7 +99,7 @@ function commandFor(event) {
   if (event.ctrlKey || event.metaKey) return key === "enter" ? () => form.requestSubmit() : null;
   if (event.target.closest(TEXT_FIELD)) return key === "escape" ? () => event.target.blur() : null;
   if (event.shiftKey && /^[a-z]$/.test(key)) return null;
-  if (/^arrow/.test(key) && event.target.matches("input[type=radio]")) return null; // chooses another answer
+  if (/^arrow/.test(key) && event.target.matches("input[type=radio]")) return null; // arrows change the answer
   return KEYS[key] ?? null;
 }
 
@@ -108,7 +108,7 @@ document.addEventListener("keydown", (event) => {
   const command = commandFor(event);
   if (!command) return;
   event.preventDefault();
-  if (event.repeat && !REPEATABLE.has(keyOf(event))) return; // a held key acts once
+  if (event.repeat && !REPEATABLE.has(keyOf(event))) return; // a key that is held down acts once
   command();
 });
 
@@ -117,7 +117,7 @@ document.addEventListener("keydown", (event) => {
 for (const owner of $$("form")) owner.addEventListener("submit", () => (leaving = true));
 addEventListener("pageshow", () => (leaving = false));
 addEventListener("beforeunload", (event) => {
-  if (!leaving && reason.value.trim()) event.preventDefault(); // what stands there is stored nowhere
+  if (!leaving && reason.value.trim()) event.preventDefault(); // the text is not saved yet
 });
 addEventListener("htmx:afterSettle", ({ target }) => {
   if (target.id === "voices") $("#names span")?.focus(); // the button that was pressed is gone

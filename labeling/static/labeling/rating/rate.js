@@ -1,4 +1,4 @@
-// The rating screen's keys and buttons; the chat on it may change without a new page.
+// Keys and buttons of the rating screen; the chat may change without a page load.
 
 import { Keys, keyOf } from "../../common/keys.js";
 import { Screen } from "./rate_screen.js";
@@ -41,7 +41,7 @@ const REPEATABLE = new Set(["next", "previous", "down", "up"]);
 const TEXT_FIELD = "textarea, select, [contenteditable], input:not([type=radio]):not([type=checkbox])";
 const OWN_KEYS = "a[href], button, summary"; // Enter and Space belong to them
 
-// Words of a turn: arrows move, with Shift they take more, Enter takes them as evidence.
+// Words of a turn: arrows move, Shift extends, Enter adds them as evidence.
 function wordCommand(event) {
   const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
   if (by) return () => screen.picking.move(by, event.shiftKey);
@@ -70,7 +70,7 @@ function commandFor(event) {
   return COMMANDS[keys.command(event)];
 }
 
-// Text fields keep their keys; a comment is often the last that was missing.
+// Text fields keep their keys, except Ctrl Enter: a comment is often the last missing part.
 function fieldCommand(event, field) {
   const submits = event.key === "Enter" && (event.ctrlKey || event.metaKey) && field.matches("textarea");
   return submits ? COMMANDS.submit : null;
@@ -83,10 +83,10 @@ document.addEventListener("keydown", (event) => {
   if (!command) return;
   event.preventDefault();
   const held = event.repeat && !screen.picking.words && !REPEATABLE.has(keys.command(event));
-  if (!held && !screen.leaving) command(); // a held key answers once
+  if (!held && !screen.leaving) command(); // a key that is held down acts once
 });
 
-// A selection in the chat offers itself as evidence, for those without a keyboard.
+// Offers selected words of the chat as evidence, for raters without a keyboard.
 document.addEventListener("selectionchange", () => {
   const part = screen.picking.active || screen.stopped ? null : screen.spans.selected();
   $("#selected").hidden = !part?.message;
@@ -96,7 +96,7 @@ addEventListener("beforeunload", (event) => {
   screen.commitComment();
   if (screen.saving.unsent && !screen.stopped && !screen.finish.left) event.preventDefault();
 });
-// A page from the browser's memory knows nothing of what happened since.
+// A page from the browser's cache is out of date.
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 // Back and forward lead to another chat; a link to a turn of this one stays here.
 addEventListener("popstate", () => {
@@ -105,7 +105,8 @@ addEventListener("popstate", () => {
 
 function wireButtons() {
   $("#picking button").addEventListener("click", () => screen.endPicking());
-  $("#selected button").addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the selection
+  // Keeps the selection.
+  $("#selected button").addEventListener("pointerdown", (event) => event.preventDefault());
   $("#selected button").addEventListener("click", COMMANDS.evidence);
   $("#show-keys").addEventListener("click", COMMANDS.help);
   $("#flag").addEventListener("click", COMMANDS.flag);
@@ -120,7 +121,7 @@ function wireButtons() {
   for (const turn of document.querySelectorAll("#main details")) turn.addEventListener("toggle", labelFold);
 }
 
-// age: ms since the page that stands here now was fetched in place of another; none for a page that was loaded
+// age: ms since this page was fetched to replace another one; undefined for a loaded page
 function start(age) {
   screen?.end();
   screen = new Screen(start, age);
@@ -128,7 +129,7 @@ function start(age) {
   labelFold();
   keys.label();
   keys.wire($("#key-set"));
-  if (age !== undefined) $("h1").focus(); // where a screen reader reads which chat this is
+  if (age !== undefined) $("h1").focus(); // screen readers announce the chat
 }
 
 start();

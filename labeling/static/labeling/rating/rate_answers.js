@@ -1,4 +1,4 @@
-// The rater's answers on one chat: what they are, what they still lack, and the way back through them.
+// The rater's answers on one chat: values, missing parts, undo and redo.
 
 const UNDO_STEPS = 100;
 const LACKS = { evidence: "Evidence", comment: "A comment" };
@@ -13,7 +13,7 @@ export class Answers {
   #saving;
   #changed;
 
-  // changed(key): an answer is another one now
+  // changed(key): called when an answer changes
   constructor({ page, kept, saving, changed }) {
     this.keys = page.criteria.map(({ key }) => key);
     this.#rules = page.rules;
@@ -23,7 +23,7 @@ export class Answers {
     for (const key of this.keys) {
       const saved = page.answers[key];
       this.#given[key] = saved ? given(saved) : empty(kept.loose[key]);
-      if (kept.pending[key]) this.#given[key] = kept.pending[key].answer; // newer than what the server has
+      if (kept.pending[key]) this.#given[key] = kept.pending[key].answer; // newer than the server's answer
       if (this.#given[key].answered) kept.hold(key, null);
     }
   }
@@ -36,7 +36,7 @@ export class Answers {
     return this.keys.some((key) => this.of(key).answered);
   }
 
-  // What keeps a criterion from being complete: "answer", "evidence", "comment" or "".
+  // The missing part of a criterion: "answer", "evidence", "comment" or "".
   lack(key) {
     const { answered, value, rationale, evidence } = this.of(key);
     if (!answered) return "answer";
@@ -48,20 +48,21 @@ export class Answers {
     return this.keys.filter((key) => this.lack(key));
   }
 
-  // Why the chat can't be submitted yet, or that it can. name(key): the criterion in words
+  // Whether the chat can be submitted, or why not. name(key): the criterion's name
   status(name) {
     const open = this.keys.filter((key) => this.lack(key) === "answer").length;
     if (open) return `${this.keys.length - open} of ${this.keys.length} answered, ${open} open`;
     return this.missing(this.incomplete, name) || "All answered";
   }
 
-  // What the first of these criteria lacks, in words; "" for none
+  // The missing part of the first of these criteria as a sentence; "" for none
   missing([key, ...more], name) {
     if (!key) return "";
-    return `${LACKS[this.lack(key)]} is missing: ${name(key)}${more.length ? ` and ${more.length} more` : ""}`;
+    const rest = more.length ? ` and ${more.length} more` : "";
+    return `${LACKS[this.lack(key)]} is missing: ${name(key)}${rest}`;
   }
 
-  // It is no longer asked.
+  // Removes a criterion that is no longer part of the job.
   remove(key) {
     this.keys = this.keys.filter((one) => one !== key);
     const { tab } = this.#kept;
@@ -83,14 +84,14 @@ export class Answers {
     this.#changed(key);
   }
 
-  // What was saved elsewhere is shown here, without a step to undo.
+  // Takes over an answer that was saved elsewhere, without an undo step.
   take(key, answer) {
     this.#given[key] = answer.answered === false ? empty() : given(answer);
     this.#kept.hold(key, null);
     this.#changed(key);
   }
 
-  // One step back or forth; returns the criterion's key, "" for none, null where it can't be taken.
+  // Undoes or redoes a step; returns the criterion's key, "" for none, null where it is not possible.
   travel(back, { submitted }) {
     const { tab } = this.#kept;
     const [from, to, side] = back ? [tab.undo, tab.redo, "before"] : [tab.redo, tab.undo, "after"];
@@ -107,7 +108,7 @@ function empty({ rationale = "", evidence = [] } = {}) {
   return { answered: false, value: null, rationale, evidence };
 }
 
-// As the server tells it; the words of a part are in the chat.
+// The answer as the server sends it; the words of a passage are in the chat.
 function given({ value, rationale, evidence }) {
   return { answered: true, value, rationale, evidence: evidence.map(({ quote, ...place }) => place) };
 }

@@ -1,8 +1,8 @@
-// The active time on a chat, by criterion: it rests while the page is hidden or nobody is there.
+// Active time on a chat by criterion; stops while the page is hidden or the rater is idle.
 
-const IDLE = 60_000; // ms without a sign of life after which the clock stands still
+const IDLE = 60_000; // ms without input after which the clock stops
 const HOUR = 3_600_000;
-const HIDDEN = "lace-clock"; // the rater's choice not to see it
+const HIDDEN = "lace-clock"; // the rater hides the clock
 
 export class Clock {
   #before;
@@ -14,7 +14,7 @@ export class Clock {
   #taken = 0;
   #button = document.querySelector("#clock");
 
-  // before: ms the server knows of; active: {key: ms not sent yet}, kept by the caller; signal: ends it
+  // before: ms that the server has; active: {key: unsent ms}, owned by the caller; signal: ends it
   constructor({ before, active, signal }) {
     this.#before = before;
     this.#active = active;
@@ -28,13 +28,13 @@ export class Clock {
     this.#show();
   }
 
-  // From now on the time counts for this criterion.
+  // Starts counting for this criterion.
   open(key) {
     this.#count();
     this.#key = key;
   }
 
-  // The criterion's time since it was last taken, in ms.
+  // Returns the criterion's unsent time in ms.
   take(key) {
     this.#count();
     const taken = Math.min(Math.round(this.#active[key] ?? 0), HOUR);
@@ -43,7 +43,7 @@ export class Clock {
     return taken;
   }
 
-  // What no answer has taken along yet, in ms.
+  // Total unsent time in ms.
   get unsent() {
     this.#count();
     return Math.min(Math.round(this.#sum), HOUR);
@@ -76,7 +76,8 @@ export class Clock {
   #show() {
     this.#count();
     const seconds = Math.floor((this.#before + this.#taken + this.#sum) / 1000);
-    const words = hidden() ? "Show time" : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+    const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+    const words = hidden() ? "Show time" : time;
     if (this.#button.textContent === words) return;
     this.#button.textContent = words;
     this.#button.ariaLabel = hidden() ? words : `Active time ${words}`;
@@ -87,7 +88,7 @@ export class Clock {
       if (hidden()) localStorage.removeItem(HIDDEN);
       else localStorage.setItem(HIDDEN, "1");
     } catch {
-      // storage switched off: the time stays in sight
+      // storage disabled: the time stays visible
     }
     this.#show();
   }

@@ -1,4 +1,4 @@
-// What the screen says beside chat and criteria: how saving goes, a word in passing, what stops the work.
+// The bar below chat and criteria: saving status, short messages, blocking errors.
 
 import { tryAgain } from "../../common/api.js";
 
@@ -12,12 +12,12 @@ export class Dock {
     signal.addEventListener("abort", () => clearTimeout(this.#timer));
   }
 
-  // kind: "off" when something is not saved, "busy" while it is sent, else ""
+  // kind: "off" while answers are not saved, "busy" while they are sent, else ""
   saving(words, kind) {
     const field = $("#save");
     field.className = `save soft nowrap ${kind}`;
     if (field.textContent !== words) field.textContent = words;
-    const heard = $("#heard"); // by a screen reader: that something goes wrong, and that it is over
+    const heard = $("#heard"); // for screen readers: problems with saving and their end
     if (kind === "off" && heard.textContent !== "Not saved") heard.textContent = "Not saved";
     if (kind === "" && heard.textContent) heard.textContent = "Saved";
   }
@@ -30,7 +30,8 @@ export class Dock {
     $("#stopped").hidden = false;
     $("#stopped p").textContent = message;
     $("#lease").hidden = true;
-    for (const control of document.querySelectorAll("#ask :is(input, textarea, .pick-turns, .ev button)")) control.disabled = true;
+    const controls = document.querySelectorAll("#ask :is(input, textarea, .pick-turns, .ev button)");
+    for (const control of controls) control.disabled = true;
   }
 
   say(text) {
@@ -41,7 +42,7 @@ export class Dock {
     this.#timer = setTimeout(() => (toast.hidden = true), TOAST);
   }
 
-  // What went wrong, in words; who is signed out is shown the way in.
+  // Returns the error as text; shows the sign-in notice to signed-out raters.
   failed(error) {
     if (error.word === "Signed out") this.signedOut(true);
     return tryAgain(error);

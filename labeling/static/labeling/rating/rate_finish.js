@@ -1,4 +1,4 @@
-// The end of the work on a chat: it is submitted or skipped, and the next one comes.
+// Submits or skips a chat and opens the next one.
 
 import { call, ended, reasons } from "../../common/api.js";
 import { load, rememberSubmitted } from "./rate_next.js";
@@ -7,7 +7,7 @@ const $ = (selector, root = document) => root.querySelector(selector);
 
 export class Finish {
   leaving = false; // keys wait for the next chat
-  left = false; // the server has it: there is nothing to warn of
+  left = false; // the server has the chat: no warning when leaving
   #screen;
   #page;
 
@@ -35,7 +35,7 @@ export class Finish {
     });
   }
 
-  // complain(why): work failed, the chat stays
+  // complain(why): reports the failure; the chat stays open
   async #leave(complain, work) {
     this.leaving = true;
     this.#screen.renderTotals();
@@ -48,7 +48,7 @@ export class Finish {
     if (!this.leaving) this.#screen.renderTotals();
   }
 
-  // What this page knows of the answers, and the text they were given under.
+  // The revisions and the text versions on this page.
   #known() {
     const { saving, clock } = this.#screen;
     return { revisions: saving.revisions, guideline: this.#page.guideline || null, active_ms: clock.unsent };
@@ -61,7 +61,8 @@ export class Finish {
   }
 
   #onwardsFromSubmitted() {
-    if (this.#screen.saving.unsent && !this.#screen.stopped) return this.#unsaved("Your change is not saved yet");
+    const { saving, stopped } = this.#screen;
+    if (saving.unsent && !stopped) return this.#unsaved("Your change is not saved yet");
     location.assign($("#onwards").href);
     return true;
   }
@@ -74,9 +75,10 @@ export class Finish {
       return this.#next("submitted", body.next);
     }
     if (response.status === 400) return this.#screen.say(`Not submitted: ${reasons(body)}`);
-    const said = { unanswered: "Not answered yet", incomplete: body.evidence?.length ? "Evidence is missing" : "A comment is missing" };
+    const incomplete = body.evidence?.length ? "Evidence is missing" : "A comment is missing";
+    const reason = { unanswered: "Not answered yet", incomplete }[body.code];
     if (body.code === "stale") await this.#screen.reread(body.criteria);
-    else if (said[body.code]) this.#screen.say(`${said[body.code]}: ${this.#screen.names(body.criteria)}`);
+    else if (reason) this.#screen.say(`${reason}: ${this.#screen.names(body.criteria)}`);
     else this.#screen.saving.stop(await ended(response));
     if (body.criteria?.length) this.#screen.open(body.criteria[0]);
     return false;
@@ -102,7 +104,7 @@ export class Finish {
     });
   }
 
-  // The other tabs are told, and the next chat stands there.
+  // Informs the other tabs and shows the next chat.
   async #next(word, url) {
     this.left = true;
     this.#screen.tabs.gone(word);

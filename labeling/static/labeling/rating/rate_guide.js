@@ -1,14 +1,14 @@
-// The guideline panel beside the chat, and the word that a text was changed while the rater worked.
+// The guideline panel beside the chat, and the notice of changed texts.
 
 import { call } from "../../common/api.js";
 
-const LOOK = 120_000; // ms between two looks for newer texts
+const LOOK = 120_000; // ms between two checks for newer texts
 
 export class Guide {
   #panel = document.querySelector("#guideline");
   #leave;
 
-  // leave(): the rater closed the panel
+  // leave(): called when the rater closes the panel
   constructor(leave) {
     this.#leave = leave;
     this.#panel.querySelector("button").addEventListener("click", () => this.close());
@@ -19,7 +19,7 @@ export class Guide {
     });
   }
 
-  // The notice that texts are new: its first one is opened to be read.
+  // The notice of changed texts; its button opens the first one.
   notice(open) {
     const bar = document.querySelector("#changes");
     if (!bar) return;
@@ -35,7 +35,7 @@ export class Guide {
     });
   }
 
-  // Shows what there is on the criterion that is open.
+  // Shows the texts of the open criterion.
   follow(key) {
     for (const part of this.#panel.querySelectorAll("[data-guide]")) part.hidden = part.dataset.guide !== key;
     this.#panel.scrollTop = 0;
@@ -56,9 +56,9 @@ export class Guide {
   }
 }
 
-// Looks now and then whether a text reads otherwise by now; the page keeps those it was opened with.
-// numbers: {criterion: version; "": the guideline's}; names: the same in words; read: where changes are shown
-// soon: the page is not new; held(until): how long the server holds the chat
+// Checks regularly whether a text has changed; the page keeps its own texts.
+// numbers: {criterion: version; "": the guideline's}; names: their names; read: address that shows changes
+// soon: the page is not new; held(until): reports the end of the lease
 export function watchTexts({ url, read, numbers, names, soon, held, signal }) {
   const banner = document.querySelector("#reworded");
   const look = async () => {
@@ -68,9 +68,11 @@ export function watchTexts({ url, read, numbers, names, soon, held, signal }) {
       if (signal.aborted) return;
       if (lease_expires_at) held(lease_expires_at);
       const found = [{ key: "", version: number }, ...criteria];
-      tell(banner, found.filter(({ key, version }) => version > numbers[key]).map(({ key }) => link(names[key], `${read}?${new URLSearchParams({ criterion: key, was: numbers[key] })}`)));
+      const address = (key) => `${read}?${new URLSearchParams({ criterion: key, was: numbers[key] })}`;
+      const newer = found.filter(({ key, version }) => version > numbers[key]);
+      tell(banner, newer.map(({ key }) => link(names[key], address(key))));
     } catch {
-      // offline: the next look will tell
+      // offline: the next check will find it
     }
   };
   banner.querySelector("button").addEventListener("click", () => location.reload());
@@ -82,10 +84,10 @@ export function watchTexts({ url, read, numbers, names, soon, held, signal }) {
 
 function tell(banner, links) {
   const words = banner.querySelector("span");
-  if (links.length === words.childElementCount) return; // nothing, or it is said already
+  if (links.length === words.childElementCount) return; // no change, or already shown
   banner.hidden = false;
   const list = links.flatMap((one, n) => (n ? [", ", one] : [one]));
-  words.replaceChildren("Reworded while you work: ", ...list, ". Your answers are kept.");
+  words.replaceChildren("Changed while you work: ", ...list, ". Your answers are kept.");
 }
 
 function link(name, href) {

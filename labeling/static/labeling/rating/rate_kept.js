@@ -1,21 +1,22 @@
-// What of the work on a chat is kept in this browser. Each answer lies under a name of its own: two tabs on the
-// chat don't overwrite each other's, and whoever opens it next finds what both left.
+// Unsaved work on a chat in this browser. Each answer has its own key: two tabs on the chat do not overwrite
+// each other, and the next tab finds the work of both.
 
 const ALL = "lace-rate-";
-const LONGEST = 30 * 24 * 3_600_000; // ms until what nobody came back for is removed
+const LONGEST = 30 * 24 * 3_600_000; // ms until unsent work is deleted
 
 export class Kept {
   pending = {}; // {criterion: {client_id, answer, active_ms, revision}}, not saved yet
-  loose = {}; // {criterion: {rationale, evidence}} as long as it has no answer
-  tab = { undo: [], redo: [], active: {} }; // of this tab: steps, and {criterion: ms not sent yet}
+  loose = {}; // {criterion: {rationale, evidence}} of criteria without an answer
+  tab = { undo: [], redo: [], active: {} }; // of this tab: undo steps, and {criterion: unsent ms}
   #store;
   #done = false;
 
-  // store: names this rater's work on this chat, in this database; keys: the criteria asked
+  // store: key of this rater's work on this chat in this database; keys: the criteria of the job
   constructor({ store, keys, signal }) {
     this.#store = `${ALL}${store}`;
     attempt(() => this.#read(new Set(keys)));
-    const write = () => this.#done || attempt(() => sessionStorage.setItem(this.#store, JSON.stringify(this.tab)));
+    const save = () => sessionStorage.setItem(this.#store, JSON.stringify(this.tab));
+    const write = () => this.#done || attempt(save);
     addEventListener("pagehide", write, { signal });
     document.addEventListener("visibilitychange", () => document.hidden && write(), { signal });
   }
@@ -31,7 +32,7 @@ export class Kept {
     Object.assign(this.tab, { ...tab, undo: tab.undo.filter(asked), redo: tab.redo.filter(asked) });
   }
 
-  // The newest of a criterion counts; one that is no longer asked is of no use.
+  // Keeps the newest answer per criterion and drops criteria that are not in the job.
   #take(keys, name, entry) {
     const { key, what } = entry;
     const other = this[what][key];
@@ -53,7 +54,7 @@ export class Kept {
     this.#remove("pending", key);
   }
 
-  // The comment and the evidence of a criterion that has no answer yet; null: it has one.
+  // Stores comment and evidence of a criterion without an answer; null once it has one.
   hold(key, part) {
     this.#remove("loose", key);
     if (part && (part.rationale || part.evidence.length)) this.#write("loose", key, part);
@@ -72,10 +73,12 @@ export class Kept {
     attempt(() => localStorage.removeItem(this.#name(entry)));
   }
 
-  // Nothing is left to do for this chat.
+  // Deletes the work on this chat when it is done.
   forget() {
     this.#done = true;
-    for (const what of ["pending", "loose"]) for (const key of Object.keys(this[what])) this.#remove(what, key);
+    for (const what of ["pending", "loose"]) {
+      for (const key of Object.keys(this[what])) this.#remove(what, key);
+    }
     this.tab = { undo: [], redo: [], active: {} };
     attempt(() => sessionStorage.removeItem(this.#store));
   }
@@ -86,7 +89,7 @@ function entries() {
   return names.map((name) => [name, attempt(() => JSON.parse(localStorage.getItem(name)))]);
 }
 
-// Storage may be switched off, full or spoilt: work goes on, and what is not saved lives as long as the page.
+// Storage may be disabled, full or corrupt: then unsaved work lasts as long as the page.
 function attempt(work) {
   try {
     return work();

@@ -1,4 +1,4 @@
-// How long the chat is held for this rater: silent until two minutes are left, then a countdown.
+// The lease of the chat: a countdown starts two minutes before its end.
 
 const WARN = 120_000;
 
@@ -7,11 +7,11 @@ export class Lease {
   #length;
   #extend;
   #bar = document.querySelector("#lease");
-  #told = "";
+  #announced = "";
 
   #leave;
 
-  // left, length: ms; extend(): asks the server, resolves to the ms left then; leave(): the bar had the focus
+  // left, length: ms; extend(): resolves to the ms left; leave(): called when a focused bar disappears
   constructor({ left, length, extend, leave, signal }) {
     this.#ends = Date.now() + left;
     this.#length = length;
@@ -23,7 +23,7 @@ export class Lease {
     this.#show();
   }
 
-  // Every saved answer holds the chat anew.
+  // Each saved answer renews the lease.
   renewed(left = this.#length) {
     this.#ends = Date.now() + left;
     this.#show();
@@ -45,18 +45,19 @@ export class Lease {
     if (left > WARN) return this.#tell("");
     const seconds = Math.max(0, Math.ceil(left / 1000));
     const over = left <= 0;
-    this.#bar.querySelector("b").textContent = over ? "" : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+    const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+    this.#bar.querySelector("b").textContent = over ? "" : time;
     this.#tell(
       over
-        ? "The time for this chat ran out. Your answers are kept as drafts; extend to go on, unless another rater has taken it."
+        ? "Your time for this chat expired. Your drafts are kept. Extend unless another rater has the chat."
         : "Less than two minutes left for this chat.",
     );
   }
 
-  // Said once, not every second.
+  // Announces a text once, not every second.
   #tell(text) {
-    if (text === this.#told) return;
-    this.#told = text;
+    if (text === this.#announced) return;
+    this.#announced = text;
     this.#bar.querySelector("span").textContent = text;
   }
 }

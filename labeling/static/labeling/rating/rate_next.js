@@ -1,11 +1,11 @@
-// The way to the next chat: fetched ahead while this one is finished, then shown without loading a page.
+// The next chat: fetched ahead, then shown without a page load.
 
 import { call, token } from "../../common/api.js";
 
-const SOON = 6; // thought of when so few answers are open
-const CALM = 150; // ms without a key: our own requests must not hold up an answer
+const SOON = 6; // fetch ahead when at most this many answers are open
+const CALM = 150; // ms without a key: fetching must not delay an answer
 const TIMEOUT = 15_000;
-const AT_LEAST = 180_000; // ms that a chat fetched ahead must still be held
+const AT_LEAST = 180_000; // minimum remaining lease of a chat fetched ahead, in ms
 const TOAST = 10_000;
 const LAST = "lace-submitted";
 
@@ -14,19 +14,19 @@ export class Ahead {
   #id;
   #calm = false;
   #timer = 0;
-  #next = ""; // the address of the next chat, once it is taken
+  #next = ""; // the address of the next chat, once it is leased
   #page = null; // {fresh, url, at, left}
   #running = null;
   #failed = false;
 
-  // url: takes the next chat of the job; id: the assignment in work
+  // url: leases the next chat of the job; id: the current assignment
   constructor({ url, id, signal }) {
     this.#url = url;
     this.#id = id;
     signal.addEventListener("abort", () => this.busy());
   }
 
-  // The answers are saved, so many are open: as long as no other one comes there is time for the next chat.
+  // Called when all answers are saved, with the number of open ones: time to fetch the next chat.
   rest(open) {
     this.busy();
     if (open > SOON || this.#page || this.#failed) return;
@@ -34,7 +34,7 @@ export class Ahead {
     if (!this.#running) this.#timer = setTimeout(() => this.#work(), CALM);
   }
 
-  // An answer comes: whatever is next can wait.
+  // A new answer postpones fetching ahead.
   busy() {
     this.#calm = false;
     clearTimeout(this.#timer);
@@ -52,7 +52,7 @@ export class Ahead {
       if (this.#next) this.#page = await read(this.#next, "low");
       else this.#next = await this.#take(true);
     } catch {
-      this.#failed = true; // it is tried again when the next chat is wanted
+      this.#failed = true; // retried when the next chat is needed
     }
   }
 
@@ -62,13 +62,15 @@ export class Ahead {
     return url;
   }
 
-  // The next chat in place of this one; resolves to the age of its page in ms, or to null: a page must be loaded.
+  // Replaces this chat by the next one; resolves to the age of its page in ms, or to null for a page load.
   async show() {
     this.busy();
     await this.#running;
     try {
       const old = this.#page && this.#page.left - (Date.now() - this.#page.at) < AT_LEAST;
-      if (!this.#page || old) this.#page = await read((!old && this.#next) || (await this.#take(false)), "high");
+      if (!this.#page || old) {
+        this.#page = await read((!old && this.#next) || (await this.#take(false)), "high");
+      }
     } catch {
       return null;
     }
@@ -91,7 +93,7 @@ async function read(url, priority) {
   return { fresh, url, at, left: JSON.parse(fresh.querySelector("#rate-state").textContent).lease.left };
 }
 
-// Taking a chat changes something, so it is a POST; the server redirects to the chat.
+// Leasing a chat writes, so it is a POST; the server redirects to the chat.
 export function load(url) {
   const form = document.querySelector("#next");
   form.action = url;
@@ -110,7 +112,7 @@ function store(text) {
   try {
     sessionStorage.setItem(LAST, text);
   } catch {
-    // switched off: the queue lists the chat
+    // storage disabled: the queue lists the chat
   }
 }
 
@@ -123,7 +125,7 @@ function last() {
   }
 }
 
-// Offers the way back for ten seconds.
+// Offers to go back for ten seconds.
 export function offerBack({ signal }) {
   const toast = document.querySelector("#submitted");
   const found = last();

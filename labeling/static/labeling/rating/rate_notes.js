@@ -1,8 +1,9 @@
-// Words to the lead: this chat needs a look, this criterion is unclear, a remark on the chat.
+// Notes to the lead: flagged chat, unclear criterion, comment.
 
 import { call, reasons, tryAgain, uuid } from "../../common/api.js";
 
-const KINDS = { flag: "For the lead", unclear: "Criterion unclear", comment: "Comment" }; // as the page lists them
+// As the page lists them.
+const KINDS = { flag: "For the lead", unclear: "Criterion unclear", comment: "Comment" };
 
 export class Notes {
   #dialog = document.querySelector("#note");
@@ -15,7 +16,7 @@ export class Notes {
   #criterion = null;
   #client = "";
 
-  // url: where notes are posted; say(text): tells the rater
+  // url: where notes are posted; say(text): shows a message
   constructor({ url, say }) {
     this.#url = url;
     this.#say = say;
@@ -27,7 +28,7 @@ export class Notes {
     this.#form.querySelector("[value=cancel]").addEventListener("click", () => this.#dialog.close());
   }
 
-  // criterion: {key, name, text, version}, the one that is open, with its text as it stands
+  // criterion: the open one, {key, name, text, version}
   open(kind, criterion) {
     this.#criterion = criterion;
     this.#client = uuid();
@@ -49,12 +50,15 @@ export class Notes {
     const kind = this.#form.elements.kind.value;
     const text = this.#words.value.trim();
     const { key, name, version } = this.#criterion;
-    if (!text) return this.#complain("Say in a few words what it is.");
+    if (!text) return this.#complain("Describe it in a few words.");
     const send = this.#form.querySelector("[type=submit]");
     send.disabled = true;
     try {
-      const response = await this.#post({ kind, text, ...(kind === "unclear" && { criterion: key, version }) });
-      if (!response.ok) return this.#complain(response.status === 400 ? reasons(await response.json()) : "It could not be sent.");
+      const subject = kind === "unclear" && { criterion: key, version };
+      const response = await this.#post({ kind, text, ...subject });
+      if (!response.ok) {
+        return this.#complain(response.status === 400 ? reasons(await response.json()) : "Not sent. Try again.");
+      }
       this.#dialog.close();
       this.#show(kind, kind === "unclear" ? name : "", text);
       return this.#say("Sent to the lead");
@@ -65,8 +69,8 @@ export class Notes {
     }
   }
 
-  // The same client_id for every try: a note whose reply got lost is not there twice. One that was changed since
-  // is refused under it, and is a note of its own.
+  // Retries use the same client_id, so that a lost reply does not duplicate the note. A note that was changed
+  // since gets a new client_id.
   async #post(body) {
     const response = await call("POST", this.#url, { ...body, client_id: this.#client });
     if (response.status !== 409) return response;

@@ -1,4 +1,4 @@
-// After submitting: what the judge said, beside the rater's own answer. From then on changes don't count.
+// After submitting: shows the judge's verdicts beside the rater's answers. Later changes do not count.
 
 import { call } from "../../common/api.js";
 
@@ -13,7 +13,7 @@ const STATES = {
 const HIDDEN = /((?![\u200c\u200d])\p{Cf})/u; // joiners spell emoji and some scripts
 const ANSWERS = { true: "True", false: "False", null: "Not applicable" };
 
-// button: what the rater presses; item(key): a criterion's place on the page; say(text): tells the rater
+// button: starts the reveal; item(key): a criterion's element; say(text): shows a message
 export function wireReveal({ button, url, item, say, shown }) {
   button.addEventListener("click", async () => {
     button.disabled = true;
@@ -24,7 +24,8 @@ export function wireReveal({ button, url, item, say, shown }) {
       for (const verdict of verdicts) item(verdict.criterion)?.append(view(verdict, judge));
       button.hidden = true;
       if (revealed_at) shown();
-      say(verdicts.length ? "The judge’s view is shown at each criterion" : "The judge has no verdict on this chat");
+      const shown = "The judge’s view is shown at each criterion";
+      say(verdicts.length ? shown : "The judge has no verdict on this chat");
     } catch {
       button.disabled = false;
       say("The judge’s view can’t be shown now. Try again.");
@@ -49,7 +50,7 @@ function view({ value, state, rationale }, judge) {
   return box;
 }
 
-// text with its hidden characters shown, as the server shows those of the chat
+// text with visible hidden characters, as the server renders the chat
 function visible(text) {
   return text.split(HIDDEN).map((part, place) => {
     if (place % 2 === 0) return part;

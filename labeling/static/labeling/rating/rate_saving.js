@@ -1,4 +1,4 @@
-// Autosave of one chat's answers: kept in this browser until the server has them, sent one after the other.
+// Autosave of a chat's answers: stored in this browser until the server has them, sent one by one.
 
 import { Trouble, call, ended, reasons, uuid } from "../../common/api.js";
 
@@ -14,18 +14,18 @@ export class Saving {
   #on;
   #running = null;
   #inFlight = "";
-  #lost = {}; // {key: answers} sent, and no reply came: the server may have one of them
-  #theirs = {}; // {key: answer} that another tab saved before
-  #refused = {}; // {key: why} the server does not take it
+  #lost = {}; // {key: answers} sent without a reply: the server may have one of them
+  #theirs = {}; // {key: answer} that another tab saved first
+  #refused = {}; // {key: why} the server refused the answer
   #trouble = null;
   #savedAt = null;
   #wait = 0;
   #retry = 0;
 
-  // kept: what this browser keeps; url: the assignment
-  // versions, revisions: {key: what this page knows}; revision 0 for no answer
-  // on: {state(text, kind), stop(message), signedOut(is), saved(key, answer, reply), marked(key): it clashes, is
-  //   refused, or no more; retired(key): no longer asked; time(key); lack(key): what it must not be sent without}
+  // kept: the work in this browser; url: the assignment
+  // versions, revisions: {key: number on this page}; revision 0 for no answer
+  // on: {state(text, kind), stop(message), signedOut(is), saved(key, answer, reply), marked(key): conflict or
+  //   refusal begins or ends; retired(key); time(key); lack(key): missing part that prevents sending}
   constructor({ kept, url, versions, revisions, on, signal }) {
     this.#kept = kept;
     this.#url = url;
@@ -73,14 +73,14 @@ export class Saving {
     return this.flush();
   }
 
-  // What was saved elsewhere is now the answer this page knows; one that waits here is told by the server.
+  // Takes over a revision that was saved elsewhere; a waiting answer gets its conflict from the server.
   adopt(key, revision) {
     if (this.#kept.pending[key]) return false;
     this.#revisions[key] = revision;
     return true;
   }
 
-  // After a clash: true keeps this tab's answer, false drops it.
+  // Resolves a conflict: true keeps this tab's answer, false drops it.
   settle(key, mine) {
     const { revision } = this.#theirs[key];
     const op = this.#kept.pending[key];
@@ -91,7 +91,7 @@ export class Saving {
     return this.flush();
   }
 
-  // Resolves when everything is sent, or the server can't be reached; then it is tried again later.
+  // Resolves when all answers are sent, or when the server can't be reached and a retry is planned.
   flush() {
     clearTimeout(this.#retry);
     this.#running ??= this.#sendAll().finally(() => {
@@ -115,15 +115,19 @@ export class Saving {
   #state(busy) {
     const left = this.unsent;
     const stuck = this.waiting.map((key) => this.#stuck(key)).filter(Boolean);
-    if (left && this.stopped) return [`Not saved, ${left} kept here`, "off"];
-    if (left && this.#trouble) return [`${this.#trouble.word}, ${left} kept here${this.#trouble.word === "Signed out" ? "" : ", retrying"}`, "off"];
+    if (left && this.stopped) return [`Not saved, ${left} in this browser`, "off"];
+    if (left && this.#trouble) {
+      const retrying = this.#trouble.word === "Signed out" ? "" : ", retrying";
+      return [`${this.#trouble.word}, ${left} in this browser${retrying}`, "off"];
+    }
     if (busy || left > stuck.length) return ["Saving", "busy"];
     if (left) return [`Not saved: ${stuck[0]}`, "off"];
     const loose = Object.keys(this.#kept.loose).length; // comments and evidence without an answer
-    return [[this.#savedAt && `Saved ${this.#savedAt}`, loose && `${loose} kept here`].filter(Boolean).join(", "), ""];
+    const waits = `${loose} ${loose === 1 ? "note waits" : "notes wait"} for an answer (this browser only)`;
+    return [[this.#savedAt && `Saved ${this.#savedAt}`, loose && waits].filter(Boolean).join(". "), ""];
   }
 
-  // Why an answer waits for the rater; "" where it can be sent
+  // Why an answer needs the rater's attention; "" where it can be sent
   #stuck(key) {
     if (this.#theirs[key]) return "choose the answer that counts";
     if (this.#refused[key]) return "an answer was refused";
@@ -160,7 +164,8 @@ export class Saving {
     if (response.status === 409) return this.#conflict(key, op, response);
     delete this.#lost[key];
     if (response.status === 400) return this.#refuse(key, op, reasons(await response.json()));
-    return this.#saved(key, op, response.status === 204 ? { revision: 0 } : await response.json()); // withdrawn: there is none
+    // 204: the answer is withdrawn.
+    return this.#saved(key, op, response.status === 204 ? { revision: 0 } : await response.json());
   }
 
   #saved(key, { client_id, answer }, reply) {
@@ -168,11 +173,12 @@ export class Saving {
     if (waiting?.client_id === client_id) this.#kept.drop(key);
     else if (waiting) this.#kept.put(key, { ...waiting, revision: reply.revision });
     this.#revisions[key] = reply.revision;
-    this.#savedAt = new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+    const format = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+    this.#savedAt = new Date().toLocaleTimeString([], format);
     this.#on.saved(key, answer, reply);
   }
 
-  // The criterion is no longer asked, or the chat is no longer the rater's.
+  // The criterion is retired, or the rater no longer has the chat.
   async #gone(key, response) {
     const chat = await call("GET", `${this.#url}guideline/`);
     if (!chat.ok) return this.stop(await ended(response));
@@ -183,7 +189,9 @@ export class Saving {
 
   async #conflict(key, op, response) {
     const { code, detail, answer, evidence } = await response.clone().json();
-    if (code === "incomplete") return this.#refuse(key, op, evidence?.length ? "Evidence is missing." : "A comment is missing.");
+    if (code === "incomplete") {
+      return this.#refuse(key, op, evidence?.length ? "Evidence is missing." : "A comment is missing.");
+    }
     if (code !== "stale") return this.stop(code === "client_id_used" ? detail : await ended(response));
     const theirs = answer ?? { answered: false, value: null, rationale: "", evidence: [], revision: 0 };
     const own = this.#lost[key].some((sent) => sameAnswer(sent, theirs)); // its reply got lost
@@ -194,7 +202,7 @@ export class Saving {
     return this.#on.marked(key);
   }
 
-  // It stays here until the rater changes it.
+  // The answer stays here until the rater changes it.
   #refuse(key, { client_id }, why) {
     if (this.#kept.pending[key]?.client_id !== client_id) return;
     this.#refused[key] = why;

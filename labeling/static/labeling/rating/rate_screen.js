@@ -1,4 +1,4 @@
-// The rating screen of one chat: what is shown and what the rater does. People's text is only ever set as text.
+// The rating screen of one chat: display and the rater's actions. Users' text is only inserted as text.
 
 import { Answers } from "./rate_answers.js";
 import { call, ended } from "../../common/api.js";
@@ -29,10 +29,10 @@ export class Screen {
   #page = JSON.parse($("#rate-state").textContent);
   #end = new AbortController();
   #views = new Map();
-  #lacked = ""; // what the open criterion lacked when it was opened or answered
+  #lacked = ""; // the missing part of the open criterion when it was opened or answered
   #typing = 0;
 
-  // replaced(age): the page of the next chat stands in place of this one; age: ms since this one's was fetched
+  // replaced(age): called when the next chat replaces this one; age: ms since its page was fetched
   constructor(replaced, age = 0) {
     this.replaced = replaced;
     const { signal } = this.#end;
@@ -44,7 +44,14 @@ export class Screen {
     this.kept = new Kept({ store, keys: Object.keys(versions), signal });
     const { kept } = this;
     this.dock = new Dock({ signal });
-    this.saving = new Saving({ kept, url: page.urls.assignment, versions, revisions: by("revision"), on: this.#savingCalls(), signal });
+    this.saving = new Saving({
+      kept,
+      url: page.urls.assignment,
+      versions,
+      revisions: by("revision"),
+      on: this.#savingCalls(),
+      signal,
+    });
     this.spans = new Spans(page.texts);
     this.answers = new Answers({ page, kept, saving: this.saving, changed: (key) => this.#changed(key) });
     this.picking = new Picking({ toggle: (n, on) => this.#pickTurn(n, on), turn: (n) => this.spans.turn(n) });
@@ -74,9 +81,10 @@ export class Screen {
     return this.finish.leaving;
   }
 
-  // The criteria that keep the chat from being submitted, or a change of it from being saved.
+  // The criteria that prevent submitting the chat or saving a change.
   get unfinished() {
-    return this.submitted ? this.saving.waiting.filter((key) => this.answers.lack(key)) : this.answers.incomplete;
+    if (!this.submitted) return this.answers.incomplete;
+    return this.saving.waiting.filter((key) => this.answers.lack(key));
   }
 
   name(key) {
@@ -116,11 +124,13 @@ export class Screen {
     clearTints();
   }
 
-  // ---------- what the others report ----------
+  // ---------- callbacks ----------
 
   #savingCalls() {
     return {
-      state: (text, kind) => this.dock.saving(text || (this.answers.some ? "Saved" : "Saves as you answer"), kind),
+      state: (text, kind) => {
+        this.dock.saving(text || (this.answers.some ? "Saved" : "Saves as you answer"), kind);
+      },
       signedOut: (is) => this.dock.signedOut(is),
       stop: (message) => {
         this.dock.stop(message);
@@ -146,7 +156,8 @@ export class Screen {
     return {
       others: (count) => {
         $("#tabs").hidden = !count;
-        $("#tabs").textContent = count ? "This chat is open in another tab too. What is saved there shows here." : "";
+        const notice = "This chat is also open in another tab. Answers saved there appear here.";
+        $("#tabs").textContent = count ? notice : "";
       },
       saved: (key, answer, revision) => {
         if (!this.saving.adopt(key, revision)) return;
@@ -157,17 +168,19 @@ export class Screen {
     };
   }
 
-  // The answers as the server has them, where they are other ones than this page knew.
+  // Takes over the server's answers where they differ from this page.
   async reread(keys) {
     const { labels } = await (await call("GET", this.#page.urls.assignment)).json();
     for (const key of keys.filter((one) => this.#views.has(one))) {
       const theirs = labels.find(({ criterion }) => criterion === key);
-      if (this.saving.adopt(key, theirs?.revision ?? 0)) this.answers.take(key, theirs ?? { answered: false });
+      if (this.saving.adopt(key, theirs?.revision ?? 0)) {
+        this.answers.take(key, theirs ?? { answered: false });
+      }
     }
-    this.say(`Changed elsewhere: ${this.names(keys)}. Look again before you submit`);
+    this.say(`Changed elsewhere: ${this.names(keys)}. Check them before you submit`);
   }
 
-  // ms by which this computer's clock is ahead of the server's
+  // ms that this computer's clock is ahead of the server's
   #skew = 0;
 
   #left(until) {
@@ -187,7 +200,8 @@ export class Screen {
       }
       return null;
     };
-    this.lease = new Lease({ left: lease.left - age, length: lease.length, extend, leave: () => this.focusAnswer(), signal });
+    const leave = () => this.focusAnswer();
+    this.lease = new Lease({ left: lease.left - age, length: lease.length, extend, leave, signal });
   }
 
   #watchTexts(versions, age, signal) {
@@ -196,29 +210,32 @@ export class Screen {
       url: `${urls.assignment}guideline/`,
       read: urls.read,
       numbers: { ...versions, "": guideline },
-      names: { ...Object.fromEntries(this.answers.keys.map((key) => [key, this.name(key)])), "": "Guideline" },
+      names: {
+        ...Object.fromEntries(this.answers.keys.map((key) => [key, this.name(key)])),
+        "": "Guideline",
+      },
       soon: age > FRESH,
       held: (until) => this.lease?.renewed(this.#left(until)),
       signal,
     });
   }
 
-  // A criterion that is no longer asked.
+  // Removes a criterion that is no longer part of the job.
   #retire(key) {
     const name = this.name(key);
     this.answers.remove(key);
     this.#views.get(key).item.remove();
     this.#views.delete(key);
-    if (!this.answers.keys.length) return this.saving.stop("Nothing is asked about this chat any more.");
+    if (!this.answers.keys.length) return this.saving.stop("This job has no criteria left for this chat.");
     if (key === this.opened) {
       this.opened = "";
       this.open(this.answers.incomplete[0] ?? this.answers.keys[0]);
     }
     this.renderTotals();
-    return this.say(`${name} is no longer asked`);
+    return this.say(`${name} is no longer part of this job`);
   }
 
-  // ---------- showing ----------
+  // ---------- display ----------
 
   #changed(key) {
     this.ahead.busy();
@@ -270,7 +287,7 @@ export class Screen {
   #status() {
     const name = (key) => this.name(key);
     if (!this.submitted) return this.leaving ? "Submitting" : this.answers.status(name);
-    const counts = this.#page.revealed ? "Changes are kept, and not counted" : "Changes count at once";
+    const counts = this.#page.revealed ? "Changes are saved but not counted" : "Changes are saved immediately";
     return this.answers.missing(this.unfinished, name) || counts;
   }
 
@@ -278,7 +295,7 @@ export class Screen {
     this.dock.say(text);
   }
 
-  // ---------- moving ----------
+  // ---------- navigation ----------
 
   open(key, { focus = true } = {}) {
     if (!this.#views.has(key)) return;
@@ -312,17 +329,17 @@ export class Screen {
   }
 
   #stay() {
-    this.say(this.#lacked === "evidence" ? "False needs evidence" : "A comment is needed");
+    this.say(this.#lacked === "evidence" ? "False needs evidence" : "A comment is required");
     this.focusAnswer();
   }
 
-  // A comment or evidence is there: where it was all that was missing it leads on, as an answer does.
+  // Moves on after a comment or evidence if it was the only missing part.
   proceed() {
     if (this.#lacked && !this.answers.lack(this.opened)) return this.#advance();
     return this.view().reveal();
   }
 
-  // ---------- answering ----------
+  // ---------- answers ----------
 
   answer(value, { stay = false } = {}) {
     if (this.stopped || (value === null && !this.view().allowNa)) return;
@@ -335,7 +352,7 @@ export class Screen {
     if (this.stopped) return;
     this.commitComment();
     const key = this.answers.travel(back, this);
-    if (key === null) return this.say("A submitted answer can be changed, not cleared");
+    if (key === null) return this.say("A submitted answer can be changed but not cleared");
     if (!key) return this.say(back ? "Nothing to undo" : "Nothing to redo");
     this.open(key);
     return this.say(`${back ? "Undone" : "Redone"}: ${this.name(key)}`);
@@ -369,7 +386,7 @@ export class Screen {
     this.answers.change(this.opened, { ...this.answers.of(this.opened), evidence: inOrder });
   }
 
-  // The selected words become evidence; without any, turns are picked.
+  // Adds the selected words as evidence; without a selection, starts picking turns.
   addEvidence() {
     if (this.stopped) return undefined;
     const part = this.spans.selected();
@@ -377,7 +394,8 @@ export class Screen {
     $("#said").hidden = true;
     if (!part) return this.picking.start(this.answers.of(this.opened).evidence);
     const { evidence } = this.answers.of(this.opened);
-    const same = ({ message, start, end }) => message === part.message && start === part.start && end === part.end;
+    const same = ({ message, start, end }) =>
+      message === part.message && start === part.start && end === part.end;
     if (!evidence.some(same)) this.setEvidence([...evidence, part]);
     if (this.picking.words) return this.picking.leave();
     getSelection().removeAllRanges();

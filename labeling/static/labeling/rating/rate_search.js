@@ -1,4 +1,4 @@
-// Search in the chat: every place is tinted, Enter goes to the next one, Shift + Enter to the one before.
+// Search in the chat: highlights matches; Enter goes to the next, Shift + Enter to the previous one.
 
 import { textNodes } from "./rate_text.js";
 import { tint } from "./rate_spans.js";
@@ -10,7 +10,7 @@ export class Search {
   #at = -1;
   #leave;
 
-  // leave(): the rater is done searching
+  // leave(): called when the search ends
   constructor(leave) {
     this.#leave = leave;
     this.#form.hidden = false;
@@ -40,7 +40,8 @@ export class Search {
   #search() {
     const wanted = this.#field.value.trim().toLowerCase();
     const turns = [...document.querySelectorAll("#main .turn")];
-    this.#hits = wanted ? turns.flatMap((turn) => places(turn, wanted).map((range) => ({ turn, range }))) : [];
+    const hits = (turn) => places(turn, wanted).map((range) => ({ turn, range }));
+    this.#hits = wanted ? turns.flatMap(hits) : [];
     for (const turn of turns) turn.classList.remove("hit", "here");
     for (const { turn } of this.#hits) turn.classList.add("hit");
     for (const button of this.#form.querySelectorAll("button")) button.hidden = !this.#hits.length;
@@ -54,7 +55,8 @@ export class Search {
     document.querySelector(".turn.here")?.classList.remove("here");
     this.#at = all ? (this.#at + by + all) % all : -1;
     const hit = this.#hits[this.#at];
-    document.querySelector("#found").textContent = hit ? `${this.#at + 1} of ${all}` : this.#field.value.trim() && "nothing found";
+    const none = this.#field.value.trim() && "no match";
+    document.querySelector("#found").textContent = hit ? `${this.#at + 1} of ${all}` : none;
     tint("found-here", hit ? [hit.range] : []);
     if (!hit) return;
     hit.turn.classList.add("here");
@@ -64,7 +66,7 @@ export class Search {
   }
 }
 
-// The places of a text in a turn, also where it runs over bold or linked words.
+// The ranges of a text in a turn, also across bold or linked words.
 function places(turn, wanted) {
   const nodes = textNodes(turn.querySelector(".md, pre"));
   const lower = (text) => (text.toLowerCase().length === text.length ? text.toLowerCase() : text);

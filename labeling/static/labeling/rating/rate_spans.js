@@ -1,10 +1,10 @@
-// Choosing words of a turn as evidence: by dragging, or word by word with keys. Chosen evidence is tinted.
+// Selecting words of a turn as evidence: by dragging or by keys. Evidence is highlighted.
 
 import { TurnText } from "./rate_text.js";
 
-const byName = new Map(); // highlights that are set, by name
+const byName = new Map(); // active highlights by name
 
-// Tints places in the chat without touching its markup; older browsers show the marked turn only.
+// Highlights ranges in the chat without changing its markup; older browsers show the marked turn only.
 export function tint(name, ranges) {
   if (!globalThis.CSS?.highlights) return;
   byName.set(name, ranges);
@@ -22,14 +22,15 @@ export class Spans {
   // texts: {n: content of message n}
   constructor(texts) {
     const turns = [...document.querySelectorAll("#main .turn")];
-    this.#turns = new Map(turns.map((element) => [element, new TurnText(element, texts[Number(element.id.slice(1))] ?? "")]));
+    const content = (element) => texts[Number(element.id.slice(1))] ?? "";
+    this.#turns = new Map(turns.map((element) => [element, new TurnText(element, content(element))]));
   }
 
   turn(n) {
     return [...this.#turns.values()].find((turn) => turn.n === n);
   }
 
-  // What is selected in the chat: a part, "several" when it reaches over turns, null when nothing is.
+  // The selection in the chat: a passage, "several" across turns, null without a selection.
   selected() {
     const selection = getSelection();
     if (!selection.rangeCount || selection.isCollapsed) return null;
@@ -39,7 +40,8 @@ export class Spans {
     if (!first) return null;
     // A double click on the last word may end at the very start of the next turn.
     if (last !== first && !(range.endOffset === 0 && first.contains(range.commonAncestorContainer))) {
-      const tail = last?.contains(range.endContainer) && range.endOffset === 0 && first.nextElementSibling === last;
+      const atStart = last?.contains(range.endContainer) && range.endOffset === 0;
+      const tail = atStart && first.nextElementSibling === last;
       if (!tail) return "several";
     }
     return this.#turns.get(first).part(range);
@@ -50,7 +52,7 @@ export class Spans {
     tint("evidence", parts.map((part) => this.turn(part.message)?.range(part)).filter(Boolean));
   }
 
-  // The quoted words as they stand in the chat, hidden characters marked.
+  // The quoted words as in the chat, with marked hidden characters.
   quote(part) {
     const turn = this.turn(part.message);
     const range = turn?.range(part);
@@ -65,13 +67,13 @@ export class Spans {
 function plain(node) {
   const kept = [];
   for (const child of node.childNodes) {
-    if (child.nodeType === Node.TEXT_NODE || child.classList?.contains("hid")) kept.push(child.cloneNode(true));
-    else kept.push(...plain(child), " ");
+    const whole = child.nodeType === Node.TEXT_NODE || child.classList?.contains("hid");
+    kept.push(...(whole ? [child.cloneNode(true)] : [...plain(child), " "]));
   }
   return kept;
 }
 
-// Words of one turn, chosen by key: a selection that moves and grows by whole words.
+// Words of one turn, selected by keys: a selection that moves and extends by words.
 export class Words {
   #words;
   #first = 0;
@@ -87,7 +89,7 @@ export class Words {
     return !this.#words.length;
   }
 
-  // by: +1 or −1 words; grow keeps the beginning
+  // by: +1 or −1 words; grow keeps the start
   move(by, grow) {
     const most = this.#words.length - 1;
     if (grow) this.#last = Math.min(Math.max(this.#last + by, this.#first), most);

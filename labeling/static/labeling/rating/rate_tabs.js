@@ -1,4 +1,4 @@
-// Two tabs on the same chat: each says that it is there, what it saved, and when the chat is finished.
+// Two tabs on the same chat: each announces itself, its saved answers and the end of the chat.
 
 export class Tabs {
   #channel;

@@ -1,6 +1,6 @@
-// Where words on screen stand in a message: its text as it was sent, counted in code points.
+// Maps words on screen to positions in the message text, in code points.
 
-const FAR = 400; // a short piece is not looked for further on than this
+const FAR = 400; // maximum distance in the search for a short piece
 const SHORT = 8;
 
 // UTF-16 units ↔ code points of one text
@@ -11,16 +11,17 @@ function units(text, wanted) {
   return at;
 }
 
-// The text nodes below an element, without the marks that stand for hidden characters.
+// The text nodes of an element, without marks of hidden characters.
 export function textNodes(root) {
-  const keep = (node) => (node.parentElement.closest(".hid") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
+  const keep = (node) =>
+    node.parentElement.closest(".hid") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT;
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, keep);
   const found = [];
   while (walker.nextNode()) found.push(walker.currentNode);
   return found;
 }
 
-// One turn: what Markdown made of the text, laid beside the text itself.
+// One turn: its rendered Markdown aligned with its text.
 export class TurnText {
   #runs = null;
 
@@ -35,7 +36,7 @@ export class TurnText {
     return this.element.querySelector(".md, pre");
   }
 
-  // Pieces that read the same on screen and in the text: {node, at, from, length}, in order.
+  // Pieces that are equal on screen and in the text: {node, at, from, length}, in order.
   get runs() {
     return (this.#runs ??= this.#aligned());
   }
@@ -57,7 +58,7 @@ export class TurnText {
     return runs;
   }
 
-  // A selection inside this turn as evidence; null when it holds no word of the text.
+  // A selection inside this turn as evidence; null without any word of the text.
   part(range) {
     let [start, end] = [Infinity, -1];
     for (const { node, at, from, length } of this.runs) {
@@ -76,12 +77,12 @@ export class TurnText {
     return { message: this.n, start, end: start + [...quote].length };
   }
 
-  // The words of a part.
+  // The words of a passage.
   quote({ start, end }) {
     return this.text.slice(units(this.text, start), units(this.text, end));
   }
 
-  // The place on screen of a part; null where nothing of it is shown.
+  // The range of a passage on screen; null where it is not visible.
   range(part) {
     return this.#between(units(this.text, part.start), units(this.text, part.end));
   }
@@ -96,7 +97,7 @@ export class TurnText {
     return range;
   }
 
-  // The places of the words on screen, for choosing them by key.
+  // The ranges of the words on screen, for selecting them by keys.
   words() {
     return this.runs.flatMap(({ node, at, length }) =>
       [...node.data.slice(at, at + length).matchAll(/\S+/g)].map(({ index, 0: word }) => ({

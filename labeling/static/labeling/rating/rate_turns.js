@@ -1,4 +1,4 @@
-// The chat's turns on the rating screen: scrolling, folding, picking whole turns or words of them by key.
+// The chat's turns on the rating screen: scroll, fold, select turns or words by keys.
 
 import { Words } from "./rate_spans.js";
 
@@ -9,7 +9,7 @@ export function scrollChat(direction) {
   target.scrollBy({ top: direction * target.clientHeight * 0.8 });
 }
 
-// Unfolds every tool and system turn, or folds them all when they are open.
+// Unfolds all tool and system turns, or folds them when all are open.
 export function foldTurns() {
   const folded = [...document.querySelectorAll("#main details")];
   const open = folded.some((turn) => !turn.open);
@@ -25,7 +25,7 @@ export function labelFold() {
   button.querySelector("span").textContent = closed ? "Unfold tool turns" : "Fold tool turns";
 }
 
-// On a phone chat and criteria stand one below the other: a button leads across and back to the same place.
+// On a phone chat and criteria are stacked: a button jumps between them and restores the position.
 export function wireAcross(button, criteria, { signal }) {
   let read = 0;
   let there = false;
@@ -44,7 +44,7 @@ export function wireAcross(button, criteria, { signal }) {
 
 export class Picking {
   active = false;
-  words = null; // set while words of a turn are chosen
+  words = null; // set while words of a turn are selected
   #pane = document.querySelector("#main");
   #bar = document.querySelector("#picking");
   #help = this.#bar.querySelector("span");
@@ -52,10 +52,11 @@ export class Picking {
   #here = null; // the box that had the focus last
   #on;
 
-  // on: {toggle(n, on), turn(n): its text, words(): the chosen ones are wanted}
+  // on: {toggle(n, on), turn(n): its text, words(): adds the selected words}
   constructor(on) {
     this.#on = on;
-    this.#turns = [...this.#pane.querySelectorAll(".turn")].map((element) => ({ element, n: Number(element.id.slice(1)), box: null }));
+    const turn = (element) => ({ element, n: Number(element.id.slice(1)), box: null });
+    this.#turns = [...this.#pane.querySelectorAll(".turn")].map(turn);
   }
 
   mark(evidence) {

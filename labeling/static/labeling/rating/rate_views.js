@@ -4,7 +4,7 @@ import { WORDS } from "./rate_answers.js";
 
 const $ = (selector, root) => root.querySelector(selector);
 const LACKS = { answer: "open", evidence: "evidence missing", comment: "comment missing", refused: "not saved" };
-const QUOTED = 80; // characters of a quote that a button's name takes
+const QUOTED = 80; // characters of a quote in a button's name
 
 function element(name, className, text) {
   const made = document.createElement(name);
@@ -15,7 +15,7 @@ function element(name, className, text) {
 
 export class CriterionView {
   #screen;
-  #byArrow = false; // arrows inside a radio group choose without leaving the question
+  #byArrow = false; // arrows inside a radio group select without leaving the question
 
   constructor({ key, version, allow_na }, screen) {
     this.key = key;
@@ -32,7 +32,7 @@ export class CriterionView {
     return $(".name", this.row).textContent;
   }
 
-  // The question and its definition as they stand on the screen.
+  // The question and its definition on the screen.
   get text() {
     return `${$("legend", this.form).textContent} ${$(".def", this.form).textContent}`;
   }
@@ -50,7 +50,8 @@ export class CriterionView {
     form.addEventListener("keydown", (event) => (this.#byArrow = /^Arrow(Left|Right)$/.test(event.key)));
     form.addEventListener("pointerdown", () => (this.#byArrow = false));
     form.addEventListener("change", (event) => {
-      if (event.target.name === "answer") screen.answer(JSON.parse(event.target.value), { stay: this.#byArrow });
+      const { name, value } = event.target;
+      if (name === "answer") screen.answer(JSON.parse(value), { stay: this.#byArrow });
     });
     comment.addEventListener("input", () => screen.typed());
     comment.addEventListener("blur", () => screen.commitComment());
@@ -59,7 +60,10 @@ export class CriterionView {
       screen.commitComment();
       screen.proceed();
     });
-    $(".pick-turns", form).addEventListener("click", () => (screen.picking.active ? screen.endPicking() : screen.addEvidence()));
+    $(".pick-turns", form).addEventListener("click", () => {
+      if (screen.picking.active) screen.endPicking();
+      else screen.addEvidence();
+    });
     $(".unclear", form).addEventListener("click", () => screen.note("unclear"));
     $(".to-guide", form)?.addEventListener("click", () => screen.guide.toggle());
   }
@@ -67,7 +71,8 @@ export class CriterionView {
   show(answer, lack, { typing }) {
     const { row, form } = this;
     const word = $(".ans", row);
-    word.textContent = lack ? [answer.answered && WORDS[answer.value], LACKS[lack]].filter(Boolean).join(", ") : WORDS[answer.value];
+    const parts = [answer.answered && WORDS[answer.value], lack && LACKS[lack]];
+    word.textContent = parts.filter(Boolean).join(", ");
     word.classList.toggle("none", Boolean(lack));
     $(".name", row).classList.toggle("done", !lack);
     $(".name", row).classList.toggle("strong", Boolean(lack));
@@ -83,12 +88,14 @@ export class CriterionView {
     const row = element("li", "ev", "");
     const turn = element("a", "t", `turn ${part.message}`);
     turn.href = `#m${part.message}`;
-    turn.addEventListener("click", () => document.querySelector(`#m${part.message} details`)?.setAttribute("open", ""));
+    const unfold = () => document.querySelector(`#m${part.message} details`)?.setAttribute("open", "");
+    turn.addEventListener("click", unfold);
     const words = part.start === undefined ? "" : this.#screen.spans.quote(part);
     const what = words || element("span", "", "whole turn");
     const remove = element("button", "", "Remove");
     remove.type = "button";
-    remove.setAttribute("aria-label", `Remove turn ${part.message}${words && `: ${words.textContent.slice(0, QUOTED)}`}`);
+    const quote = words && `: ${words.textContent.slice(0, QUOTED)}`;
+    remove.setAttribute("aria-label", `Remove turn ${part.message}${quote}`);
     remove.addEventListener("click", () => {
       this.#screen.setEvidence(answer.evidence.filter((other) => other !== part));
       this.focus();
@@ -111,7 +118,7 @@ export class CriterionView {
     $("textarea", this.form).focus();
   }
 
-  // Focus and into sight; a long form from its beginning.
+  // Focuses the form and scrolls to it; a long form from its start.
   reveal() {
     this.focus();
     this.form.scrollIntoView({ block: this.form.offsetHeight > innerHeight * 0.6 ? "start" : "nearest" });
@@ -122,17 +129,17 @@ export class CriterionView {
     $(".uncounted", this.form).hidden = false;
   }
 
-  // What the rater has to settle here; null: nothing any more
+  // Shows a conflict or refusal to resolve; null removes it
   notice(box) {
     $(".settle", this.item)?.remove();
     if (box) this.item.prepend(box);
   }
 }
 
-// Two tabs, two answers: both are shown, and the rater says which one counts.
+// A conflict of two tabs: shows both answers, and the rater chooses one.
 export function clashBox({ theirs, answer, name, settle }) {
   const word = ({ value, answered = true }) => (answered ? WORDS[value] : "open");
-  const box = settleBox(`${name}: another tab saved “${word(theirs)}”, here it is “${word(answer)}”.`);
+  const box = settleBox(`${name}: another tab saved “${word(theirs)}”, this tab has “${word(answer)}”.`);
   const actions = element("div", "actions", "");
   for (const [mine, text] of [[true, `Keep ${word(answer)}`], [false, `Take ${word(theirs)}`]]) {
     const button = element("button", "btn", text);
@@ -144,7 +151,7 @@ export function clashBox({ theirs, answer, name, settle }) {
   return box;
 }
 
-// The server does not take an answer: it stays here until the rater changes it.
+// The server refused an answer: it stays here until the rater changes it.
 export function refusedBox({ name, why }) {
   return settleBox(`${name} is not saved: ${why} Change the answer to save it.`);
 }

@@ -71,7 +71,7 @@ def refusal_beside(first: Callable[[], None], second: Callable[[], None]) -> str
 def test_a_test_that_is_being_started_is_seen_by_a_redesign(golden: ChatSet, version: PromptVersion) -> None:
     policy_in_force()
     refused = refusal_beside(lambda: begun(golden, version), redesigned)
-    assert "is open: let it end" in refused
+    assert "is open: wait for it" in refused
     assert Criterion.objects.get().state == "active"
 
 

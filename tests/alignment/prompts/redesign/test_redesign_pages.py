@@ -16,8 +16,9 @@ from labeling.models.chats import ChatSet
 from labeling.models.labels import Label, LabelingJob
 from labeling.models.people import AuditEvent, User
 from labeling.models.rubric import Criterion, CriterionLineage
-from tests.alignment.regression.test_regression_pages import make_test, words_of
 from tests.factories.compared_runs import Compared, add_chats, text_of
+from tests.factories.decided_tests import make_test
+from tests.factories.page_text import words_of
 from tests.factories.rater_quality import polite
 
 pytestmark = pytest.mark.django_db
@@ -61,8 +62,8 @@ def test_a_split_is_filled_in_looked_at_and_carried_out(
     assert page.count('<fieldset class="question">') == 2
     seen = words_of(lead.post(PAGE + "?kind=split", form("preview", *SPLIT)))
     assert "120 labels and 0 adjudications carry over." in seen
-    assert "No labels carry over: raters answer it afresh." in seen
-    assert "when the first run asks it" in seen
+    assert "No labels carry over. Raters label it again." in seen
+    assert "The first run makes version 1 of the prompt" in seen
     assert set(active()) == {"polite", "wrong_fact", "welcome"}
     word = {"reason": "Two in one", "same_answers": "on"}
     done = lead.post(PAGE + "?kind=split", form("confirm", *SPLIT, **word), follow=True)
@@ -75,13 +76,13 @@ def test_a_split_is_filled_in_looked_at_and_carried_out(
 def test_without_a_reason_and_the_leads_word_nothing_is_done(lead: Client, compared: Compared) -> None:
     page = words_of(lead.post(PAGE + "?kind=split", form("confirm", *SPLIT, reason=" ")))
     assert "This field is required." in page
-    assert "Labels carry over only where that is so." in page
+    assert "Confirm this, or carry no labels over." in page
     assert not CriterionLineage.objects.exists()
 
 
 def test_where_no_labels_carry_over_the_word_is_not_asked_for(lead: Client, compared: Compared) -> None:
     plain = (asked(0, "greets"), asked(1, "thanks"))
-    assert "I have compared" not in words_of(lead.post(PAGE + "?kind=split", form("preview", *plain)))
+    assert "I compared" not in words_of(lead.post(PAGE + "?kind=split", form("preview", *plain)))
     lead.post(PAGE + "?kind=split", form("confirm", *plain, reason="Two in one"))
     assert not Label.objects.filter(criterion__key__in=("greets", "thanks")).exists()
     assert "greets" in active()
@@ -91,8 +92,8 @@ def test_where_no_labels_carry_over_the_word_is_not_asked_for(lead: Client, comp
     ("changed", "message"),
     [
         ({"key": "Greets!"}, "Lower-case letters, digits and _ only, letter first."),
-        ({"key": "welcome"}, "&#x27;welcome&#x27; is taken already"),
-        ({"key": "thanks"}, "&#x27;thanks&#x27; stands twice"),
+        ({"key": "welcome"}, "&#x27;welcome&#x27; is already in use"),
+        ({"key": "thanks"}, "&#x27;thanks&#x27; appears twice"),
         ({"question": "  "}, "This field is required."),
         ({"definition": "x" * 10_001}, "at most 10000 characters"),
         ({"dimension": "none_such"}, "Select a valid choice."),
@@ -141,7 +142,7 @@ def test_a_merge_first_asks_with_which_others(lead: Client, compared: Compared) 
     assert "Merge Polite and Welcome" in page
     question = asked(0, "kind", carries=["polite", "welcome"])
     seen = words_of(lead.post(PAGE + merged, form("preview", question)))
-    assert "differ between the old questions and stay behind" in seen
+    assert "do not carry over: the answers to the old questions differ" in seen
     word = {"reason": "The same", "same_answers": "on"}
     done = lead.post(PAGE + merged, form("confirm", question, **word), follow=True)
     assert "Polite and Welcome are merged into Kind" in words_of(done)
@@ -154,7 +155,7 @@ def test_a_replacement_starts_from_the_old_text_and_warns_of_another_good_answer
     assert "Is polite so?</textarea>" in text_of(lead.get(PAGE, {"kind": "replace"}))
     question = asked(0, "rude", passes_when="False", carries=["polite"])
     page = words_of(lead.post(PAGE + "?kind=replace", form("preview", question)))
-    assert "True stays True: nothing is inverted." in page
+    assert "Labels keep their True and False." in page
 
 
 def test_retiring_says_at_once_what_it_does_and_is_undone_on_the_same_page(
@@ -164,7 +165,7 @@ def test_retiring_says_at_once_what_it_does_and_is_undone_on_the_same_page(
     job.criteria.add(polite())
     page = words_of(lead.get(PAGE, {"kind": "retire"}))
     assert "120 labels and 0 adjudications stay" in page
-    assert "October has nothing left to ask: close it." in page
+    assert "October has no questions left. Close it." in page
     lead.post(PAGE + "?kind=retire", {"step": "confirm", "reason": "Unused"})
     assert polite().state == "retired"
     back = words_of(lead.get(PAGE))
@@ -191,7 +192,7 @@ def test_while_a_regression_test_is_open_nothing_can_be_carried_out(lead: Client
     refused = lead.post(PAGE + "?kind=retire", {"step": "confirm", "reason": "Unused"})
     assert refused.status_code == 200
     answer = call(lead, kind="retire", reason="Unused")
-    assert answer.json() == {"kind": [f"regression test {test.pk} is open: let it end, or cancel it first"]}
+    assert answer.json() == {"kind": [f"regression test {test.pk} is open: wait for it or cancel it first"]}
     assert polite().state == "active"
 
 
@@ -297,7 +298,9 @@ def test_a_dry_run_says_what_the_call_then_does(lead: Client, compared: Compared
 
 def test_the_api_names_the_field_of_a_refusal(lead: Client, compared: Compared) -> None:
     twice = [QUESTION, QUESTION]
-    assert call(lead, kind="split", into=twice, reason="x").json() == {"into[1].key": ["'kind' stands twice"]}
+    assert call(lead, kind="split", into=twice, reason="x").json() == {
+        "into[1].key": ["'kind' appears twice"]
+    }
     carrying = QUESTION | {"carries": ["polite"]}
     assert "same_answers" in call(lead, kind="replace", into=[carrying], reason="x").json()
     assert call(lead, kind="retire").json() == {"reason": ["is missing"]}
@@ -335,7 +338,7 @@ def test_lineage_stands_on_the_criterions_pages_and_in_the_list(lead: Client, co
     assert "by ines with Welcome into Kind : “Same”." in old
     assert "Bring back" in old
     assert "“Same”. Labels of Polite carried over." in words_of(lead.get("/criteria/kind/"))
-    assert "Polite Test rubric Is polite so? Kind took its place" in words_of(lead.get("/criteria/"))
+    assert "Polite Test rubric Is polite so? Replaced by Kind" in words_of(lead.get("/criteria/"))
 
 
 def test_three_names_are_listed_with_a_comma_and_an_and(lead: Client, compared: Compared) -> None:

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from alignment.prompts.suggestions.queries.training_examples import chosen, train_disagreements
+from alignment.prompts.suggestions.queries.training_examples import select_disagreements, train_disagreements
 from alignment.prompts.suggestions.services import SuggestionChoice, suggestion_prepare
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import Promotion, PromptVersion
@@ -103,8 +103,8 @@ def test_both_directions_come_in_turn_and_topics_before_their_second_chat(
     for n in range(2):
         parted.chat(f"Missed {n}", people=True, judge=False)
     rows = train_disagreements(criterion=parted.criterion, champion=parted.champion, user=author_user)
-    assert [row.people for row in chosen(rows, most=4)] == [True, False, True, False]
-    assert len(chosen(rows, most=2)) == 2
+    assert [row.consensus for row in select_disagreements(rows, most=4)] == [True, False, True, False]
+    assert len(select_disagreements(rows, most=2)) == 2
 
 
 def test_open_notes_on_train_chats_are_read_and_settled_ones_are_not(

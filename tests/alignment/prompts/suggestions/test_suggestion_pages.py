@@ -53,10 +53,10 @@ def test_it_says_how_many_chats_there_are_and_what_asking_takes(
     reviser: StubEndpoint, parted: Parted, signed_in: Client
 ) -> None:
     said = text(signed_in)
-    assert "<b>3 train chats</b>" in said and "3 are shown to" in said
-    assert "price not known" in said and "Ask anew" not in said
+    assert "<b>3 train chats</b>" in said and "3 go to" in said
+    assert "price unknown" in said and "Ask again" not in said
     assert "2 are shown to" in text(signed_in, chats="2")
-    assert "3 are shown to" in text(signed_in, chats="nonsense")
+    assert "3 go to" in text(signed_in, chats="nonsense")
 
 
 def test_asked_for_it_waits_can_be_cancelled_and_survives_a_reload(
@@ -80,7 +80,7 @@ def test_the_result_shows_reasons_with_links_the_change_and_the_buttons(
     assert f'In chat <a href="{url}" class="t"' in said
     assert REASON in said and "<ins>" in said and RULE.split()[0] in said
     assert "Use as my draft" in said and "Dismiss" in said
-    assert "Answered already" in said and "Ask anew" in said
+    assert "Already answered" in said and "Ask again" in said
 
 
 def test_used_it_leads_to_the_editor_and_says_so_there(
@@ -92,7 +92,7 @@ def test_used_it_leads_to_the_editor_and_says_so_there(
     assert (response.status_code, response["HX-Redirect"]) == (204, editor)
     assert PromptDraft.objects.get().text == row.text
     said = text(signed_in)
-    assert "This is your draft now." in said and "Take the draft before it back" in said
+    assert "This is your draft now." in said and "Restore my earlier draft" in said
     response = act(signed_in, row, "take-back")
     assert (response.status_code, response["Location"]) == (302, editor)
     assert not PromptDraft.objects.exists()
@@ -133,11 +133,11 @@ def test_own_work_in_the_draft_is_named_before_it_is_replaced(
     reviser: StubEndpoint, parted: Parted, signed_in: Client, author_user: User
 ) -> None:
     asked(parted, author_user)
-    assert "takes their place" not in text(signed_in)
+    assert "replaces your own changes" not in text(signed_in)
     PromptDraft.objects.create(
         criterion=parted.criterion, author=author_user, base=parted.champion, text="# Objective\nMine."
     )
-    assert "takes their place" in text(signed_in)
+    assert "replaces your own changes" in text(signed_in)
 
 
 def test_the_number_of_queries_does_not_grow(

@@ -74,7 +74,7 @@ def test_the_draft_it_took_the_place_of_can_be_taken_back_once(
     draft = draft_of(criterion=parted.criterion, author=author_user)
     assert draft is not None
     assert (draft.text, draft.origin, draft.examples, draft.revision) == (own, "author", [example], 3)
-    with pytest.raises(SuggestionRefused, match="cannot be taken back"):
+    with pytest.raises(SuggestionRefused, match="earlier one cannot be restored"):
         suggestion_take_back(suggestion=row, by=author_user)
 
 

@@ -124,13 +124,13 @@ def test_only_one_at_a_time_is_asked_of_a_criterion_and_an_open_one_can_be_cance
     reviser: StubEndpoint, parted: Parted, author_user: User
 ) -> None:
     first = suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
-    with pytest.raises(SuggestionRefused, match="still being asked"):
+    with pytest.raises(SuggestionRefused, match="has no answer yet"):
         suggestion_start(criterion=parted.criterion, choice=SuggestionChoice(), by=author_user)
     suggestion_cancel(suggestion=first)
     suggest(first.pk)
     first.refresh_from_db()
     assert (reviser.count, first.state) == (0, "cancelled")
-    with pytest.raises(SuggestionRefused, match="it is over"):
+    with pytest.raises(SuggestionRefused, match="is finished"):
         suggestion_cancel(suggestion=first)
     assert asked(parted, author_user).state == "done"
 

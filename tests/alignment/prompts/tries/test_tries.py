@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from alignment.comparison.queries.latest_verdicts import judged
-from alignment.prompts.tries.queries import TRIED, last_try
+from alignment.prompts.tries.queries import TRY_OPTIONS, last_try
 from alignment.prompts.tries.services import TryRefused, try_cancel, try_estimate, try_start
 from common.problems import InputProblem
 from evaluation.judges.core.spec import JudgeChoice
@@ -87,7 +87,7 @@ def test_one_chat_shows_the_verdict_before_and_after(try_set: ChatSet, author_us
     (one,) = result(run, author_user).chats
     assert one.before is not None
     assert one.after is not None
-    assert (one.people, one.before.value, one.after.value, one.change) == ("true", False, True, "fixed")
+    assert (one.consensus, one.before.value, one.after.value, one.change) == ("true", False, True, "fixed")
 
 
 def test_what_was_right_and_is_wrong_now_is_broken(
@@ -212,6 +212,7 @@ def test_examples_are_tried_with_the_text(
 # ---------- on the workers ----------
 
 
+@pytest.mark.heavy
 def test_workers_carry_a_try_to_its_end(tmp_path: Path, settings: Settings, author_user: User) -> None:
     with answering(settings, ANSWER) as stub:
         labelled(tmp_path)
@@ -305,7 +306,7 @@ def test_steps_are_seen_while_a_chat_is_in_work(
         ("Judge", "Asked, no answer yet"),
     ]
     assert all(step.text for step in one.steps[:2])
-    assert run.options[TRIED]["what"] == "chat"
+    assert run.options[TRY_OPTIONS]["what"] == "chat"
 
 
 def test_without_an_endpoint_that_can_be_named_there_is_no_try(

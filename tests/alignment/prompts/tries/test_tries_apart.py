@@ -37,7 +37,7 @@ def test_the_holdout_is_never_tried_whoever_asks(
     try_set: ChatSet, author_user: User, lead_user: User
 ) -> None:
     for person in (author_user, lead_user):
-        with pytest.raises(TryRefused, match="no such chat"):
+        with pytest.raises(TryRefused, match="the chat is not in train or dev"):
             try_start(criterion=polite(), author=person, choice=on_chat(HOLDOUT[0]))
         run = try_start(criterion=polite(), author=person, choice=on_disagreements(50))
         assert not set(HOLDOUT) & set(cases(result(run, person)))
@@ -47,7 +47,7 @@ def test_nor_is_a_chat_that_is_holdout_in_another_set(try_set: ChatSet, lead_use
     other = ChatSet.objects.create(name="other", rubric=try_set.rubric)
     chat = try_set.members.get(chat__external_id="c-02").chat
     ChatSetMember.objects.create(chat_set=other, chat=chat, split="holdout", position=1)
-    with pytest.raises(TryRefused, match="no such chat"):
+    with pytest.raises(TryRefused, match="the chat is not in train or dev"):
         try_start(criterion=polite(), author=lead_user, choice=on_chat("c-02"))
 
 

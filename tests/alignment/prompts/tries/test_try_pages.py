@@ -58,7 +58,7 @@ def started(author: User, **more: Any) -> Run:
 def test_the_form_offers_the_disagreements_first_and_no_holdout(try_set: ChatSet, author: Client) -> None:
     text = page(author, "prompt_try")
     assert text.index("c-10:") < text.index("c-08:")
-    assert "Judge and people part" in text
+    assert "Disagreements" in text
     assert not [case for case in HOLDOUT if f"{case}:" in text]
 
 
@@ -77,9 +77,9 @@ def test_the_preview_shows_the_draft_between_the_fences_of_the_chat(
     text = page(author, "prompt_preview", chat=pk_of("c-03"))
     assert MARK in text
     assert "&lt;&lt;chat " in text
-    assert "Asked in the same call: Exact." in text
+    assert "Same call: Exact." in text
     assert "only if the rules cannot read the answer" in text
-    assert "price not known (LACE_PRICES)" in text
+    assert "price unknown (LACE_PRICES)" in text
 
 
 def test_the_draft_of_another_author_is_not_shown(try_set: ChatSet, author: Client) -> None:
@@ -116,7 +116,7 @@ def test_a_chat_of_the_holdout_does_not_exist_for_either(
     client.force_login(lead_user)
     for person in (author, client):
         text = page(person, name, chat=pk_of(HOLDOUT[0]), what="chat")
-        assert "There is no such chat" in text
+        assert "The chat is not in train or dev" in text
         assert HOLDOUT[0] not in text
 
 
@@ -139,7 +139,7 @@ def test_a_try_that_begins_says_what_it_waits_for(
     assert "0 of 3 judged" in answer
     assert f"{url('prompt_try_progress', run.pk)}?seen=" in answer
     Run.objects.filter(pk=run.pk).update(rung_at=None)
-    assert "No worker is on it right now." in page(author, "prompt_try_progress", run.pk)
+    assert "No worker is running." in page(author, "prompt_try_progress", run.pk)
 
 
 def test_progress_brings_only_what_the_page_has_not_seen(
@@ -151,7 +151,7 @@ def test_progress_brings_only_what_the_page_has_not_seen(
     assert text.count('hx-swap-oob="true"') == 5
     assert "every 1s" not in text
     assert "6 fixed, 0 broken of 7." in text
-    assert "Disagreements alone flatter a revision" in text
+    assert "A try on disagreements alone cannot show regressions" in text
 
 
 def test_the_last_try_is_shown_again_with_both_verdicts(
@@ -163,7 +163,7 @@ def test_the_last_try_is_shown_again_with_both_verdicts(
     assert "Tried on 7 disagreements" in text
     assert text.count("Fixed") == 6
     assert text.count("Still wrong") == 1
-    assert "This asked the draft as it stands." in text
+    assert "Tested your current draft." in text
     assert "the champion’s newest verdict" in text
     drafted(author_user, DRAFT + "More.")
     assert "The draft has changed since." in page(author, "prompt_try")
@@ -175,7 +175,7 @@ def test_the_steps_of_a_chat_lead_to_its_turns(try_set: ChatSet, author: Client,
     text = page(author, "prompt_try_chat", run.pk, pk_of(STILL_WRONG))
     chat_page = reverse("alignment:chat", args=[run.pk, pk_of(STILL_WRONG)])
     assert f'href="{chat_page}#m1"' in text
-    assert "Formatting: read by rule" in text
+    assert "Verdict read by rule" in text
     assert author.get(chat_page, {"criterion": "polite"}).status_code == 200
 
 
@@ -195,7 +195,7 @@ def test_no_route_of_a_try_shows_a_chat_that_was_held_out_meanwhile(
     assert author.get(url("prompt_try_chat", run.pk, gone)).status_code == 404
     for text in (page(author, "prompt_try"), page(author, "prompt_try_progress", run.pk)):
         assert "c-00" not in text
-    assert "1 chat is not open to you now" in page(author, "prompt_try")
+    assert "1 chat is hidden from you now" in page(author, "prompt_try")
 
 
 def test_what_one_author_tried_is_no_other_authors(

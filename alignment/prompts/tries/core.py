@@ -1,4 +1,4 @@
-"""What a tried prompt made of a verdict, beside people's answer."""
+"""The change of a verdict in a try, compared with the human answer."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,28 +8,28 @@ from typing import Literal
 Change = Literal["fixed", "broken", "still_right", "still_wrong", "right", "wrong", "not_compared"]
 
 
-def change(*, people: bool | None, before: bool | None, after: bool | None) -> Change:
-    """What happened to one verdict; None is everything but a True or False.
+def change(*, human: bool | None, before: bool | None, after: bool | None) -> Change:
+    """Return the change of one verdict; None is anything but True or False.
 
-    Without an answer of people or of the draft there is nothing to compare; without one before, the draft is
-    right or wrong.
+    Without a human answer or a new verdict the result is `not_compared`; without a verdict before, `right` or
+    `wrong`.
 
-    >>> change(people=True, before=False, after=True), change(people=True, before=None, after=True)
+    >>> change(human=True, before=False, after=True), change(human=True, before=None, after=True)
     ('fixed', 'right')
     """
-    if people is None or after is None:
+    if human is None or after is None:
         return "not_compared"
-    right = after is people
+    right = after is human
     if before is None:
         return "right" if right else "wrong"
-    if before is people:
+    if before is human:
         return "still_right" if right else "broken"
     return "fixed" if right else "still_wrong"
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many verdicts were fixed and broken among `of` that stand before and after."""
+    """The number of fixed and broken verdicts among the `of` chats with a verdict before and after."""
 
     fixed: int
     broken: int
@@ -37,7 +37,7 @@ class Tally:
 
 
 def tally(changes: Iterable[Change]) -> Tally:
-    """Count the changes; what has no pair is left out.
+    """Count the changes of chats with a verdict before and after.
 
     >>> tally(["fixed", "still_wrong", "not_compared", "right"])
     Tally(fixed=1, broken=0, of=2)

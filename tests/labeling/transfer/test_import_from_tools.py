@@ -11,7 +11,7 @@ import pytest
 from labeling.models.labels import Consensus, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion
-from tests.factories.foreign_exports import (
+from tests.factories.tool_exports import (
     ARGILLA_FLAT,
     ARGILLA_LIST,
     ARGILLA_NESTED,
@@ -78,7 +78,7 @@ def test_label_studio_tasks_become_labels_of_every_annotator(folder: Path) -> No
         ("c1", "polite", "Ben", False, "Sighs."),
         ("c2", "polite", "Ada", None, ""),
     }
-    assert "passed over: 1 skipped annotations" in answer.notes
+    assert "skipped: 1 skipped annotations" in answer.notes
 
 
 def test_a_comment_of_a_text_area_is_the_rationale(folder: Path) -> None:
@@ -107,7 +107,7 @@ def test_of_an_annotator_who_worked_twice_on_a_task_the_later_answers_count(fold
     later = annotation(7, tone("Rude"), updated_at="2026-04-01T00:00:00Z")
     answer = imported(folder, "label-studio", [task("c1", later, annotation(7, tone("Polite")))])
     assert stored() == {("c1", "polite", "Ada", False, "")}
-    assert "passed over: 1 earlier answers by the same rater on the same chat" in answer.notes
+    assert "skipped: 1 earlier answers by the same rater on the same chat" in answer.notes
 
 
 def test_in_the_small_export_too_where_each_annotation_is_a_record(folder: Path) -> None:
@@ -118,7 +118,7 @@ def test_in_the_small_export_too_where_each_annotation_is_a_record(folder: Path)
     ]
     answer = imported(folder, "label-studio", records)
     assert stored() == {("c1", "polite", "Ada", False, ""), ("c2", "polite", "Ada", True, "")}
-    assert "passed over: 1 earlier answers by the same rater on the same chat" in answer.notes
+    assert "skipped: 1 earlier answers by the same rater on the same chat" in answer.notes
 
 
 def test_two_accounts_of_one_rater_and_two_tasks_with_one_chat_are_one_persons_answers(folder: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_comment_without_an_answer_is_counted_as_passed_over(folder: Path) -> 
         folder, "label-studio", [task("c1", annotation(7, tone("Skip"), why), annotation(8, why))]
     )
     assert not Label.objects.exists()
-    assert "passed over: 2 comments without an answer" in answer.notes
+    assert "skipped: 2 comments without an answer" in answer.notes
 
 
 @pytest.mark.parametrize("seconds", [10**400, 1e308, -(10**400), -1])
@@ -156,8 +156,8 @@ def test_predictions_and_drafts_are_nobodys_labels(folder: Path) -> None:
     guess = {"result": [tone("Rude")], "model_version": "m"}
     answer = imported(folder, "label-studio", [task("c1", predictions=[guess], drafts=[guess, guess])])
     assert not Label.objects.exists()
-    assert "passed over: 1 predictions of a model" in answer.notes
-    assert "passed over: 2 drafts" in answer.notes
+    assert "skipped: 1 predictions of a model" in answer.notes
+    assert "skipped: 2 drafts" in answer.notes
     assert "no record answers 'tone' (polite)" in answer.notes
 
 
@@ -186,14 +186,14 @@ def test_argillas_nested_records_become_labels(folder: Path) -> None:
         ("c1", "polite", "Argilla b", False, ""),
         ("c2", "refunded", "Ada", True, ""),
     }
-    assert "passed over: 1 responses that are discarded" in answer.notes
+    assert "skipped: 1 responses that are discarded" in answer.notes
 
 
 def test_of_argillas_flattened_records_only_what_is_submitted_counts(folder: Path) -> None:
     answer = imported(folder, "argilla", ARGILLA_FLAT)
     assert stored() == {("c1", "polite", "Ada", True, "Warm.")}
     for what in ("1 responses that are draft", "1 responses that are discarded", "1 records without a"):
-        assert f"passed over: {what}" in answer.notes
+        assert f"skipped: {what}" in answer.notes
 
 
 def test_argillas_lists_of_responses_need_the_place_of_the_chats_id(folder: Path) -> None:
@@ -211,7 +211,7 @@ def test_of_two_accounts_of_one_rater_the_later_response_counts(folder: Path) ->
     answer = imported(folder, "argilla", [record("c1", responses=responses)])
     assert stored() == {("c1", "polite", "Ada", False, "")}
     assert Label.objects.get().given_at.month == 4
-    assert "passed over: 1 earlier answers by the same rater on the same chat" in answer.notes
+    assert "skipped: 1 earlier answers by the same rater on the same chat" in answer.notes
 
 
 def test_a_chats_id_may_stand_deep_in_the_metadata(folder: Path) -> None:
@@ -318,7 +318,7 @@ def test_true_is_not_one_and_a_choice_left_out_on_purpose_is_no_label(folder: Pa
         ([task("c1") | {"data": {}}], "record 1, data.chat_id: is missing"),
         (
             [task("c1", annotation(7, tone("Polite"), tone("Rude")))],
-            "record 1, tone: ['Polite', 'Rude'] says more than one answer on polite",
+            "record 1, tone: ['Polite', 'Rude'] has more than one answer on polite",
         ),
         (
             [task("c1", annotation(7, control("tone", "taxonomy", [["a"]])))],
@@ -364,15 +364,15 @@ def test_flattened_lists_must_be_of_one_length(folder: Path) -> None:
         ({"criteria": {"polite": {"question": "q"}}}, "criteria.polite.true: no choice is named"),
         (
             {"criteria": {"polite": {"question": "q", "true": ["a"], "false": ["a"]}}},
-            "criteria.polite.false: 'a' stands under two answers",
+            "criteria.polite.false: 'a' appears under two answers",
         ),
         (
             {"criteria": {"polite": {"question": "q", "true": ["a"], "no_answer": ["a"]}}},
-            "criteria.polite.no_answer: 'a' stands under an answer too",
+            "criteria.polite.no_answer: 'a' appears under an answer, too",
         ),
         (
             {"criteria": {"polite": {"question": "q", "ture": ["a"]}}},
-            "criteria.polite.ture: no such field; there are comment, false, no_answer",
+            "criteria.polite.ture: no such field; known fields are comment, false, no_answer",
         ),
         (
             {"criteria": {"polite": {"question": "q", "true": [[]]}}},

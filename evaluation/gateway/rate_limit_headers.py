@@ -1,4 +1,4 @@
-"""Reading from a reply's headers how long to wait and how much may still be asked."""
+"""Reads a reply's rate-limit headers: how long to wait, and how much the endpoint still allows."""
 
 import math
 import re
@@ -18,9 +18,9 @@ _PREFIX = "x-ratelimit-re"
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the endpoint says is left of its limits, and in how many seconds they are whole again.
+    """The endpoint's remaining requests and tokens, and the seconds until its limits reset.
 
-    A field is None where the endpoint says nothing, or nothing that makes sense.
+    A field is None if the endpoint does not say, or says nonsense.
     """
 
     requests_left: int | None = None
@@ -29,8 +29,10 @@ class Allowance:
     tokens_reset: float | None = None
 
     def pause(self, *, tokens: int) -> float:
-        """Return the seconds until a request of `tokens` tokens has a chance; 0 when it has one now.
+        """Return the seconds until a request of `tokens` tokens can succeed; 0 if it can now.
 
+        Examples
+        --------
         >>> Allowance(tokens_left=10, tokens_reset=4.0).pause(tokens=100)
         4.0
         """
@@ -40,23 +42,25 @@ class Allowance:
 
 
 def read_allowance(headers: Mapping[str, str]) -> Allowance | None:
-    """Return what the `x-ratelimit-…` headers say (any case of names); None when there are none."""
-    found = {
+    """Return the content of the `x-ratelimit-…` headers (names in any case); None without such headers."""
+    limits = {
         name.lower(): value for name, value in headers.items() if name[: len(_PREFIX)].lower() == _PREFIX
     }
-    if not found:
+    if not limits:
         return None
     return Allowance(
-        requests_left=_count(found.get("x-ratelimit-remaining-requests")),
-        tokens_left=_count(found.get("x-ratelimit-remaining-tokens")),
-        requests_reset=duration(found.get("x-ratelimit-reset-requests")),
-        tokens_reset=duration(found.get("x-ratelimit-reset-tokens")),
+        requests_left=_count(limits.get("x-ratelimit-remaining-requests")),
+        tokens_left=_count(limits.get("x-ratelimit-remaining-tokens")),
+        requests_reset=duration(limits.get("x-ratelimit-reset-requests")),
+        tokens_reset=duration(limits.get("x-ratelimit-reset-tokens")),
     )
 
 
 def duration(text: str | None) -> float | None:
-    """Return the seconds of a duration, None for what is none.
+    """Return the seconds of a duration, None if the text is not one.
 
+    Examples
+    --------
     >>> duration("6m0s"), duration("120ms"), duration("7.66"), duration("soon")
     (360.0, 0.12, 7.66, None)
     """
@@ -68,7 +72,7 @@ def duration(text: str | None) -> float | None:
 
 
 def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Return the wait the endpoint asks for: `retry-after-ms`, else `retry-after` in seconds or as a date."""
+    """Return the requested wait in seconds: `retry-after-ms`, else `retry-after` in seconds or as a date."""
     lowered = {name.lower(): value for name, value in headers.items()}
     milliseconds = _number(lowered.get("retry-after-ms"))
     if milliseconds is not None:

@@ -1,4 +1,4 @@
-"""Alignment reports, their cells, and a run's chats."""
+"""Pages of alignment reports: list, report, lists of chats, stored report and its CSV."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,10 +8,12 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.views.decorators.http import require_safe
 
 from alignment.baselines.queries.page import baselines_page
 from alignment.baselines.services import baselines_get
 from alignment.certificates.forms import IssueForm
+from alignment.certificates.queries.certificates import certificates_of_report
 from alignment.certificates.queries.page import allows_nothing, headline, uses_of
 from alignment.certificates.services.certificates import certifiable
 from alignment.comparison.core.codes import CONSENSUS
@@ -20,12 +22,15 @@ from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.run_choice import PEOPLE_ALONE, RunChoice, newest_fitting
 from alignment.comparison.queries.scope import Scope
 from alignment.comparison.views import run_and_scope, scope_or_404, unknown_rater_404
+from alignment.reports.core.csv_rows import HEAD
 from alignment.reports.queries import chat_lists as cells
 from alignment.reports.queries.knowledge_gaps import knowledge_gaps
-from alignment.reports.queries.page import CELLS, notices, report_page, scope_query
+from alignment.reports.queries.page import CELLS, cell_title, notices, report_page, scope_query
 from alignment.reports.queries.report_list import report_list as all_reports
 from alignment.reports.queries.reports import alignment_report
-from common.access import permission_or_404
+from alignment.reports.queries.stored import stored_found, stored_lines, stored_page
+from common.access import found_or_404, permission_or_404
+from common.downloads import table_file
 from evaluation.models.runs import Run
 from labeling.models.chats import ChatSet
 from labeling.models.rubric import Criterion
@@ -35,17 +40,17 @@ PAGE = 50
 
 @permission_or_404("labeling.see_judge")
 def report_list(request: HttpRequest) -> HttpResponse:
-    """Every run and set that can be reported on; with `run` the report that the query string asks for."""
+    """List runs and sets; with `run` in the query string, redirect to the chosen report."""
     choice = RunChoice.read(request.GET)
     if "run" in request.GET:
-        return _opened(request, choice)
+        return _chosen_report(request, choice)
     return render(request, "alignment/reports/list.html", all_reports(choice, user=request.user))
 
 
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The alignment report of a run."""
+    """Show the alignment report of a run."""
     run, scope = run_and_scope(request, run_id)
     leads = request.user.has_perm("labeling.release_prompts") and scope.against == CONSENSUS
     report = alignment_report(scope)
@@ -58,7 +63,7 @@ def report_run(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def report_set(request: HttpRequest, set_id: int) -> HttpResponse:
-    """People's agreement on a set, without a judge."""
+    """Show the agreement between raters on a set, without a judge."""
     scope = scope_or_404(request, get_object_or_404(ChatSet, pk=set_id), None)
     return _report(request, scope, alignment_report(scope))
 
@@ -66,22 +71,22 @@ def report_set(request: HttpRequest, set_id: int) -> HttpResponse:
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse:
-    """The chats of one cell of a criterion's matrix."""
+    """List the chats of one cell of a criterion's matrix."""
     run, scope = run_and_scope(request, run_id)
     criterion = get_object_or_404(Criterion, key=key)
+    text = criterion.versions.latest("number")
     if cell not in CELLS or scope.each_rater:
         raise Http404
-    found = cells.cell_places(scope, key, cell, request.user)
-    context = _listed(request, scope, run, found)
+    places = cells.cell_places(scope, key, cell, request.user)
+    context = _chat_list(request, scope, run, places)
     context |= {
         "criterion": {
             "key": key,
             "name": criterion.name,
-            "question": criterion.versions.latest("number").question,
+            "question": text.question,
             "url": reverse("alignment:criterion_detail", args=[key]),
         },
-        "cell": CELLS[cell],
-        "own": found.own,
+        "cell": cell_title(cell, passes_when=text.passes_when),
     }
     return render(request, "alignment/reports/cell.html", context)
 
@@ -89,10 +94,10 @@ def cell(request: HttpRequest, run_id: int, key: str, cell: str) -> HttpResponse
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Every chat and criterion on which people and the judge differ."""
+    """List the disagreements of a run."""
     run, scope = run_and_scope(request, run_id)
-    found = cells.disagreements(scope, request.user)
-    context = _listed(request, scope, run, found) | {"hidden": found.hidden, "own": found.own}
+    places = cells.disagreements(scope, request.user)
+    context = _chat_list(request, scope, run, places) | {"hidden": places.hidden}
     context |= {"split": scope.split, "ground_truth": scope.ground_truth}
     return render(request, "alignment/reports/disagreements.html", context)
 
@@ -100,43 +105,63 @@ def disagreements(request: HttpRequest, run_id: int) -> HttpResponse:
 @permission_or_404("labeling.see_judge")
 @unknown_rater_404
 def gaps(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The disagreements that the judge reached without knowledge; `?criterion=` keeps those on one."""
+    """List the knowledge gaps of a run; `?criterion=` narrows them to one criterion."""
     run, scope = run_and_scope(request, run_id)
+    criterion = None
     if key := request.GET.get("criterion", ""):
-        scope = replace(scope, only=get_object_or_404(Criterion, key=key).key)
+        criterion = get_object_or_404(Criterion, key=key)
+        scope = replace(scope, only=criterion.key)
     gaps = knowledge_gaps(scope, run, request.user)
-    context = _listed(request, scope, run, gaps.found)
-    context |= {"hidden": gaps.found.hidden, "own": gaps.found.own}
+    context = _chat_list(request, scope, run, gaps.places) | {"hidden": gaps.places.hidden}
     context |= {"split": scope.split, "ground_truth": scope.ground_truth}
-    return render(
-        request, "alignment/reports/knowledge_gaps.html", context | {"mode": gaps.mode, "only": key}
-    )
+    context |= {"mode": gaps.mode, "only": criterion}
+    return render(request, "alignment/reports/knowledge_gaps.html", context)
 
 
-def _opened(request: HttpRequest, choice: RunChoice) -> HttpResponse:
-    """To the report of the run that fits, its filters in the address; to the list where none fits.
+@permission_or_404("labeling.see_judge")
+@require_safe
+def report_stored(request: HttpRequest, report_id: int) -> HttpResponse:
+    """Show a stored report, with the results and texts it was stored with."""
+    row = found_or_404(stored_found(report_id, user=request.user))
+    certificates = certificates_of_report(row, user=request.user)
+    context = stored_page(row) | {"certificates": certificates}
+    return render(request, "alignment/reports/stored.html", context)
 
-    Where people alone are asked for, to the report of the set.
+
+@permission_or_404("labeling.see_judge")
+@require_safe
+def report_table(request: HttpRequest, report_id: int) -> HttpResponse:
+    """Download a stored report as CSV."""
+    row = found_or_404(stored_found(report_id, user=request.user))
+    return table_file(stored_lines(row), HEAD, name=f"alignment-report-{row.pk}.csv")
+
+
+def _chosen_report(request: HttpRequest, choice: RunChoice) -> HttpResponse:
+    """Redirect to the report of the run that matches, with its filters; to the list without one.
+
+    If no run is chosen on purpose, redirect to the report of the set.
     """
-    asked = ("engine", "version", "split", "against", "topic", "since", "until")
-    held = {name: request.GET.get(name, "") for name in asked}
+    names = ("engine", "version", "split", "against", "topic", "since", "until")
+    query = {name: request.GET.get(name, "") for name in names}
     if request.GET["run"] == PEOPLE_ALONE and choice.set_id is not None:
-        held["against"] = ""  # there is no judge to compare with anybody
-        return redirect(reverse("alignment:report_set", args=[choice.set_id], query=_given(held)))
+        query["against"] = ""  # without a judge there is no ground truth to choose
+        return redirect(reverse("alignment:report_set", args=[choice.set_id], query=_not_default(query)))
     run = newest_fitting(choice, run_id=request.GET["run"], user=request.user)
     if run is None:
         narrowed = {"set": choice.set, "engine": choice.engine, "version": choice.version}
-        return redirect(reverse("alignment:report_list", query=_given(narrowed)))
-    scope = requested_scope(run.chat_set, run, held, request.user)
+        return redirect(reverse("alignment:report_list", query=_not_default(narrowed)))
+    scope = requested_scope(run.chat_set, run, query, request.user)
     if scope is not None and not knows_rater(scope):
-        held["against"] = ""
-        messages.info(request, f"{scope.rater} gave no label on these chats: shown against the consensus.")
-    return redirect(reverse("alignment:report_run", args=[run.pk], query=_given(held)))
+        query["against"] = ""
+        messages.info(
+            request, f"{scope.rater} gave no label on these chats. The report uses the consensus instead."
+        )
+    return redirect(reverse("alignment:report_run", args=[run.pk], query=_not_default(query)))
 
 
-def _given(held: dict[str, str]) -> dict[str, str]:
-    """Without what is not asked for."""
-    return {name: value for name, value in held.items() if value and (name, value) != ("against", CONSENSUS)}
+def _not_default(query: dict[str, str]) -> dict[str, str]:
+    """Return the parameters that differ from their default."""
+    return {name: value for name, value in query.items() if value and (name, value) != ("against", CONSENSUS)}
 
 
 def _report(request: HttpRequest, scope: Scope, report: dict[str, Any], **more: Any) -> HttpResponse:
@@ -145,19 +170,20 @@ def _report(request: HttpRequest, scope: Scope, report: dict[str, Any], **more: 
 
 
 def _certify(report: dict[str, Any], scope: Scope) -> dict[str, Any]:
-    """The form that issues a certificate on this report, and what it would say."""
+    """Return the form that issues a certificate on this report, and the certificate's headline."""
     uses = uses_of(report)
     form = IssueForm(initial={"split": scope.split}, allows_nothing=allows_nothing(uses))
     return {"certify": form, "certify_says": headline(uses)}
 
 
-def _listed(request: HttpRequest, scope: Scope, run: Run, found: cells.Places) -> dict[str, Any]:
-    """What the lists of chats with both answers have in common."""
-    page = Paginator(found.rows, PAGE).get_page(request.GET.get("page"))
+def _chat_list(request: HttpRequest, scope: Scope, run: Run, places: cells.Places) -> dict[str, Any]:
+    """Return the context that all lists of chats share."""
+    page = Paginator(places.rows, PAGE).get_page(request.GET.get("page"))
     return {
         "page_obj": page,
-        "items": cells.pair_rows(scope, found.pairs(page), scope_query(scope, start="&")),
+        "items": cells.pair_rows(scope, places.pairs(page), scope_query(scope, start="&")),
         "people": scope.people,
+        "own": places.own,
         "run": run,
         "report_url": reverse("alignment:report_run", args=[run.pk]) + scope_query(scope),
         "notices": notices(scope),

@@ -1,4 +1,4 @@
-"""Raters among themselves on one criterion, and the judge in the place of each of them."""
+"""Raters on one criterion: agreement in pairs, and the judge in place of each rater."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,9 +16,9 @@ from alignment.statistics.estimates import Estimate
 from alignment.statistics.label_needs import Decision, LabelCounts, needs
 
 RATERS_SHOWN = 12
-NOBODY = "nobody has labelled these chats"
-ONE_RATER = "one rater only: no human ceiling, and nobody to compare the judge with"
-FEW_CHATS = f"fewer than {MINIMUM_CHATS} chats that the judge, this rater and others answered"
+NOBODY = "no labels on these chats"
+ONE_RATER = "one rater only: no human ceiling, and no other raters to compare with"
+FEW_CHATS = f"fewer than {MINIMUM_CHATS} chats answered by the judge, this rater and others"
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class RaterRow:
     Parameters
     ----------
     rater : the rater's number.
-    labels : answers given, not applicable among them.
-    own, judge : people against the rater, and against the judge: 2×2 tables over the same chats.
-    case : the comparison that decides; None below 30 chats, or with fewer than three such raters.
+    labels : number of labels, not applicable included.
+    own, judge : the others' majority against the rater, and against the judge: 2×2 tables of the same chats.
+    case : the comparison that decides; None with fewer than 30 chats or three such raters.
     """
 
     rater: int
@@ -40,7 +40,7 @@ class RaterRow:
     case: RaterCase | None
 
     def as_json(self) -> dict[str, Any]:
-        """Both balanced accuracies, the balanced gap, and what the alt-test makes of this rater."""
+        """Return both balanced accuracies, the balanced gap, and the result of the alt-test."""
         case = self.case
         return {
             "rater": self.rater,
@@ -59,10 +59,10 @@ class RaterRow:
 
 
 @dataclass(frozen=True)
-class People:
-    """Those with the most labels, most first: their pairs and rows; `decision` counts all raters.
+class RaterComparison:
+    """The raters with the most labels, their pairs and rows; `decision` counts all raters.
 
-    `missing` says which labels such a decision is planned with beyond those that are there, or ''.
+    `missing` names the labels that the decision still needs according to the label plan, or ''.
     """
 
     total: int
@@ -73,10 +73,10 @@ class People:
     missing: str
 
     def as_json(self) -> dict[str, Any]:
-        """`raters` and `pairs` name single raters by number; the rest does not."""
+        """Return the JSON; only `raters` and `pairs` name single raters, by number."""
         return {
             "total": self.total,
-            "stand_in": _stand_in(self.decision, self.total) | {"missing": self.missing},
+            "stand_in": _replacement(self.decision, self.total) | {"missing": self.missing},
             "raters": [row.as_json() for row in self.rows],
             "pairs": [
                 _pair(self.shown[i], self.shown[j], pair)
@@ -87,66 +87,70 @@ class People:
         }
 
 
-def people(answers: Answers, judge: Codes, *, raters: int, counts: LabelCounts, seed: int) -> People:
-    """
-    Everything about raters on one criterion.
+def rater_comparison(
+    answers: Answers, judge: Codes, *, raters: int, counts: LabelCounts, seed: int
+) -> RaterComparison:
+    """Compare raters with each other and with the judge on one criterion.
 
     Parameters
     ----------
-    answers : of one criterion; `answers.chats` are places in `judge`.
+    answers : labels of one criterion; `answers.chats` are positions in `judge`.
     judge : JudgeCode by chat, shape (chats,).
-    raters : how many there are.
+    raters : number of raters.
     counts : the criterion's labels, as the label plan counts them.
-    seed : of the bootstrap of every gap.
+    seed : seed of the bootstrap of every gap.
 
     Examples
     --------
     >>> three = Answers(np.zeros(3, int), np.zeros(3, int), np.arange(3), np.array([0, 0, 1]))
-    >>> found = people(three, np.zeros(1, dtype=np.int8), raters=3, counts=LabelCounts(1, 0), seed=1)
-    >>> found.pairs[0][1].agreement, found.rows[2].own.n, found.rows[2].judge.tp
+    >>> judge = np.zeros(1, dtype=np.int8)
+    >>> result = rater_comparison(three, judge, raters=3, counts=LabelCounts(1, 0), seed=1)
+    >>> result.pairs[0][1].agreement, result.rows[2].own.n, result.rows[2].judge.tp
     (1.0, 1, 1)
     """
     labels = np.bincount(answers.raters, minlength=raters)
     shown = np.argsort(-labels, kind="stable")[:RATERS_SHOWN]
-    given = _by_rater(answers, len(judge), raters)
-    decision = replacement(given, _judged(judge), seed=seed)
+    by_rater = _by_rater(answers, len(judge), raters)
+    decision = replacement(by_rater, _true_or_false(judge), seed=seed)
     cases = {case.rater: case for case in decision.cases}
     tables = _tables(answers, judge, raters)
     rows = [
-        RaterRow(rater, int(labels[rater]), own, judged, cases.get(rater))
+        RaterRow(rater, int(labels[rater]), own, of_judge, cases.get(rater))
         for rater in shown.tolist()
-        for own, judged in [tables[rater]]
+        for own, of_judge in [tables[rater]]
     ]
-    return People(raters, shown.tolist(), rater_pairs(answers, shown), rows, decision, _missing(counts))
+    return RaterComparison(
+        raters, shown.tolist(), rater_pairs(answers, shown), rows, decision, _missing(counts)
+    )
 
 
 def _tables(answers: Answers, judge: Codes, raters: int) -> list[tuple[Confusion, Confusion]]:
-    """By rater: the others' majority against the rater, and against the judge, on the same chats."""
-    others, judged = majority_of_others(answers), judge[answers.chats].astype(np.int64)
-    compared = (others >= 0) & (others <= FALSE) & (answers.values <= FALSE) & (judged <= FALSE)
+    """Return by rater the others' majority against the rater, and against the judge, on the same chats."""
+    others, verdicts = majority_of_others(answers), judge[answers.chats].astype(np.int64)
+    compared = (others >= 0) & (others <= FALSE) & (answers.values <= FALSE) & (verdicts <= FALSE)
     rows = answers.raters[compared] * 4 + others[compared] * 2
-    found = [
-        np.bincount(rows + said[compared], minlength=4 * raters).reshape(raters, 4).tolist()
-        for said in (answers.values, judged)
-    ]
-    return [(Confusion(*own), Confusion(*other)) for own, other in zip(*found, strict=True)]
+    of_raters, of_judge = (
+        np.bincount(rows + codes[compared], minlength=4 * raters).reshape(raters, 4).tolist()
+        for codes in (answers.values, verdicts)
+    )
+    return [(Confusion(*own), Confusion(*judged)) for own, judged in zip(of_raters, of_judge, strict=True)]
 
 
 def _by_rater(answers: Answers, chats: int, raters: int) -> NDArray[np.int8]:
-    """Shape (chats, raters): 1 True, 0 False, -1 neither."""
+    """Return shape (chats, raters): 1 True, 0 False, -1 neither."""
     labels = np.full((chats, raters), -1, dtype=np.int8)
-    told = answers.values <= FALSE
-    labels[answers.chats[told], answers.raters[told]] = 1 - answers.values[told]
+    answered = answers.values <= FALSE
+    labels[answers.chats[answered], answers.raters[answered]] = 1 - answers.values[answered]
     return labels
 
 
 def _missing(counts: LabelCounts) -> str:
-    """What the plan asks for before a judge replaces a rater, beyond the labels that are there."""
+    """Return the labels that the label plan still needs before a judge replaces a rater."""
     need = next(one for one in needs(counts) if one.decision == Decision.REPLACE)
     return "" if need.met else need.sentence
 
 
-def _judged(judge: Codes) -> Ints:
+def _true_or_false(judge: Codes) -> Ints:
     return np.where(judge <= JudgeCode.FALSE, 1 - judge, -1).astype(np.int64)
 
 
@@ -158,17 +162,17 @@ def _pair(first: int, second: int, pair: Pair) -> dict[str, Any]:
     return {"raters": [first, second], **asdict(pair), "few": pair.few}
 
 
-def _stand_in(found: Replacement, total: int) -> dict[str, Any]:
-    """Whether the judge may stand in for a rater: the balanced gap decides, the alt-test stands beside it."""
-    reason = {0: NOBODY, 1: ONE_RATER}.get(total, found.reason)
-    beaten = [case.beaten for case in found.cases]
+def _replacement(decision: Replacement, total: int) -> dict[str, Any]:
+    """Return whether the judge can replace a rater: the balanced gap decides, the alt-test is reported."""
+    reason = {0: NOBODY, 1: ONE_RATER}.get(total, decision.reason)
+    beaten = [case.beaten for case in decision.cases]
     return {
-        "raters": len(found.cases),
-        "balanced": found.balanced,
+        "raters": len(decision.cases),
+        "balanced": decision.balanced,
         "beaten": sum(beaten) / len(beaten) if beaten else None,
         "margin": MARGIN,
-        "alt_test": found.alt_test,
-        "winning_rate": found.winning_rate,
+        "alt_test": decision.alt_test,
+        "winning_rate": decision.winning_rate,
         "epsilon": EPSILON,
         "reason": reason,
     }

@@ -1,4 +1,4 @@
-"""Changes that should change no verdict, and one that should: rewording, longer answers, another article."""
+"""Changes that should keep a verdict, and one that should change it: another article."""
 
 import re
 from collections.abc import Sequence
@@ -55,10 +55,10 @@ _PADDING = (
 )
 
 
-def paraphrased(chat: Chat) -> Chat:
-    """Return the chat in slightly other words, by rule: contractions, greetings, a few plain synonyms.
+def paraphrase(chat: Chat) -> Chat:
+    """Return the chat with contractions, greetings and a few plain synonyms replaced by rule.
 
-    Tool messages and the bot's instructions stay. A chat without any of those words comes back as it is.
+    Tool messages and the bot's instructions stay. A chat without such words is returned unchanged.
     """
     turns = [
         (m.role, _reworded(m.content) if m.role in ("user", "assistant") else m.content)
@@ -67,8 +67,8 @@ def paraphrased(chat: Chat) -> Chat:
     return chat if [text for _, text in turns] == [m.content for m in chat.messages] else chat_of(turns)
 
 
-def wordier(chat: Chat) -> Chat:
-    """Return the chat with every bot message longer by two sentences that say nothing."""
+def lengthen(chat: Chat) -> Chat:
+    """Return the chat with two empty sentences added to every bot message."""
     turns = []
     for place, message in enumerate(chat.messages):
         text = message.content
@@ -80,7 +80,12 @@ def wordier(chat: Chat) -> Chat:
 
 
 def with_article(criteria: Sequence[Criterion], *, key: str, text: str) -> tuple[Criterion, ...]:
-    """Return the criteria that read this article, reading `text` in its place; () where none does."""
+    """Return the criteria that read an article, with `text` in its place; () if none reads it.
+
+    Parameters
+    ----------
+    key : the article's key.
+    """
     return tuple(
         replace(
             criterion,

@@ -1,0 +1,106 @@
+"""Tables of a report's statistics, after the registry; the correction of a pass rate in words."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from alignment.reports.core.registry import Statistic, Table, columns
+from common.templatetags.display import count, interval, number, pick, readable, stat
+
+register = template.Library()
+
+METHODS = {
+    "ppi": "PPI++, random labels",
+    "rogan_gladen": "Rogan–Gladen",
+    "weighting": "Weighting, labels sampled by verdict",
+}
+RATES = {"human": "human", "judge_corrected": "corrected"}
+# Marks of the raters' and the judge's values where a table has both.
+MARKS = {
+    "human.ceiling": "p",
+    "pass_rate.human": "p",
+    "pass_rate.judge": "j",
+    "pass_rate.judge_corrected": "j",
+}
+
+
+@register.simple_tag
+def statistic_heads(table: str) -> SafeString:
+    """Return the head cells of a table of the registry; each explains its statistic when pointed at."""
+    shown = columns(Table(table))
+    marked = len({one.part for one in shown}) > 1 or table == Table.RATES
+    heads = ((MARKS.get(one.key, "") if marked else "", one) for one in shown)
+    return format_html_join("\n", '<th scope="col" class="num">{}</th>', ((_head(*head),) for head in heads))
+
+
+def _head(mark: str, statistic: Statistic) -> SafeString:
+    if mark:
+        return format_html('<abbr class="{}" title="{}">{}</abbr>', mark, statistic.help, statistic.head)
+    return format_html('<abbr title="{}">{}</abbr>', statistic.help, statistic.head)
+
+
+@register.simple_tag
+def statistic_cells(row: Mapping[str, Any], table: str) -> SafeString:
+    """Return a criterion's cells in a table of the registry: each value, its interval below."""
+    return format_html_join("\n", "{}", ((_cell(row, one),) for one in columns(Table(table))))
+
+
+@register.simple_tag
+def overview_cells(row: Mapping[str, Any], table: str) -> SafeString:
+    """Return a criterion's cells in the overview: values only, with names for narrow screens."""
+    cells = ((one.head, _value(row, one)) for one in columns(Table(table)))
+    return format_html_join("\n", '<td class="num" data-k="{}">{}</td>', cells)
+
+
+def _cell(row: Mapping[str, Any], statistic: Statistic) -> SafeString:
+    value = _value(row, statistic)
+    if statistic.decimals:
+        return format_html('<td class="num">{}<small>{}</small></td>', value, interval(statistic.of(row)))
+    if statistic.key != "no_verdict":
+        return format_html('<td class="num">{}</td>', value)
+    by_state = ((count(chats), readable(state).lower()) for state, chats in _states(row))
+    return format_html(
+        '<td class="num">{}{}</td>', value, format_html_join("", "<small>{} {}</small>", by_state)
+    )
+
+
+def _states(row: Mapping[str, Any]) -> list[tuple[str, int]]:
+    return [(state, chats) for state, chats in (row["no_verdict_by"] or {}).items() if chats]
+
+
+def _value(row: Mapping[str, Any], statistic: Statistic) -> SafeString:
+    value = statistic.of(row)
+    if statistic.decimals == 0:
+        return count(value, "quiet" if not statistic.part and statistic.key != "n" else "")
+    if value is None:
+        reason = pick(pick(row, "undefined"), statistic.key) or statistic.undefined
+        return number(None, reason or "Not computed here")
+    return stat(row, statistic.key)
+
+
+@register.filter
+def any_corrected(criteria: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a pass rate of these criteria is corrected by a known method."""
+    return any(row.get("corrected_by") for row in criteria)
+
+
+@register.filter
+def correction(method: str | None) -> str:
+    """Return the method's name; '' without one, and in reports stored before methods were recorded."""
+    return METHODS.get(method or "", "")
+
+
+@register.filter
+def narrower(rates: Mapping[str, Any]) -> str:
+    """Return which interval is narrower, human or corrected; '' if one is missing, flagged or equal."""
+    widths = {
+        words: rate["high"] - rate["low"]
+        for name, words in RATES.items()
+        if (rate := rates[name]) and rate["low"] is not None and "flag" not in rate
+    }
+    if len(widths) < len(RATES) or len(set(widths.values())) == 1:
+        return ""
+    return min(widths, key=lambda words: widths[words])

@@ -1,0 +1,62 @@
+"""The Markdown docs as static pages, so that every page can link to the chapter that explains it."""
+
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+
+def render_docs(source: Path, target: Path) -> list[Path]:
+    """Write every Markdown page below `source` as HTML below `target`, unless it is up to date.
+
+    Returns the pages written. Safe where several processes start at once: each page is replaced whole.
+    """
+    written = []
+    for page in sorted(source.rglob("*.md")):
+        html = target / page.relative_to(source).with_suffix(".html")
+        if html.exists() and html.stat().st_mtime >= page.stat().st_mtime:
+            continue
+        html.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=html.parent, suffix=".part", encoding="utf-8", delete=False) as file:
+            file.write(docs_page(page.read_text(encoding="utf-8"), depth=len(page.relative_to(source).parts)))
+        os.chmod(file.name, 0o644)
+        Path(file.name).replace(html)
+        written.append(html)
+    return written
+
+
+def docs_page(text: str, *, depth: int) -> str:
+    """One page; `depth` is 1 for a page at the top of the docs, 2 in a folder."""
+    markdown = MarkdownIt("commonmark").enable("table")
+    tokens = markdown.parse(text)
+    title = "Docs"
+    for token, inline in pairwise(tokens):
+        if token.type == "heading_open":
+            token.attrSet("id", anchor(inline.content))
+            title = inline.content if token.tag == "h1" else title
+        _link_pages(token)
+    body = SafeString(markdown.renderer.render(tokens, markdown.options, {}))
+    return render_to_string("docs.html", {"title": title, "body": body, "top": "../" * depth})
+
+
+def _link_pages(token: Token) -> None:
+    """Links between pages lead to their HTML; those that leave the docs show as text."""
+    for child in token.children or ():
+        href = str(child.attrs.get("href", ""))
+        if child.type == "link_open" and "://" not in href:
+            child.attrSet("href", re.sub(r"\.md(?=#|$)", ".html", href))
+
+
+def anchor(heading: str) -> str:
+    """The id of a heading, as code hosts make it.
+
+    >>> anchor("Choices & `split`")
+    'choices--split'
+    """
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")

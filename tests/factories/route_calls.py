@@ -1,0 +1,47 @@
+"""Every route by every method, and all that comes back."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.test import Client
+
+from tests.cases import ANSWER, NOBODY, get
+from tests.routes import ROUTES, address, in_world, own_routes, send
+from tests.world import World
+
+# The one answer that shows the judge's view: of a chat that was submitted, where the workspace reveals it.
+REVEAL = ("api_reveal", "submitted_assignment")
+
+
+def as_text(response: Any) -> str:
+    """All that the browser gets: status, the way it was sent, headers and body."""
+    headers = "\n".join(f"{name}: {value}" for name, value in response.headers.items())
+    body = b"".join(response) if response.streaming else response.content
+    way = getattr(response, "redirect_chain", "")
+    return f"{response.status_code}\n{way}\n{headers}\n{response.cookies.output()}\n{body.decode()}"
+
+
+def without_tokens(text: str) -> str:
+    """CSRF tokens and cookies are salted anew; Expires and the screen's clock tell the time."""
+    salted = r'name="csrfmiddlewaretoken" value="[^"]+"|^(Expires|Set-Cookie): .*$|"(now|left)": \d+'
+    return re.sub(salted, "", text, flags=re.MULTILINE)
+
+
+def calls(world: World, *methods: str) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Every route by every method: its name, the method, the address, a body; each GET once."""
+    read = set()
+    for name in own_routes():
+        for case in ROUTES.get(name, (get(NOBODY),)):
+            if (name, case.args.get("assignment_id")) == REVEAL:
+                continue
+            body = in_world(case.body, world.args) or ANSWER
+            url = address(name, case, world.args)
+            for method in methods if url not in read else set(methods) - {"GET"}:
+                yield name, method, url, {} if method == "GET" else body
+            read.add(url)
+
+
+def ask(client: Client, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
+    """One call; redirects are followed."""
+    return send(client, method, url, body or {}, follow=True)
