@@ -13,6 +13,7 @@ import pytest
 from django.conf import settings
 from django.db.backends.signals import connection_created
 from django.test import TransactionTestCase
+from playwright.sync_api import Browser, BrowserContext
 from pytest_django import DjangoDbBlocker
 
 from labeling.models.people import Role, User
@@ -87,9 +88,9 @@ def django_db_setup(
 ) -> Iterator[Database]:
     """A copy of the migrated template; what a test commits is undone more quickly than by a flush."""
     connection_created.connect(do_not_wait_for_the_disk)
-    worker = f"{getattr(request.config, 'workerinput', {}).get('workerid', 'main')}_{os.getpid()}"
+    process = f"{getattr(request.config, 'workerinput', {}).get('workerid', 'main')}_{os.getpid()}"
     with django_db_blocker.unblock():
-        database_create(worker, migrate=request.config.getoption("create_db"))
+        database_create(process, migrate=request.config.getoption("create_db"))
         database = Database()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: database.restore())
@@ -143,7 +144,12 @@ GROUPS = {
     "sweep": "asks every route; `make test` runs it on SQLite alone",
     "heavy": "kills processes or repeats a rule at length; `make test-all` alone runs it",
     "pure": "uses no database, so one run is enough (set here, from the fixtures)",
+    "both": "`make test` runs it on PostgreSQL, too (set here, from the folder)",
 }
+# Where rows are locked, leased, drawn and written in bulk: what the two databases may do differently.
+ON_BOTH = ("common", "labeling", "evaluation", "alignment/comparison", "alignment/label_planning")
+ON_BOTH_PATHS = tuple(f"tests/{folder}/" for folder in ON_BOTH)
+ONCE = {"browser", "sweep", "heavy"}
 NEED_DATABASE = {"db", "transactional_db", "live_server"}
 
 
@@ -158,6 +164,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     is_browser = item.get_closest_marker("browser") is not None
     if not item.get_closest_marker("django_db") and not NEED_DATABASE & {*getattr(item, "fixturenames", ())}:
         item.add_marker(pytest.mark.pure)
+    elif item.location[0].startswith(ON_BOTH_PATHS) and not ONCE & {
+        mark.name for mark in item.iter_markers()
+    }:
+        item.add_marker(pytest.mark.both)
     if is_browser:  # once more and named as RERUN: on a busy machine it may miss its deadlines
         item.add_marker(pytest.mark.flaky(reruns=1))
     item.add_marker(pytest.mark.xdist_group(f"{item.location[0]}{' in a browser' * is_browser}"))
@@ -213,3 +223,22 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
     """No transitions: a check of contrast must not meet colours half way."""
     return {**browser_context_args, "reduced_motion": "reduce"}
+
+
+@pytest.fixture(scope="session")
+def shared_context(browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[BrowserContext]:
+    """One context for all tests: scripts and styles are fetched once and come from its cache then."""
+    with browser.new_context(**browser_context_args) as context:
+        yield context
+
+
+@pytest.fixture
+def context(shared_context: BrowserContext) -> Iterator[BrowserContext]:
+    """As good as new: nobody is signed in, nothing is stored. In place of pytest-playwright's own."""
+    yield shared_context
+    shared_context.set_offline(False)
+    shared_context.clear_cookies()
+    for page in shared_context.pages:
+        session = shared_context.new_cdp_session(page)
+        session.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
+        page.close()
