@@ -229,6 +229,7 @@ def test_a_pass_is_released_and_by_authors_only_where_they_may(
     assert post(lead, "api_regression_release", None, test_id).status_code == 409
 
 
+@pytest.mark.heavy
 def test_a_fail_is_released_by_override_with_a_reason_only(
     golden: ChatSet, author: Client, lead: Client
 ) -> None:
