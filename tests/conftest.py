@@ -13,7 +13,6 @@ import pytest
 from django.conf import settings
 from django.db.backends.signals import connection_created
 from django.test import TransactionTestCase
-from playwright.sync_api import Browser, BrowserContext
 from pytest_django import DjangoDbBlocker
 
 from labeling.models.people import Role, User
@@ -223,22 +222,3 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
     """No transitions: a check of contrast must not meet colours half way."""
     return {**browser_context_args, "reduced_motion": "reduce"}
-
-
-@pytest.fixture(scope="session")
-def shared_context(browser: Browser, browser_context_args: dict[str, Any]) -> Iterator[BrowserContext]:
-    """One context for all tests: scripts and styles are fetched once and come from its cache then."""
-    with browser.new_context(**browser_context_args) as context:
-        yield context
-
-
-@pytest.fixture
-def context(shared_context: BrowserContext) -> Iterator[BrowserContext]:
-    """As good as new: nobody is signed in, nothing is stored. In place of pytest-playwright's own."""
-    yield shared_context
-    shared_context.set_offline(False)
-    shared_context.clear_cookies()
-    for page in shared_context.pages:
-        session = shared_context.new_cdp_session(page)
-        session.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
-        page.close()
