@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, TypeVar
@@ -174,8 +175,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail."""
-    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail.
+
+    Of these the large modules first, so that no process is left alone with one.
+    """
+    sizes = Counter(item.path for item in items)
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        is_browser = item.get_closest_marker("browser") is not None
+        return is_browser, -sizes[item.path] if is_browser else 0
+
+    items.sort(key=place)
 
 
 # ---------- browser ----------
