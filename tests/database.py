@@ -22,7 +22,7 @@ RowsOnce = Callable[[str, Callable[[], Any]], Any]  # the fixture `rows_once`
 # ---------- migrated once ----------
 
 
-def database_create(worker: str, *, migrate: bool = False) -> None:
+def database_create(process: str, *, migrate: bool = False) -> None:
     """Connect this process to a copy of the template, with the rows that every migrated database starts with.
 
     The template is kept until a migration or Django changes, or until `migrate` asks for a new one. It
@@ -34,8 +34,8 @@ def database_create(worker: str, *, migrate: bool = False) -> None:
         if migrate or not _exists(template):
             _make_template(template)
         _connect_to(template)
-        connection.creation.clone_test_db(suffix=worker, verbosity=0)
-    _connect_to(connection.creation.get_test_db_clone_settings(worker)["NAME"])
+        connection.creation.clone_test_db(suffix=process, verbosity=0)
+    _connect_to(connection.creation.get_test_db_clone_settings(process)["NAME"])
     emit_post_migrate_signal(verbosity=0, interactive=False, db=connection.alias)
 
 
@@ -75,8 +75,7 @@ def _make_template(template: str) -> None:
     _Rows({}).restore()
     connection.close()
     if connection.vendor == "sqlite":
-        for old in VAR_DIR.glob("test_template_*.sqlite3"):
-            _unlink(str(old))
+        _delete_leftovers()
         Path(draft).rename(template)
     else:
         with connection.creation._nodb_cursor() as cursor:
@@ -87,6 +86,14 @@ def _make_template(template: str) -> None:
 def _connect_to(name: str) -> None:
     connection.close()
     settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = name
+
+
+def _delete_leftovers() -> None:
+    """Delete older templates, and copies whose process has ended: a copy's name ends with its id."""
+    for path in VAR_DIR.glob("test_template_*.sqlite3"):
+        _, _, _, *copy = path.stem.split("_")
+        if not copy or not Path("/proc", copy[-1]).exists():
+            _unlink(str(path))
 
 
 def _unlink(name: str) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -50,6 +51,13 @@ def test_no_file_has_more_than_500_lines() -> None:
     sizes = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in found}
     assert len(sizes) > 100
     assert {path: size for path, size in sizes.items() if size > MOST_LINES} == {}
+
+
+def test_no_test_module_imports_from_another() -> None:
+    """What several of them need is in tests/factories."""
+    imports = re.compile(r"^(from|import) tests\.[\w.]*test_", re.MULTILINE)
+    paths = (settings.BASE_DIR / "tests").rglob("*.py")
+    assert [path.name for path in paths if imports.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_no_function_has_more_than_40_lines() -> None:

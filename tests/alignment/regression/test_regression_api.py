@@ -229,6 +229,7 @@ def test_a_pass_is_released_by_authors_only_if_the_policy_allows_it(
     assert post(lead, "api_regression_release", None, test_id).status_code == 409
 
 
+@pytest.mark.heavy
 def test_a_fail_is_released_only_by_override_with_a_reason(
     golden: ChatSet, author: Client, lead: Client
 ) -> None:

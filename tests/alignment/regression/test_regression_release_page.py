@@ -158,6 +158,7 @@ def test_a_pass_is_released_by_a_lead_and_asked_in_new_runs(
     assert "was released already" in words_of(release(lead, test))
 
 
+@pytest.mark.heavy
 def test_authors_release_what_passed_where_the_policy_says_so(
     golden: ChatSet, author: Client, lead_user: User
 ) -> None:
@@ -192,6 +193,7 @@ def test_what_failed_is_released_against_the_gate_with_a_reason_that_stays(
     assert Promotion.objects.latest("id").overridden
 
 
+@pytest.mark.heavy
 def test_a_test_against_an_older_champion_leads_to_a_new_one(
     golden: ChatSet, lead: Client, stub: StubEndpoint
 ) -> None:
@@ -207,6 +209,7 @@ def test_a_test_against_an_older_champion_leads_to_a_new_one(
     assert champion_of().number == 3
 
 
+@pytest.mark.heavy
 def test_the_reason_of_an_override_that_comes_too_late_is_still_there_to_be_copied(
     golden: ChatSet, lead: Client
 ) -> None:
@@ -219,6 +222,7 @@ def test_the_reason_of_an_override_that_comes_too_late_is_still_there_to_be_copi
     assert champion_of().number == 2
 
 
+@pytest.mark.heavy
 def test_a_whole_judge_becomes_the_default_unless_it_was_changed_since(
     golden: ChatSet, lead: Client, stub: StubEndpoint
 ) -> None:

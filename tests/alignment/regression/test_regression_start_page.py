@@ -111,6 +111,7 @@ def test_what_was_answered_before_is_told_as_reused(
     assert stub.count - before == found.calls
 
 
+@pytest.mark.heavy
 def test_the_time_is_told_at_the_pace_of_earlier_runs_and_not_guessed(golden: ChatSet, lead: Client) -> None:
     first = lead.get(ESTIMATE, choose(golden))
     assert first.context["estimate"].seconds is None
@@ -127,6 +128,7 @@ def test_the_time_is_told_at_the_pace_of_earlier_runs_and_not_guessed(golden: Ch
     )
 
 
+@pytest.mark.heavy
 def test_a_whole_judge_pays_once_for_what_both_sides_ask(
     golden: ChatSet, stub: StubEndpoint, lead: Client
 ) -> None:
@@ -277,6 +279,7 @@ def test_the_whole_judge_goes_with_every_draft_where_that_is_asked(golden: ChatS
     assert test.candidate_profile is not None and test.candidate_profile.name == "reflecting"
 
 
+@pytest.mark.heavy
 def test_todays_knowledge_stands_against_a_finished_run(
     golden: ChatSet, stub: StubEndpoint, lead: Client, tmp_path: Path
 ) -> None:
@@ -297,6 +300,7 @@ def test_todays_knowledge_stands_against_a_finished_run(
     assert "There is nothing to release: new runs ask what was tested already." in page
 
 
+@pytest.mark.heavy
 def test_the_champion_asked_again_keeps_to_the_terms_of_the_test_not_of_an_old_baseline(
     golden: ChatSet, lead: Client
 ) -> None:

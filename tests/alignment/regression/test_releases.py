@@ -146,6 +146,7 @@ def test_what_did_not_pass_needs_an_override_with_a_reason(
     assert Promotion.objects.latest("id").overridden
 
 
+@pytest.mark.heavy
 def test_a_test_against_an_older_champion_releases_nothing(
     golden: ChatSet, settings: Settings, lead_user: User
 ) -> None:
@@ -193,6 +194,7 @@ def test_authors_release_under_the_policy_in_force_alone(
     assert may_release(test=test, user=lead_user)
 
 
+@pytest.mark.heavy
 def test_another_recipe_is_tested_on_every_criterion(golden: ChatSet, settings: Settings) -> None:
     with answering(settings, always(True)):
         test = judge_test_start(judge=JudgeChoice("reflection"), choice=choice(golden))
@@ -202,6 +204,7 @@ def test_another_recipe_is_tested_on_every_criterion(golden: ChatSet, settings: 
         judge_test_start(judge=JudgeChoice("direct"), choice=choice(golden))
 
 
+@pytest.mark.heavy
 def test_a_recipe_that_was_tested_against_an_older_default_replaces_no_newer_one(
     golden: ChatSet, settings: Settings, lead_user: User
 ) -> None:
@@ -225,6 +228,7 @@ def test_a_recipe_that_was_tested_against_an_older_default_replaces_no_newer_one
         release(test=tests[1], by=lead_user)
 
 
+@pytest.mark.heavy
 def test_a_finished_run_is_a_baseline_on_its_own_chats_only(golden: ChatSet, settings: Settings) -> None:
     with answering(settings, always(True)):
         whole = run("evaluate", "--set", "golden", "--engine", "direct").document["run"]
@@ -264,6 +268,7 @@ def test_a_run_that_is_cancelled_by_itself_ends_its_test_and_the_other_runs(
     assert refused("gate", test.pk) == f"regression test {test.pk} was cancelled: {gone}"
 
 
+@pytest.mark.heavy
 def test_a_second_run_that_no_price_caps_any_more_ends_the_test_with_one_message(
     golden: ChatSet, settings: Settings, tmp_path: Path
 ) -> None:
@@ -283,6 +288,7 @@ def test_a_second_run_that_no_price_caps_any_more_ends_the_test_with_one_message
     ]
 
 
+@pytest.mark.heavy
 def test_a_run_that_only_stands_as_the_baseline_is_not_cancelled_with_the_test(
     golden: ChatSet, settings: Settings, lead_user: User
 ) -> None:
