@@ -17,8 +17,8 @@ from alignment.comparison.core.codes import CONSENSUS
 from alignment.comparison.queries.scope import Scope, requested_scope
 from alignment.label_planning.forms import LARGEST_SEED, some_seed
 from alignment.label_planning.queries.plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
-from alignment.label_planning.services.draw_preview import MOST, DrawPreview, DrawWish, label_draw_preview
-from alignment.label_planning.services.draws import draw_source, label_draw
+from alignment.label_planning.services.draw_preview import MOST, DrawWish, SamplePreview, label_draw_preview
+from alignment.label_planning.services.draws import label_draw, sample_source
 from alignment.reports.api.reports import REPORT_PARAMETERS
 from alignment.statistics.label_needs import Need
 from common.api import NOT_FOUND, PROBLEMS, WRONG, ManagesLabeling
@@ -151,7 +151,7 @@ def _wish(scope: Scope, user: User, given: dict[str, Any]) -> DrawWish:
         minimum=given["minimum"],
         seed=some_seed() if seed is None else seed,
         split=given["split"],
-        source=draw_source(scope=scope, by=user, token=given["client_id"]),
+        source=sample_source(scope=scope, by=user, token=given["client_id"]),
     )
 
 
@@ -198,7 +198,7 @@ def _topic_body(row: TopicLabels) -> dict[str, Any]:
     }
 
 
-def _preview_body(preview: DrawPreview, *, topics: bool) -> dict[str, Any]:
+def _preview_body(preview: SamplePreview, *, topics: bool) -> dict[str, Any]:
     """By verdict; by topic too for who labels none of the chats."""
     strata = [
         {
@@ -214,8 +214,8 @@ def _preview_body(preview: DrawPreview, *, topics: bool) -> dict[str, Any]:
         "chats": preview.chats,
         "judge_false": preview.suspect,
         "available": {"judge_false": preview.available.suspect, "others": preview.available.other},
-        "left_out": preview.left_out,
-        "random": preview.worth,
+        "left_out": preview.without_chance,
+        "random": preview.effective_chats,
         "criteria": [
             {
                 "key": row.criterion.key,
@@ -225,7 +225,7 @@ def _preview_body(preview: DrawPreview, *, topics: bool) -> dict[str, Any]:
                 "false_low": row.expected.low,
                 "false_high": row.expected.high,
             }
-            for row in preview.outlook
+            for row in preview.forecasts
         ],
         "strata": strata if topics else None,
     }

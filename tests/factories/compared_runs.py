@@ -185,5 +185,5 @@ def chat_url(compared: Compared, n: int, query: str = "?criterion=polite") -> st
 
 
 def text_of(response: Any) -> str:
-    body: str = response.content.decode()
-    return body
+    """Return the page with runs of whitespace as one space."""
+    return " ".join(response.content.decode().split())
