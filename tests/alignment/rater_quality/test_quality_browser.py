@@ -33,7 +33,7 @@ def lead(page: Page, live_server: LiveServer, compared: Compared) -> Iterator[Pa
         yield signed_in
 
 
-def test_a_lead_goes_from_the_bar_to_the_chats_people_part_on(lead: Page, job: LabelingJob) -> None:
+def test_a_lead_opens_the_disagreements_of_a_criterion(lead: Page, job: LabelingJob) -> None:
     lead.get_by_role("navigation", name="Main").get_by_role("link", name="Labelling").click()
     lead.get_by_role("navigation", name="Labelling").get_by_role("link", name="Quality").click()
     lead.get_by_role("link", name="calibration", exact=True).click()
@@ -41,9 +41,9 @@ def test_a_lead_goes_from_the_bar_to_the_chats_people_part_on(lead: Page, job: L
     row = lead.get_by_role("row", name="Polite")
     expect(row).to_contain_text("22%")  # 13 of 40 chats, one pair of three agrees there
     row.get_by_role("link", name="13 chats").click()
-    expect(lead.get_by_role("heading", level=1)).to_have_text("Polite: where raters part")
-    chat = lead.locator("article.parted").first
-    expect(chat.locator(".side").first).to_contain_text("anna")
+    expect(lead.get_by_role("heading", level=1)).to_have_text("Polite: disagreements between raters")
+    chat = lead.locator("article.disputed").first
+    expect(chat.locator(".answer").first).to_contain_text("anna")
     chat.get_by_text("Read the chat").click()
     expect(chat.locator(".turn").first).to_contain_text("Where is order 3?")
 
