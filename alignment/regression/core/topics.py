@@ -1,4 +1,4 @@
-"""The paired table by topic, and how much of it may be told of chats that are held out."""
+"""Paired table by topic, without counts that disclose single hidden chats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

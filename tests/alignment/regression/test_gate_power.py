@@ -1,4 +1,4 @@
-"""What the gate is said to see: the chance is that of the simulated releases in docs/gate.md."""
+"""Power of the gate: it matches the simulated releases of the docs."""
 
 import pytest
 

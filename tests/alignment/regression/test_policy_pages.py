@@ -1,4 +1,4 @@
-"""The gate's policies: everybody who sees judges reads them, leads revise them, nothing is overwritten."""
+"""Gate policies: visible to all who see judges, revised by leads, never overwritten."""
 
 from typing import Any
 

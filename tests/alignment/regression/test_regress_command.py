@@ -35,7 +35,7 @@ def labelled(tmp_path: Path) -> Path:
 
 
 def wrong_on(champion: int, candidate: int) -> Answer:
-    """A judge that errs on the first so many chats; with the candidate's prompt on others so many."""
+    """A judge with this many errors, and another number with the candidate's prompt."""
     wrong = {False: set(CASES[:champion]), True: set(CASES[60 : 60 + candidate])}
 
     def answer(body: Body) -> StubReply:

@@ -1,4 +1,4 @@
-"""One chat of a regression test: people, champion and candidate side by side."""
+"""One chat of a regression test: labels, champion and candidate."""
 
 import re
 

@@ -40,7 +40,7 @@ LIST = "alignment:regression_list"
 
 
 def body_of(*criteria: PairedVerdicts) -> dict[str, Any]:
-    """What a decided test stores, with the noise of its first criterion."""
+    """Return the stored result of a decided test, with the noise of its first criterion."""
     evidence = weigh(criteria)
     first = criteria[0]
     noise = {first.key: flip_share(first.champion, first.candidate)}
@@ -70,7 +70,7 @@ def page_of(client: Client, test: RegressionTest) -> str:
 
 
 def words_of(answer: Any) -> str:
-    """What stands on a page, without its markup."""
+    """Return the words of a page without markup."""
     return " ".join(re.sub(r"<[^>]+>", " ", text_of(answer)).split())
 
 
@@ -108,7 +108,7 @@ def test_chance_corrected_agreement_stands_before_and_after_with_intervals(
 
 
 def test_kappa_that_is_not_defined_or_zero_by_construction_says_why(compared: Compared, lead: Client) -> None:
-    """People and champion say True alone: kappa is undefined; the candidate says both: it is 0."""
+    """Kappa is undefined if raters and champion return only True, and 0 if the candidate returns both."""
     human, old = (np.zeros(40, dtype=np.int8) for _ in range(2))
     new = np.where(np.arange(40) < 4, 1, 0).astype(np.int8)
     body = body_of(PairedVerdicts("polite", "simple", human, old, new))

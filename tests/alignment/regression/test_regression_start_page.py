@@ -1,4 +1,4 @@
-"""Starting a regression test from the page: what it takes and shows is said first; two presses are one."""
+"""Start of a regression test from the page: estimate, power, repeated submissions."""
 
 from collections.abc import Iterator
 from decimal import Decimal
