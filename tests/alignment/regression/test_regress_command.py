@@ -35,7 +35,7 @@ def labelled(tmp_path: Path) -> Path:
 
 
 def wrong_on(champion: int, candidate: int) -> Answer:
-    """A judge that errs on the first so many chats; with the candidate's prompt on others so many."""
+    """A judge with this many errors, and another number with the candidate's prompt."""
     wrong = {False: set(CASES[:champion]), True: set(CASES[60 : 60 + candidate])}
 
     def answer(body: Body) -> StubReply:
@@ -68,7 +68,7 @@ def test_a_worse_candidate_fails_after_a_second_run(labelled: Path, settings: Se
         assert stub.count == 3 * len(CASES)  # champion, candidate, candidate again
     assert answer.code == 1
     assert answer.answer["gate"] == "fail"
-    assert "a second run of the candidate failed as well" in answer.answer["reasons"]
+    assert "a second run of the candidate failed too" in answer.answer["reasons"]
     test = RegressionTest.objects.get()
     assert test.confirm_run is not None
     assert (test.confirm_run.purpose, test.confirm_run.replicate) == (Run.Purpose.CONFIRM, 1)
@@ -126,7 +126,7 @@ def test_too_few_labels_are_inconclusive_and_say_so(labelled: Path, settings: Se
     with answering(settings, wrong_on(6, 4)):
         answer = regress(labelled, "--policy", str(labelled / "few.json"))
     assert answer.code == 3
-    assert answer.answer["reasons"] == ["polite: 120 labelled chats, 200 are needed to pass alone"]
+    assert answer.answer["reasons"] == ["polite: 120 labelled chats; 200 are needed to pass alone"]
 
 
 @pytest.mark.heavy

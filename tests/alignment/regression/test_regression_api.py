@@ -202,7 +202,7 @@ def test_a_test_is_paused_resumed_and_cancelled(golden: ChatSet, author: Client)
     assert [answer.status_code for answer in answers] == [200, 409, 200, 200, 409]
     assert {run["state"] for run in answers[0].json()["runs"]} == {"paused"}
     assert answers[1].json() == {
-        "detail": f"regression test {test_id} has no running run: it cannot be paused",
+        "detail": f"regression test {test_id} has no running run to pause",
         "code": "refused",
     }
     assert (answers[3].json()["state"], answers[4].json()["code"]) == ("cancelled", "refused")
