@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Protocol, TypeVar
 
 import django
 from django.apps import apps
@@ -17,7 +17,14 @@ from django.db import connection, transaction
 
 from lace_site.settings import VAR_DIR
 
-RowsOnce = Callable[[str, Callable[[], Any]], Any]  # the fixture `rows_once`
+T = TypeVar("T")
+
+
+class RowsOnce(Protocol):
+    """The fixture `rows_once`: makes rows once a module; None where the database cannot keep them."""
+
+    def __call__(self, name: str, make: Callable[[], T], /) -> T | None: ...
+
 
 # ---------- migrated once ----------
 
@@ -46,7 +53,7 @@ def database_delete() -> None:
     if connection.vendor == "sqlite":
         _unlink(name)
     else:
-        with connection.creation._nodb_cursor() as cursor:
+        with connection.creation._nodb_cursor() as cursor:  # type: ignore[attr-defined]
             cursor.execute(f'DROP DATABASE "{name}"')
 
 
@@ -62,7 +69,7 @@ def _template_name() -> str:
 def _exists(template: str) -> bool:
     if connection.vendor == "sqlite":
         return Path(template).exists()
-    with connection.creation._nodb_cursor() as cursor:
+    with connection.creation._nodb_cursor() as cursor:  # type: ignore[attr-defined]
         cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [template])
         return cursor.fetchone() is not None
 
@@ -78,7 +85,7 @@ def _make_template(template: str) -> None:
         _delete_leftovers()
         Path(draft).rename(template)
     else:
-        with connection.creation._nodb_cursor() as cursor:
+        with connection.creation._nodb_cursor() as cursor:  # type: ignore[attr-defined]
             cursor.execute(f'DROP DATABASE IF EXISTS "{template}"')
             cursor.execute(f'ALTER DATABASE "{draft}" RENAME TO "{template}"')
 

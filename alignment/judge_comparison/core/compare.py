@@ -249,6 +249,6 @@ def _pair(tallies: Tallies, places: tuple[int, int], runs: tuple[int, int]) -> J
     right = difference(every, reason=NOTHING)
     balanced = mean(difference(true, reason=NO_HUMAN_TRUE), difference(false, reason=NO_HUMAN_FALSE))
     if reason := _untested(tallies):
-        values = (Estimate(one.value, reason=one.reason or reason) for one in (right.estimate, balanced))
-        return JudgePair(*runs, every.table, *values, p=None)
+        undecided = [Estimate(one.value, reason=one.reason or reason) for one in (right.estimate, balanced)]
+        return JudgePair(*runs, every.table, undecided[0], undecided[1], p=None)
     return JudgePair(*runs, every.table, right.estimate, balanced, p=right.p)

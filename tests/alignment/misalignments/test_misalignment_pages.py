@@ -46,9 +46,9 @@ def test_the_page_offers_to_scan_a_small_run_and_then_lists_it(compared: Compare
     scanned = lead.post(LIST, headers={"HX-Request": "true"})
     assert (scanned.status_code, scanned.headers["HX-Refresh"]) == (204, "true")
     assert MisalignmentCount.objects.get().run == compared.run
-    page = lead.get(LIST)
-    assert page.context["page_obj"].paginator.count == differing()
-    assert 'id="scan"' not in text_of(page)
+    listed = lead.get(LIST)
+    assert listed.context["page_obj"].paginator.count == differing()
+    assert 'id="scan"' not in text_of(listed)
     again = lead.post(LIST, headers={"HX-Request": "true"})
     assert again.status_code == 204 and "HX-Refresh" not in again.headers  # else the page reloads for ever
 

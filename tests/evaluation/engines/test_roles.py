@@ -57,7 +57,7 @@ def test_a_third_advocate_needs_a_row_and_its_texts(monkeypatch: pytest.MonkeyPa
     for module in ("debate", "advocate_checks", "flags", "roles"):
         monkeypatch.setattr(f"evaluation.engines.core.{module}.ADVOCATES", advocates)
     for name in ("analyst", "brief_analyst", "no_brief_analyst"):
-        monkeypatch.setitem(texts("full"), name, f"The text {name}.")  # type: ignore[arg-type]
+        monkeypatch.setitem(texts("full"), name, f"The text {name}.")
     model = Script(
         {
             "customer": [answered("The critic's case.")],
