@@ -147,7 +147,7 @@ def test_profile_brings_the_recipe(settings: Settings) -> None:
         (("--engine", "direct", "--directions", "up"), "error: --directions: 'up' is neither true nor false"),
         (("--engine", "direct", "--altered", "k1"), "error: --altered: KEY=FILE, not 'k1'"),
         (("--profile", "none"), "error: --profile: there is no judge profile 'none'"),
-        (("--engine", "direct", "--criteria", "x"), "error: --criteria: 'x' is no active criterion"),
+        (("--engine", "direct", "--criteria", "x"), "error: --criteria: 'x' is not an active criterion"),
         ((), "error: use --engine or --profile"),
     ],
 )
