@@ -187,7 +187,7 @@ def test_it_lasts_90_days_unless_said_otherwise(certificate: Certificate, compar
 
 @pytest.mark.parametrize("days", [0, -1, 366])
 def test_it_lasts_from_1_to_365_days(compared: Compared, lead_user: User, days: int) -> None:
-    with pytest.raises(CertificateRefused, match="from 1 to 365 days"):
+    with pytest.raises(CertificateRefused, match="for 1 to 365 days"):
         certificate_issue(run=compared.run, by=lead_user, days=days)
     assert not Certificate.objects.exists()
 
@@ -223,7 +223,7 @@ def test_pressed_twice_it_is_issued_once(
 def test_a_judge_that_is_not_in_use_is_not_certified(in_use: Certificate, lead_user: User) -> None:
     Certificate.objects.all().delete()
     JudgeProfile.objects.update(config=RECIPE | {"samples": 3})
-    with pytest.raises(CertificateRefused, match="no longer in use: the default profile"):
+    with pytest.raises(CertificateRefused, match="no longer in use: the settings of the default profile"):
         certificate_issue(run=in_use.judge.runs.get(), by=lead_user)
 
 
