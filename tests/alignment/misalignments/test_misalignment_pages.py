@@ -348,7 +348,7 @@ def test_missing_knowledge_links_to_the_knowledge_gaps_if_the_judge_has_knowledg
     gaps = f"/reports/runs/{compared.run.pk}/knowledge-gaps/?criterion=polite"
     assert f'href="{gaps}"' in links_of(lead, item_on(5))
     page = text_of(lead.get(gaps))
-    assert "No disagreement on this criterion was reached without knowledge." in page
+    assert "Every disagreement on this criterion used an article." in page
     assert lead.get(gaps + "x").status_code == 404
 
 
