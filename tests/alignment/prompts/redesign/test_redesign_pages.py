@@ -335,7 +335,7 @@ def test_lineage_stands_on_the_criterions_pages_and_in_the_list(lead: Client, co
     into = [QUESTION | {"carries": ["polite"]}]
     call(lead, kind="merge", others=["welcome"], into=into, reason="Same", same_answers=True)
     old = words_of(lead.get("/criteria/polite/"))
-    assert "by ines with Welcome into Kind : “Same”." in old
+    assert "by ines with Welcome into Kind (“Same”)." in old
     assert "Bring back" in old
     assert "“Same”. Labels of Polite carried over." in words_of(lead.get("/criteria/kind/"))
     assert "Polite Test rubric Is polite so? Replaced by Kind" in words_of(lead.get("/criteria/"))
@@ -352,4 +352,4 @@ def test_three_names_are_listed_with_a_comma_and_an_and(lead: Client, compared: 
     done = lead.post(three, form("confirm", question, **word), follow=True)
     assert f"{names} are merged into Kind" in words_of(done)
     assert "with Polite and Welcome into Kind" in words_of(lead.get("/criteria/wrong_fact/"))
-    assert "Made of Polite , Wrong fact and Welcome on" in words_of(lead.get("/criteria/kind/"))
+    assert "Made from Polite , Wrong fact and Welcome on" in words_of(lead.get("/criteria/kind/"))
