@@ -17,7 +17,7 @@ from alignment.regression.services.policies import policy_in_force
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import Promotion, PromptVersion
 from evaluation.models.runs import ModelCall, Run, RunChat, Unit, UnitCall, Verdict
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.jobs.services import job_close
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import (

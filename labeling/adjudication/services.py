@@ -11,7 +11,7 @@ from django.utils import timezone
 from common.jsonl import NAME_LIMIT, Ignored, ImportResult, in_batches, read_records
 from common.problems import FieldProblem, ImportProblem
 from labeling.chats.queries import chats_by_external_id
-from labeling.consensus.services import consensus_refresh, criteria_lock
+from labeling.consensus.services.consensus import consensus_refresh, criteria_lock
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication
 from labeling.models.people import User

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from evaluation.models.judges import Judge
 from evaluation.models.runs import Run, RunChat, Verdict
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Label
 from labeling.models.people import Rater

@@ -11,7 +11,7 @@ from evaluation.models.prompts import PromptVersion
 from evaluation.prompts.queries.versions import champions
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.runs.worker.execute import run_execute
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Label
 from labeling.models.people import Workspace

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Label
 from labeling.models.people import Rater

@@ -11,7 +11,7 @@ from evaluation.models.prompts import PromptDraft, PromptVersion
 from evaluation.prompts.services.drafts import draft_save
 from evaluation.prompts.services.examples import prompt_version_add
 from evaluation.prompts.services.versions import champions_ensure
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import User

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils import timezone
 
 from common.jsonl import Fields, Ignored
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Label
 from labeling.models.people import Rater

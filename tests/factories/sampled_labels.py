@@ -11,7 +11,7 @@ from alignment.comparison.queries.scope import Scope
 from alignment.reports.core import build_report
 from alignment.reports.core.status import StatusPolicy
 from alignment.reports.queries.reports import alignment_report
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Label
 from labeling.models.people import Rater

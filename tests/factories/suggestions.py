@@ -16,7 +16,7 @@ from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import Run, RunChat, Verdict
 from evaluation.prompts.queries.versions import champions
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat, ChatSet, ChatSetMember
 from labeling.models.labels import Label, RaterNote
 from labeling.models.people import Rater, User

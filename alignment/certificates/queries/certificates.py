@@ -17,8 +17,8 @@ from alignment.models.certificates import Certificate
 from alignment.models.reports import Report
 from common.problems import FieldProblem, InputProblem
 from evaluation.gateway.current import current_endpoint
+from evaluation.judges.queries.configs import judge_configs
 from evaluation.judges.queries.profiles import default_profile, profile_choice
-from evaluation.judges.services.judges import judge_configs
 from evaluation.models.judges import Judge
 from evaluation.prompts.queries.versions import newest_versions
 from labeling.models.people import User

@@ -6,7 +6,7 @@ from alignment.prompts.redesign.queries import open_tests
 from common.problems import FieldProblem
 from evaluation.knowledge.services import criterion_articles_set
 from evaluation.models.prompts import CriterionArticle
-from labeling.consensus.services import criteria_lock
+from labeling.consensus.services.consensus import criteria_lock
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.rubric.core.redesign import Redesign

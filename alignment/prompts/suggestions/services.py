@@ -23,8 +23,8 @@ from evaluation.core.types import Request
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.sampling_defaults import default_sampling
+from evaluation.judges.queries.configs import model_kind, model_of
 from evaluation.judges.queries.profiles import default_profile, profile_choice
-from evaluation.judges.services.judges import model_kind, model_of
 from evaluation.judges.services.profiles import profiles_ensure
 from evaluation.models.judges import JudgeProfile
 from evaluation.models.prompts import PromptVersion

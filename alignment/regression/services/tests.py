@@ -25,7 +25,7 @@ from evaluation.runs.services.runs import (
     run_repeat,
     run_start,
 )
-from labeling.consensus.services import criteria_lock
+from labeling.consensus.services.consensus import criteria_lock
 from labeling.models.chats import ChatSet, Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion

@@ -1,55 +1,26 @@
 """Creates judges from today's champions and settings, with a fingerprint."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, cast, get_args
+from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 
 from evaluation.core import types
-from evaluation.core.grouping import Groupable, group_criteria
 from evaluation.core.hashing import canonical, text_hash
-from evaluation.core.transcript_fencing import FENCE_VERSION
-from evaluation.engines.core import WINDOWS_VERSION
-from evaluation.engines.core.roles import ADVOCATES, ROLES, engine_roles, role_of
-from evaluation.engines.core.verdicts import FORMATTER_SCHEMA_VERSION, READER_VERSION
-from evaluation.gateway.embedded import EMBEDDED_MODEL
 from evaluation.gateway.endpoints import Endpoint
-from evaluation.judges.core.fingerprint import template_hash
-from evaluation.judges.core.sampling_defaults import ModelKind, default_sampling
 from evaluation.judges.core.spec import JudgeChoice
-from evaluation.knowledge.core.retrieval import RETRIEVER
+from evaluation.judges.queries.configs import Ingredients, groups_of, judge_config, snapshot_hash
 from evaluation.models.judges import Judge, JudgeProfile, JudgePrompt
 from evaluation.models.prompts import (
-    ArticleVersion,
     KnowledgeSnapshot,
     PromptVersion,
     SnapshotItem,
 )
 from evaluation.prompts.queries.criteria import articles_of
 from evaluation.prompts.queries.examples import examples_of
-from evaluation.prompts.queries.versions import champions, newest_versions
+from evaluation.prompts.queries.versions import newest_versions
 from evaluation.prompts.services.versions import champions_ensure
-from labeling.models.rubric import Criterion, CriterionVersion
-
-SCHEMA = 2
-HOSTED_MODEL = "gpt-4.1-mini"
-# With or without the maker's prefix; the chat editions of GPT-5 do not reason.
-REASONING_MODELS = re.compile(r"(^|/)(o\d|gpt-5(?!(\.\d+)?-chat))")
-TIER_ENGINES: dict[str, types.Engine] = {"simple": "direct", "context": "debate", "subjective": "direct"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Ingredients:
-    """The rows that make a judge, by criterion id; examples by prompt version id."""
-
-    criteria: Sequence[Criterion]
-    versions: dict[int, CriterionVersion]
-    prompts: dict[int, PromptVersion]
-    examples: dict[int, tuple[types.Example, ...]]
-    articles: dict[int, list[ArticleVersion]]
+from labeling.models.rubric import Criterion
 
 
 @transaction.atomic
@@ -66,7 +37,7 @@ def judge_ensure(
     `prompts` replace their criteria's champions. A judge keeps its first profile.
     """
     chosen = champions_ensure(criteria=criteria) | {row.criterion_id: row for row in prompts}
-    ingredients = _Ingredients(
+    ingredients = Ingredients(
         criteria=criteria,
         versions=newest_versions(criteria=criteria),
         prompts=chosen,
@@ -75,7 +46,7 @@ def judge_ensure(
     )
     snapshot = _snapshot_ensure(ingredients)
     groups = groups_of(choice=choice, endpoint=endpoint, criteria=criteria)
-    config = _config(choice, endpoint, groups, ingredients, snapshot)
+    config = judge_config(choice, endpoint, groups, ingredients, snapshot)
     fingerprint = text_hash(canonical(config))
     judge, created = Judge.objects.get_or_create(
         fingerprint=fingerprint,
@@ -94,183 +65,14 @@ def judge_ensure(
     return judge
 
 
-def judge_configs(
-    *, choice: JudgeChoice, scopes: Sequence[Sequence[Criterion]], endpoint: Endpoint
-) -> list[dict[str, Any] | None]:
-    """Return today's configuration of a recipe for each list of criteria, without writing.
-
-    None if a criterion has no prompt yet. The number of queries does not grow with the lists.
-    """
-    criteria = list({row.pk: row for scope in scopes for row in scope}.values())
-    prompts = champions(criteria=criteria)
-    read = {} if choice.knowledge == "none" else articles_of(criteria)
-    every = _Ingredients(
-        criteria=criteria,
-        versions=newest_versions(criteria=criteria),
-        prompts=prompts,
-        examples=examples_of([prompt.pk for prompt in prompts.values()]),
-        articles=read,
-    )
-    return [_config_today(choice, scope, endpoint, every) for scope in scopes]
-
-
-def _config_today(
-    choice: JudgeChoice, criteria: Sequence[Criterion], endpoint: Endpoint, every: _Ingredients
-) -> dict[str, Any] | None:
-    if any(row.pk not in every.prompts for row in criteria):
-        return None
-    articles = {row.pk: every.articles[row.pk] for row in criteria if row.pk in every.articles}
-    own = replace(every, criteria=criteria, articles=articles)
-    groups = groups_of(choice=choice, endpoint=endpoint, criteria=criteria)
-    digest = _snapshot_hash(own)
-    snapshot = KnowledgeSnapshot(content_hash=digest) if digest else None
-    return _config(choice, endpoint, groups, own, snapshot)
-
-
 def _name(config: Mapping[str, Any]) -> str:
     samples = f" × {config['samples']}" if config["samples"] > 1 else ""
     return f"{config['engine']}{samples}, {config['model']}"
 
 
-def model_of(role: types.Role, *, choice: JudgeChoice, endpoint: Endpoint) -> str:
-    """Return a role's model: its own, the recipe's or the settings'; the embedded endpoint has only one."""
-    if endpoint.embedded:
-        return EMBEDDED_MODEL
-    reasoning = choice.model or settings.LACE_REASONING_MODEL or HOSTED_MODEL
-    usual = choice.formatter or settings.LACE_FORMATTER_MODEL or reasoning
-    return choice.models.get(role) or (usual if role_of(role).output == "copy" else reasoning)
-
-
-def model_kind(*, model: str, endpoint: Endpoint) -> ModelKind:
-    """Return which family of settings a model accepts."""
-    if endpoint.embedded:
-        return "embedded"
-    return "reasoning" if REASONING_MODELS.search(model) else "standard"
-
-
-def groups_of(
-    *, choice: JudgeChoice, endpoint: Endpoint, criteria: Sequence[Criterion]
-) -> list[tuple[types.Engine, tuple[str, ...]]]:
-    """Return engine and criterion keys of each group, in order; engine `auto` never mixes engines.
-
-    For the embedded model, grouping `auto` is one criterion per call.
-    """
-    grouping = "criterion" if endpoint.embedded and choice.grouping == "auto" else choice.grouping
-    engines = {
-        row.key: TIER_ENGINES[row.tier] if choice.engine == "auto" else choice.engine for row in criteria
-    }
-    groups: list[tuple[types.Engine, tuple[str, ...]]] = []
-    for engine in get_args(types.Engine):
-        rows = [
-            Groupable(row.key, row.dimension.key, cast("types.Tier", row.tier), row.critical)
-            for row in criteria
-            if engines[row.key] == engine
-        ]
-        groups += [(engine, keys) for keys in group_criteria(rows, mode=grouping)]
-    return groups
-
-
-def _config(
-    choice: JudgeChoice,
-    endpoint: Endpoint,
-    groups: list[tuple[types.Engine, tuple[str, ...]]],
-    ingredients: _Ingredients,
-    snapshot: KnowledgeSnapshot | None,
-) -> dict[str, Any]:
-    """Return everything that reaches a model or joins its answers; concurrency and prices do not."""
-    engines = {engine for engine, _ in groups}
-    roles = _roles(engines, choice, endpoint)
-    by_key = {row.key: row for row in ingredients.criteria}
-    return {
-        "schema": SCHEMA,
-        "engine": choice.engine,
-        "endpoint": endpoint.id,
-        "model": _reasoning_models(roles),
-        "formatter": roles["formatter"]["model"],
-        "roles": roles,
-        "samples": choice.samples,
-        "groups": [
-            {"engine": engine, "criteria": [_criterion_entry(by_key[key], ingredients) for key in keys]}
-            for engine, keys in groups
-        ],
-        # A very small model reads short prompts best; with the chat first its criteria share that prefix.
-        "size": "compact" if endpoint.embedded else "full",
-        "layout": _layout(choice, endpoint),
-        "role_in": choice.role_in,
-        "order_seed": 0,
-        "ablation": choice.ablation if "debate" in engines else "",
-        "windows": {**asdict(choice.windows), "version": WINDOWS_VERSION} if choice.windows else None,
-        "templates": template_hash(),
-        "fence": FENCE_VERSION,
-        "reader": READER_VERSION,
-        "formatter_schema": FORMATTER_SCHEMA_VERSION,
-        "knowledge": _knowledge(choice, snapshot),
-    }
-
-
-def _layout(choice: JudgeChoice, endpoint: Endpoint) -> types.Layout:
-    if choice.layout != "auto":
-        return choice.layout
-    return "chat_first" if endpoint.embedded else "criteria_first"
-
-
-def _knowledge(choice: JudgeChoice, snapshot: KnowledgeSnapshot | None) -> dict[str, Any]:
-    pinned = {"mode": choice.knowledge, "snapshot": snapshot.content_hash if snapshot else ""}
-    if choice.knowledge != "retrieved":
-        return pinned
-    return {**pinned, "tokens": choice.passage_tokens, "retriever": dict(RETRIEVER)}
-
-
-def _roles(engines: set[types.Engine], choice: JudgeChoice, endpoint: Endpoint) -> dict[str, Any]:
-    roles = sorted({role for engine in engines for role in engine_roles(engine)})
-    return {role: asdict(_sampling(role, choice, endpoint)) for role in roles}
-
-
-def _sampling(role: types.Role, choice: JudgeChoice, endpoint: Endpoint) -> types.Sampling:
-    model = model_of(role, choice=choice, endpoint=endpoint)
-    return default_sampling(
-        role=role,
-        kind=model_kind(model=model, endpoint=endpoint),
-        endpoint=endpoint.id,
-        model=model,
-        samples=choice.samples,
-        temperature=choice.temperatures.get(role),
-        effort=choice.efforts.get(role, ""),
-        logprobs=choice.logprobs,
-    )
-
-
-def _reasoning_models(roles: Mapping[str, Any]) -> str:
-    """Return the models that reason, the deciding ones first; they name the judge."""
-    deciding = [role for role in reversed(ROLES) if role.output == "verdicts"]
-    keys = [role.key for role in (*deciding, *ADVOCATES) if role.key in roles]
-    return " + ".join(dict.fromkeys(roles[key]["model"] for key in keys))
-
-
-def _criterion_entry(row: Criterion, ingredients: _Ingredients) -> list[str]:
-    version, prompt = ingredients.versions[row.pk], ingredients.prompts[row.pk]
-    examples = [
-        [example.content_hash, example.excerpt, example.value, example.rationale]
-        for example in ingredients.examples.get(prompt.pk, ())
-    ]
-    digest = text_hash(canonical([prompt.content_hash, examples])) if examples else prompt.content_hash
-    return [row.key, version.content_hash, digest, row.tier]
-
-
-def _snapshot_hash(ingredients: _Ingredients) -> str:
-    """Return the hash of the article versions that each criterion reads; "" if none are read."""
-    keys = {row.pk: row.key for row in ingredients.criteria}
-    content = sorted(
-        [keys[pk], version.article.key, version.number, version.content_hash]
-        for pk, versions in ingredients.articles.items()
-        for version in versions
-    )
-    return text_hash(canonical(content)) if content else ""
-
-
-def _snapshot_ensure(ingredients: _Ingredients) -> KnowledgeSnapshot | None:
+def _snapshot_ensure(ingredients: Ingredients) -> KnowledgeSnapshot | None:
     """Pin the article versions that each criterion reads; None if none are read."""
-    if not (digest := _snapshot_hash(ingredients)):
+    if not (digest := snapshot_hash(ingredients)):
         return None
     snapshot, created = KnowledgeSnapshot.objects.get_or_create(content_hash=digest)
     if created:
@@ -283,7 +85,7 @@ def _snapshot_ensure(ingredients: _Ingredients) -> KnowledgeSnapshot | None:
 
 
 def _prompts_create(
-    judge: Judge, groups: list[tuple[types.Engine, tuple[str, ...]]], ingredients: _Ingredients
+    judge: Judge, groups: list[tuple[types.Engine, tuple[str, ...]]], ingredients: Ingredients
 ) -> None:
     by_key = {row.key: row for row in ingredients.criteria}
     JudgePrompt.objects.bulk_create(

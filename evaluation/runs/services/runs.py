@@ -14,7 +14,8 @@ from evaluation.gateway.budget import budget_check, budget_recount
 from evaluation.gateway.current import current_prices
 from evaluation.gateway.endpoints import Endpoint
 from evaluation.judges.core.spec import JudgeChoice
-from evaluation.judges.services.judges import groups_of, judge_ensure
+from evaluation.judges.queries.configs import groups_of
+from evaluation.judges.services.judges import judge_ensure
 from evaluation.models.judges import Judge
 from evaluation.models.prompts import PromptVersion
 from evaluation.models.runs import ON_WORKER, Run, RunChat, Unit

@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from django.utils import timezone
 
 from common.problems import FieldProblem
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater

@@ -9,7 +9,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from common.problems import FieldProblem
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.labels import Assignment, Label, LabelRevision
 from labeling.models.people import Rater
 from labeling.models.rubric import Criterion, RubricGuideline

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from django.db import transaction
 
 from common.problems import FieldProblem
-from labeling.consensus.services import consensus_follow
+from labeling.consensus.services.consensus import consensus_follow
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionVersion, Rubric, RubricGuideline
 from labeling.people.services.audit import audit

@@ -9,10 +9,10 @@ from typing import Any
 from django.db.models import QuerySet
 
 from common.jsonl import in_batches
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
+from labeling.consensus.services.label_copies import history_add, labels_copy
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion
-from labeling.rating.services.bulk import history_add, labels_copy
 from labeling.rubric.queries.redesign import Carrying, Tally, adjudications_of, labels_to_carry
 
 CHATS_AT_ONCE = 1000

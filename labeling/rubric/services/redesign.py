@@ -10,7 +10,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from common.problems import FieldProblem
-from labeling.consensus.services import criteria_lock
+from labeling.consensus.services.consensus import criteria_lock
 from labeling.models.people import User
 from labeling.models.rubric import Criterion, CriterionLineage, CriterionVersion, Dimension, Tier
 from labeling.people.services.audit import audit

@@ -9,7 +9,7 @@ from django.db.models import Max
 
 from common.jsonl import Fields, Ignored, ImportResult, read_document
 from common.problems import FieldProblem, shown
-from labeling.consensus.services import consensus_follow
+from labeling.consensus.services.consensus import consensus_follow
 from labeling.models.labels import Adjudication, Label
 from labeling.models.rubric import Criterion, CriterionVersion, Dimension, Rubric
 from labeling.rubric.core.rubric import (

@@ -15,12 +15,12 @@ from django.utils import timezone
 from common.jsonl import Ignored, ImportResult, in_batches, read_records
 from common.problems import FieldProblem, ImportProblem
 from labeling.chats.queries import ChatRef, chats_by_external_id
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
+from labeling.consensus.services.label_copies import history_add
 from labeling.models.labels import Assignment, Label
 from labeling.models.people import Rater
 from labeling.rating.core.answers import LabelLine, label_line_of
 from labeling.rating.core.evidence import EvidenceError, evidence_of
-from labeling.rating.services.bulk import history_add
 from labeling.rating.services.references import (
     Raters,
     VersionRef,

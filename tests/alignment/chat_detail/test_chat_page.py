@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from evaluation.models.prompts import FewShotExample
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import ChatSetMember
 from labeling.models.labels import Adjudication, Consensus, Label
 from tests.factories.compared_runs import Compared, chat_url, text_of

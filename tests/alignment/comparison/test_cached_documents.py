@@ -15,7 +15,7 @@ from alignment.comparison.queries.cached_documents import kept, pin_of
 from alignment.comparison.queries.scope import Scope
 from alignment.models.reports import Report
 from evaluation.models.runs import Run
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.labels import Label
 from tests.factories.compared_runs import Compared, urls
 from tests.factories.judge_comparison import judged, perfect

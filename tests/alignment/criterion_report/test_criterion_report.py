@@ -14,7 +14,7 @@ from alignment.label_planning.queries.plan import criterion_plans
 from alignment.models.reports import Report
 from alignment.statistics.label_needs import Decision
 from evaluation.models.runs import Run, Verdict
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat, Topic
 from labeling.models.labels import Consensus, Label
 from labeling.models.people import Rater, Role, User

@@ -16,7 +16,7 @@ from alignment.models.reports import Report
 from alignment.prompts.queries.criterion_page import VERSIONS_A_PAGE, criterion_page
 from alignment.prompts.queries.versions import version_rows, with_figures
 from evaluation.models.prompts import PromptDraft
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.labels import Label, RaterNote
 from labeling.models.people import Rater, User

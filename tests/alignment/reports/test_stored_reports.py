@@ -14,7 +14,7 @@ from pytest_django import Settings
 from alignment.models.reports import Report
 from evaluation.models.judges import Judge, JudgePrompt
 from evaluation.models.runs import Run
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.jobs.services import job_open
 from labeling.models.chats import Chat, ChatSet, ChatSetMember, Topic
 from labeling.models.labels import Consensus, Label

@@ -14,7 +14,7 @@ from evaluation.core.types import Windows
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.judges.core.sampling_defaults import default_sampling
 from evaluation.judges.core.spec import JudgeChoice
-from evaluation.judges.services import judges
+from evaluation.judges.queries import configs
 from evaluation.judges.services.judges import judge_ensure
 from evaluation.knowledge.core.retrieval import RETRIEVER
 from evaluation.knowledge.services import knowledge_import
@@ -177,7 +177,7 @@ def test_the_retriever_changes_the_fingerprint_of_judges_that_retrieve(
     criteria: list[Criterion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     static, retrieved = ensure(criteria), ensure(criteria, RETRIEVED)
-    monkeypatch.setattr(judges, "RETRIEVER", {**RETRIEVER, "k1": 99})
+    monkeypatch.setattr(configs, "RETRIEVER", {**RETRIEVER, "k1": 99})
     assert ensure(criteria, RETRIEVED) != retrieved
     assert ensure(criteria) == static
 
@@ -236,7 +236,7 @@ def test_fence_reader_and_schema_versions_change_the_fingerprint(
     criteria: list[Criterion], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     before = ensure(criteria).fingerprint
-    monkeypatch.setattr(judges, name, 99)
+    monkeypatch.setattr(configs, name, 99)
     assert ensure(criteria).fingerprint != before
 
 
@@ -244,7 +244,7 @@ def test_our_own_prompt_texts_change_the_fingerprint(
     criteria: list[Criterion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = ensure(criteria).fingerprint
-    monkeypatch.setattr(judges, "template_hash", lambda: "another wording")
+    monkeypatch.setattr(configs, "template_hash", lambda: "another wording")
     assert ensure(criteria).fingerprint != before
 
 

@@ -12,7 +12,8 @@ from evaluation.core.types import Role, Setup, Windows
 from evaluation.gateway.current import current_endpoint
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
 from evaluation.judges.core.spec import JudgeChoice
-from evaluation.judges.services.judges import judge_ensure, model_kind, model_of
+from evaluation.judges.queries.configs import model_kind, model_of
+from evaluation.judges.services.judges import judge_ensure
 from evaluation.knowledge.services import knowledge_import
 from evaluation.models.judges import Judge, JudgeProfile
 from evaluation.models.prompts import CriterionArticle, FewShotExample, KnowledgeArticle, PromptVersion

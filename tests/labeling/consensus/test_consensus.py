@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from labeling.consensus.core.votes import Decision, Votes, consensus_of
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.chats import Chat
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.rubric import Criterion

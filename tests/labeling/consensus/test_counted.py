@@ -9,7 +9,7 @@ from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labeling.consensus.services import consensus_follow, consensus_refresh
+from labeling.consensus.services.consensus import consensus_follow, consensus_refresh
 from labeling.models.labels import Adjudication, Consensus, Label
 from labeling.models.rubric import Criterion, CriterionVersion
 from labeling.transfer.services.labels import LabelsFile, labels_take
@@ -216,7 +216,7 @@ def test_other_criteria_are_not_touched(bench: Bench) -> None:
 def test_an_import_of_many_chats_makes_the_others_follow_too(
     bench: Bench, tmp_path: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from labeling.consensus import services as consensus
+    from labeling.consensus.services.consensus import consensus as consensus
 
     monkeypatch.setattr(consensus, "CHATS_AT_ONCE", 1)
     bench.ask("B")

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from labeling.consensus.services import criteria_lock
+from labeling.consensus.services.consensus import criteria_lock
 from labeling.jobs.services import job_close
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Adjudication, Assignment, Label, LabelingJob

@@ -18,7 +18,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.files import csv_lines
-from labeling.consensus.services import consensus_refresh
+from labeling.consensus.services.consensus import consensus_refresh
 from labeling.models.labels import Adjudication, Assignment, Consensus, Label, LabelRevision, RaterNote
 from labeling.models.people import AuditEvent, Rater, User
 from labeling.people.services.tokens import token_create
