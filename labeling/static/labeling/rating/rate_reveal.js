@@ -24,8 +24,8 @@ export function wireReveal({ button, url, item, say, shown }) {
       for (const verdict of verdicts) item(verdict.criterion)?.append(view(verdict, judge));
       button.hidden = true;
       if (revealed_at) shown();
-      const shown = "The judge’s view is shown at each criterion";
-      say(verdicts.length ? shown : "The judge has no verdict on this chat");
+      const notice = "The judge’s view is shown at each criterion";
+      say(verdicts.length ? notice : "The judge has no verdict on this chat");
     } catch {
       button.disabled = false;
       say("The judge’s view can’t be shown now. Try again.");
