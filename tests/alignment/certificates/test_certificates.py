@@ -73,7 +73,7 @@ def test_labels_drawn_by_verdict_are_among_what_it_says(compared: Compared, lead
     body = certificate_issue(run=compared.run, by=lead_user).body
     certified = next(entry for entry in body["criteria"] if entry["key"] == "polite")
     assert "30 of the 38 compared chats were sampled by verdict" in certified["cautions"][0]
-    assert any("30 labelled chats were drawn by a judge" in limit for limit in body["limits"])
+    assert any("30 labelled chats were sampled by verdict" in limit for limit in body["limits"])
 
 
 @pytest.mark.django_db(transaction=True)
