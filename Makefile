@@ -35,17 +35,17 @@ browser:
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -qq -y chromium >/dev/null; } || \
 	  echo "no Chromium here and no right to install it: browser tests will be skipped (or fail where CI=true)"
 
-# Groups are explained in tests/conftest.py. SQLite runs all of them, PostgreSQL what depends on the database.
+# The groups are explained in tests/conftest.py.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 ON_POSTGRES := $(BIN)/python -m tests.with_postgres
 
 test: $(VENV)/.dev browser
 	$(PYTEST) -m "not heavy" tests
-	$(ON_POSTGRES) $(PYTEST) -m "not heavy and not pure and not browser and not sweep" tests
+	$(ON_POSTGRES) $(PYTEST) -m both tests
 
 test-all: test
 	$(PYTEST) -m heavy tests
-	$(ON_POSTGRES) $(PYTEST) -m "not pure and (heavy or browser or sweep)" tests
+	$(ON_POSTGRES) $(PYTEST) -m "not both and not pure" tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,1 +1,1 @@
-"""What every app shares and no feature owns; imports none of them."""
+"""Code that all apps share; imports no app."""

@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class CommonConfig(AppConfig):
-    """The shared ground floor: no models, only template tags and static files beside plain code."""
+    """The shared code: template tags, static files and plain Python, no models."""
 
     name = "common"

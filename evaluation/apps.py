@@ -12,7 +12,7 @@ def make_default_profile(sender: AppConfig, *, using: str, **_: Any) -> None:
     from evaluation.judges.services.profiles import profiles_ensure
     from evaluation.models.judges import JudgeProfile  # models are not loaded when this module is
 
-    # A database that is migrated up to an early point only has no table for it yet.
+    # A partly migrated database has no table for it yet.
     if JudgeProfile._meta.db_table in connections[using].introspection.table_names():
         profiles_ensure()
 

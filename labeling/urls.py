@@ -4,7 +4,7 @@ from django.urls import path
 
 from labeling.adjudication import views as adjudicate
 from labeling.jobs import views as jobs
-from labeling.people.views import tokens, workspace
+from labeling.people import views as people
 from labeling.rating.views import notes, queue, rate
 from labeling.rubric.views import criterion_texts, guidelines
 from labeling.sets import views as sets
@@ -52,8 +52,8 @@ urlpatterns = [
     path("notes/", notes.note_list, name="note_list"),
     path("notes/<int:note_id>/", notes.note_detail, name="note_detail"),
     path("notes/<int:note_id>/settle/", notes.note_settled, name="note_settle"),
-    path("workspace/", workspace.workspace_settings, name="workspace"),
-    path("workspace/log/", workspace.workspace_log, name="workspace_log"),
-    path("tokens/", tokens.token_list, name="token_list"),
-    path("tokens/<int:token_id>/revoke/", tokens.token_revoke, name="token_revoke"),
+    path("workspace/", people.workspace_settings, name="workspace"),
+    path("workspace/log/", people.workspace_log, name="workspace_log"),
+    path("tokens/", people.token_list, name="token_list"),
+    path("tokens/<int:token_id>/revoke/", people.token_revoke, name="token_revoke"),
 ]

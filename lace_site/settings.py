@@ -152,6 +152,12 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
+            # Tags of answers, verdicts and statistics, which most pages need.
+            "builtins": [
+                "labeling.templatetags.labels",
+                "evaluation.templatetags.verdicts",
+                "alignment.templatetags.statistics",
+            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -12,7 +12,6 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 from labeling.models.people import Role, User
 from tests.factories.rows import make_user
 
-PASSWORD = "correct horse battery"  # of the accounts that `make_user` makes
 SIZES = ((1440, 900), (390, 844))
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 

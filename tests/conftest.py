@@ -4,6 +4,7 @@ import os
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, TypeVar
@@ -87,9 +88,9 @@ def django_db_setup(
 ) -> Iterator[Database]:
     """A copy of the migrated template; what a test commits is undone more quickly than by a flush."""
     connection_created.connect(do_not_wait_for_the_disk)
-    worker = f"{getattr(request.config, 'workerinput', {}).get('workerid', 'main')}_{os.getpid()}"
+    process = f"{getattr(request.config, 'workerinput', {}).get('workerid', 'main')}_{os.getpid()}"
     with django_db_blocker.unblock():
-        database_create(worker, migrate=request.config.getoption("create_db"))
+        database_create(process, migrate=request.config.getoption("create_db"))
         database = Database()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: database.restore())
@@ -143,7 +144,12 @@ GROUPS = {
     "sweep": "asks every route; `make test` runs it on SQLite alone",
     "heavy": "kills processes or repeats a rule at length; `make test-all` alone runs it",
     "pure": "uses no database, so one run is enough (set here, from the fixtures)",
+    "both": "`make test` runs it on PostgreSQL, too (set here, from the folder)",
 }
+# Where rows are locked, leased, drawn and written in bulk: what the two databases may do differently.
+ON_BOTH = ("common", "labeling", "evaluation", "alignment/comparison", "alignment/label_planning")
+ON_BOTH_PATHS = tuple(f"tests/{folder}/" for folder in ON_BOTH)
+ONCE = {"browser", "sweep", "heavy"}
 NEED_DATABASE = {"db", "transactional_db", "live_server"}
 
 
@@ -158,6 +164,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     is_browser = item.get_closest_marker("browser") is not None
     if not item.get_closest_marker("django_db") and not NEED_DATABASE & {*getattr(item, "fixturenames", ())}:
         item.add_marker(pytest.mark.pure)
+    elif item.location[0].startswith(ON_BOTH_PATHS) and not ONCE & {
+        mark.name for mark in item.iter_markers()
+    }:
+        item.add_marker(pytest.mark.both)
     if is_browser:  # once more and named as RERUN: on a busy machine it may miss its deadlines
         item.add_marker(pytest.mark.flaky(reruns=1))
     item.add_marker(pytest.mark.xdist_group(f"{item.location[0]}{' in a browser' * is_browser}"))
@@ -165,8 +175,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail."""
-    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    """Browser tests last: Playwright leaves an event loop running, in which `asyncio.run` would fail.
+
+    Of these the large modules first, so that no process is left alone with one.
+    """
+    sizes = Counter(item.path for item in items)
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        is_browser = item.get_closest_marker("browser") is not None
+        return is_browser, -sizes[item.path] if is_browser else 0
+
+    items.sort(key=place)
 
 
 # ---------- browser ----------

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Protocol, TypeVar
 
 import django
 from django.apps import apps
@@ -17,12 +17,19 @@ from django.db import connection, transaction
 
 from lace_site.settings import VAR_DIR
 
-RowsOnce = Callable[[str, Callable[[], Any]], Any]  # the fixture `rows_once`
+T = TypeVar("T")
+
+
+class RowsOnce(Protocol):
+    """The fixture `rows_once`: makes rows once a module; None where the database cannot keep them."""
+
+    def __call__(self, name: str, make: Callable[[], T], /) -> T | None: ...
+
 
 # ---------- migrated once ----------
 
 
-def database_create(worker: str, *, migrate: bool = False) -> None:
+def database_create(process: str, *, migrate: bool = False) -> None:
     """Connect this process to a copy of the template, with the rows that every migrated database starts with.
 
     The template is kept until a migration or Django changes, or until `migrate` asks for a new one. It
@@ -34,8 +41,8 @@ def database_create(worker: str, *, migrate: bool = False) -> None:
         if migrate or not _exists(template):
             _make_template(template)
         _connect_to(template)
-        connection.creation.clone_test_db(suffix=worker, verbosity=0)
-    _connect_to(connection.creation.get_test_db_clone_settings(worker)["NAME"])
+        connection.creation.clone_test_db(suffix=process, verbosity=0)
+    _connect_to(connection.creation.get_test_db_clone_settings(process)["NAME"])
     emit_post_migrate_signal(verbosity=0, interactive=False, db=connection.alias)
 
 
@@ -46,7 +53,7 @@ def database_delete() -> None:
     if connection.vendor == "sqlite":
         _unlink(name)
     else:
-        with connection.creation._nodb_cursor() as cursor:
+        with connection.creation._nodb_cursor() as cursor:  # type: ignore[attr-defined]
             cursor.execute(f'DROP DATABASE "{name}"')
 
 
@@ -62,7 +69,7 @@ def _template_name() -> str:
 def _exists(template: str) -> bool:
     if connection.vendor == "sqlite":
         return Path(template).exists()
-    with connection.creation._nodb_cursor() as cursor:
+    with connection.creation._nodb_cursor() as cursor:  # type: ignore[attr-defined]
         cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [template])
         return cursor.fetchone() is not None
 
@@ -75,11 +82,10 @@ def _make_template(template: str) -> None:
     _Rows({}).restore()
     connection.close()
     if connection.vendor == "sqlite":
-        for old in VAR_DIR.glob("test_template_*.sqlite3"):
-            _unlink(str(old))
+        _delete_leftovers()
         Path(draft).rename(template)
     else:
-        with connection.creation._nodb_cursor() as cursor:
+        with connection.creation._nodb_cursor() as cursor:  # type: ignore[attr-defined]
             cursor.execute(f'DROP DATABASE IF EXISTS "{template}"')
             cursor.execute(f'ALTER DATABASE "{draft}" RENAME TO "{template}"')
 
@@ -87,6 +93,14 @@ def _make_template(template: str) -> None:
 def _connect_to(name: str) -> None:
     connection.close()
     settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = name
+
+
+def _delete_leftovers() -> None:
+    """Delete older templates, and copies whose process has ended: a copy's name ends with its id."""
+    for path in VAR_DIR.glob("test_template_*.sqlite3"):
+        _, _, _, *copy = path.stem.split("_")
+        if not copy or not Path("/proc", copy[-1]).exists():
+            _unlink(str(path))
 
 
 def _unlink(name: str) -> None:

@@ -2,9 +2,11 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from http.cookies import SimpleCookie
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,13 @@ def test_no_file_has_more_than_500_lines() -> None:
     sizes = {str(path): len(path.read_text(encoding="utf-8").splitlines()) for path in found}
     assert len(sizes) > 100
     assert {path: size for path, size in sizes.items() if size > MOST_LINES} == {}
+
+
+def test_no_test_module_imports_from_another() -> None:
+    """What several of them need is in tests/factories."""
+    imports = re.compile(r"^(from|import) tests\.[\w.]*test_", re.MULTILINE)
+    paths = (settings.BASE_DIR / "tests").rglob("*.py")
+    assert [path.name for path in paths if imports.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_no_function_has_more_than_40_lines() -> None:
@@ -122,11 +131,11 @@ def test_every_unsafe_request_without_a_token_is_refused(everybody: User, strict
     """Where Django's own check is off nothing is refused, so the token is all that is missing."""
     client, refused = Client(enforce_csrf_checks=strict), []
     client.force_login(everybody)
-    session = client.cookies.copy()
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
     for route in all_routes():
         for method in UNSAFE:
             with rolled_back():
-                client.cookies = session.copy()
+                client.cookies = SimpleCookie({settings.SESSION_COOKIE_NAME: session})
                 response = getattr(client, method)(route.url, content_type="application/json")
             refused.append(((method, route, response.status_code), response.status_code == 403))
     assert [request for request, was_refused in refused if was_refused is not strict] == []

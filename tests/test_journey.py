@@ -125,7 +125,7 @@ def open_job(page: Page) -> None:
     page.get_by_label("Labels per chat").fill("1")
     page.get_by_label("cleo").check()
     page.get_by_role("button", name="Open the job").click()
-    expect(page.get_by_text("May chats is open")).to_be_visible()
+    expect(page.get_by_text("May chats opened")).to_be_visible()
 
 
 def tab_to(page: Page, name: str) -> None:

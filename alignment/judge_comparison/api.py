@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from alignment.judge_comparison.queries.comparison import league_document
-from alignment.judge_comparison.queries.page import HEAD, league_lines
+from alignment.judge_comparison.queries.page import HEAD, league_rows
 from alignment.judge_comparison.queries.run_selection import league_choice
 from common.access import found_or_404
 from common.api import INVALID, NO_ACCESS, DownloadView
@@ -63,7 +63,7 @@ class SetLeagueTable(DownloadView):
     )
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """One figure per row; cells never start a formula."""
-        return table_file(league_lines(_document(request, set_id)), HEAD, name=f"league-{set_id}.csv")
+        return table_file(league_rows(_document(request, set_id)), HEAD, name=f"league-{set_id}.csv")
 
 
 def _document(request: Request, set_id: int) -> dict[str, Any]:

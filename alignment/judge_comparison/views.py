@@ -12,7 +12,7 @@ from labeling.models.chats import ChatSet
 
 @permission_or_404("labeling.see_judge")
 def league(request: HttpRequest, set_id: int) -> HttpResponse:
-    """Runs of a set, compared in pairs; the address holds which ones and the split."""
+    """Compare runs of a set in pairs; the query string selects runs and split."""
     chat_set = get_object_or_404(ChatSet, pk=set_id)
     choice = league_choice(chat_set, query=request.GET, user=request.user)
     if choice is None:

@@ -19,8 +19,8 @@ from alignment.comparison.queries.requested_scope import requested_scope
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.forms import LARGEST_SEED, some_seed
 from alignment.label_planning.queries.plan import CriterionPlan, TopicLabels, criterion_plans, topic_labels
-from alignment.label_planning.services.draw_preview import MOST, DrawPreview, DrawWish, label_draw_preview
-from alignment.label_planning.services.draws import draw_source, label_draw
+from alignment.label_planning.services.draw_preview import MOST, DrawWish, SamplePreview, label_draw_preview
+from alignment.label_planning.services.draws import label_draw, sample_source
 from alignment.statistics.label_needs import Need
 from common.api import INVALID, NO_ACCESS, validated
 from common.problems import InputProblem
@@ -153,7 +153,7 @@ def _sample(scope: Scope, user: User, body: dict[str, Any]) -> DrawWish:
         minimum=body["minimum"],
         seed=some_seed() if seed is None else seed,
         split=body["split"],
-        source=draw_source(scope=scope, by=user, token=body["client_id"]),
+        source=sample_source(scope=scope, by=user, token=body["client_id"]),
     )
 
 
@@ -200,7 +200,7 @@ def _topic_body(row: TopicLabels) -> dict[str, Any]:
     }
 
 
-def _preview_body(preview: DrawPreview, *, topics: bool) -> dict[str, Any]:
+def _preview_body(preview: SamplePreview, *, topics: bool) -> dict[str, Any]:
     """Return the sample by verdict, with its strata by topic for users who label none of its chats."""
     strata = [
         {
@@ -216,8 +216,8 @@ def _preview_body(preview: DrawPreview, *, topics: bool) -> dict[str, Any]:
         "chats": preview.chats,
         "judge_false": preview.suspect,
         "available": {"judge_false": preview.available.suspect, "others": preview.available.other},
-        "left_out": preview.left_out,
-        "random": preview.worth,
+        "left_out": preview.without_chance,
+        "random": preview.effective_chats,
         "criteria": [
             {
                 "key": row.criterion.key,
@@ -227,7 +227,7 @@ def _preview_body(preview: DrawPreview, *, topics: bool) -> dict[str, Any]:
                 "false_low": row.expected.low,
                 "false_high": row.expected.high,
             }
-            for row in preview.outlook
+            for row in preview.forecasts
         ],
         "strata": strata if topics else None,
     }

@@ -1,4 +1,4 @@
-"""The form that draws chats for labelling."""
+"""Form for sampling chats for labelling."""
 
 import secrets
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from django.core.validators import MaxValueValidator
 from alignment.comparison.queries.scope import Scope
 from alignment.label_planning.queries.plan import TopicLabels
 from alignment.label_planning.services.draw_preview import MOST, DrawWish
-from alignment.label_planning.services.draws import draw_source
+from alignment.label_planning.services.draws import sample_source
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
 from labeling.chats.core.splits import proportions_of
@@ -20,19 +20,19 @@ from labeling.models.people import User
 
 LARGEST_SEED = 2**31 - 1
 RULES = [
-    (AllocationRule.PROPORTIONAL.value, "by their size"),
-    (AllocationRule.SQRT.value, "by the root of their size"),
-    (AllocationRule.EQUAL.value, "equally"),
+    (AllocationRule.PROPORTIONAL.value, "Proportional to size"),
+    (AllocationRule.SQRT.value, "Proportional to the square root of size"),
+    (AllocationRule.EQUAL.value, "Equal"),
 ]
 
 
 def some_seed() -> int:
-    """A seed that nobody can guess."""
+    """Return an unpredictable seed."""
     return secrets.randbelow(1_000_000)
 
 
-class DrawForm(forms.Form):
-    """Which criteria, how many chats, how many of those judged False; `wish` is what it amounts to."""
+class SampleForm(forms.Form):
+    """Criteria, size and strata of a sample; `wish` turns them into a request."""
 
     criteria = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
@@ -44,37 +44,37 @@ class DrawForm(forms.Form):
         min_value=1,
         max_value=MOST,
         label="Chats",
-        help_text="Empty: as many as a badge is likely to need.",
+        help_text="Empty: as many as a status is likely to need.",
     )
     judge_false = forms.IntegerField(
         required=False,
         min_value=0,
         max_value=MOST,
-        label="of them judged False",
-        help_text="Empty: as many as are likely to bring the missing False answers.",
+        label="Judged False",
+        help_text="Empty: as many as are likely to bring the missing False labels.",
     )
     name = forms.CharField(
         max_length=NAME_LIMIT,
         label="Name of the new set",
-        help_text="Raters read it. It must not say what the judge thinks.",
+        help_text="Raters see this name. Do not mention verdicts.",
     )
     topics = forms.MultipleChoiceField(
-        required=False, widget=forms.CheckboxSelectMultiple, label="Topics, none: all"
+        required=False, widget=forms.CheckboxSelectMultiple, label="Topics (none selected: all)"
     )
-    rule = forms.ChoiceField(required=False, choices=RULES, label="Topics share the chats")
+    rule = forms.ChoiceField(required=False, choices=RULES, label="Allocation to topics")
     minimum = forms.IntegerField(
         required=False,
         min_value=0,
         max_value=MOST,
-        label="At least of each topic",
-        help_text="Of either kind of chat, or all there are.",
+        label="Minimum per topic",
+        help_text="For chats judged False and other chats each.",
     )
-    # NB: another name than that of the split which the page is about: both stand in one query string.
+    # NB: not called `split`: the query string of the page already has the split of the report.
     into = forms.CharField(
         required=False,
         max_length=80,
         label="Split",
-        help_text="Empty: each chat keeps its own. Or, for dev chats, holdout or train=20,dev=40,holdout=40.",
+        help_text="Empty: chats keep their split. For dev chats: holdout, or train=20,dev=40,holdout=40.",
     )
     seed = forms.IntegerField(min_value=0, validators=[MaxValueValidator(LARGEST_SEED)], label="Seed")
     form_token = forms.CharField(
@@ -93,35 +93,35 @@ class DrawForm(forms.Form):
             cast(forms.MultipleChoiceField, self.fields[name]).choices = offered
 
     def clean_into(self) -> str:
-        """Words that a split can be read from."""
-        given = str(self.cleaned_data["into"]).strip()
+        """Check the proportions."""
+        text = str(self.cleaned_data["into"]).strip()
         try:
-            if given:
-                proportions_of(given)
+            if text:
+                proportions_of(text)
         except InputProblem as problem:
             raise forms.ValidationError(str(problem).removeprefix("--split: ")) from problem
-        return given
+        return text
 
     @property
     def more_open(self) -> bool:
-        """Whether something in the folded part was chosen or is wrong."""
+        """Whether a field of the folded section has an error or a choice of topics."""
         folded = ("rule", "minimum", "into", "seed", "topics")
         return any(self[name].errors for name in folded) or bool(self["topics"].value())
 
     def wish(self, *, by: User) -> DrawWish:
-        """What the valid form asks for."""
-        given = self.cleaned_data
-        chosen = set(given["criteria"])
+        """Return the request of a valid form."""
+        data = self.cleaned_data
+        chosen = set(data["criteria"])
         return DrawWish(
             scope=self.scope,
             criteria=tuple(row for row in self.scope.criteria if row.key in chosen),
-            name=given["name"],
-            chats=given["chats"],
-            suspect=given["judge_false"],
-            topics=tuple(given["topics"]),
-            rule=AllocationRule(given["rule"] or AllocationRule.PROPORTIONAL),
-            minimum=given["minimum"] or 0,
-            seed=given["seed"],
-            split=given["into"],
-            source=draw_source(scope=self.scope, by=by, token=given["form_token"]),
+            name=data["name"],
+            chats=data["chats"],
+            suspect=data["judge_false"],
+            topics=tuple(data["topics"]),
+            rule=AllocationRule(data["rule"] or AllocationRule.PROPORTIONAL),
+            minimum=data["minimum"] or 0,
+            seed=data["seed"],
+            split=data["into"],
+            source=sample_source(scope=self.scope, by=by, token=data["form_token"]),
         )

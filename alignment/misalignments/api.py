@@ -71,7 +71,7 @@ class MisalignmentOutput(serializers.Serializer[MisalignmentRow]):
     revision = serializers.IntegerField(source="item.revision")
     human = serializers.CharField()
     judge = serializers.BooleanField(source="verdict.value", allow_null=True, default=None)
-    rationale = serializers.CharField(source="said")
+    rationale = serializers.CharField()
     run = serializers.IntegerField(source="item.newest_run_id")
     closed_by = serializers.ChoiceField(
         source="item.closed_by", choices=Misalignment.ClosedBy.choices, allow_blank=True

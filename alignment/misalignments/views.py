@@ -11,11 +11,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from alignment.misalignments.queries.causes import cause_rows, to_refine
 from alignment.misalignments.queries.detail import misalignment_page
 from alignment.misalignments.queries.misalignment_list import (
-    STATES,
     Found,
     MisalignmentFilter,
     closed_runs,
-    filter_choices,
+    filter_rows,
     grouped,
     misalignment_rows,
     misalignments_listed,
@@ -50,14 +49,13 @@ def misalignment_list(request: HttpRequest) -> HttpResponse:
         "groups": groups,
         "opened": opened,
         "only": only,
-        "states": STATES.items(),
         "causes_offered": Misalignment.Cause.choices,
         "waiting": runs_waiting().count(),
         "runs": bool(causes) or counted_runs().exists(),
         "closed_runs": len(closed),
         "cause_rows": causes,
         "to_refine": to_refine(causes),
-        **filter_choices(shown),
+        "filters": filter_rows(shown, only),
     }
     if opened:
         context |= misalignment_page(_item(request, opened))

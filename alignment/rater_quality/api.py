@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from alignment.rater_quality.queries.answers import given
+from alignment.rater_quality.queries.answers import scope_labels
 from alignment.rater_quality.queries.scope import quality_scope
 from alignment.rater_quality.queries.table import quality_document
 from common.access import found_or_404
@@ -48,4 +48,4 @@ class JobQuality(APIView):
 
 def _answer(request: Request, *, set_id: int | None = None, job_id: int | None = None) -> Response:
     scope = found_or_404(quality_scope(query=request.query_params, set_id=set_id, job_id=job_id))
-    return Response(quality_document(scope, given(scope)))
+    return Response(quality_document(scope, scope_labels(scope)))

@@ -1,4 +1,4 @@
-"""Quality of labels, for leads: raters, pairs, criteria people part on, and the page a team talks over."""
+"""Label quality, for leads: raters, pairs, disagreements by criterion, and the team page."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from alignment.rater_quality.queries.answers import given
-from alignment.rater_quality.queries.criteria import partings
-from alignment.rater_quality.queries.disagreements import parted_chats, parted_ids
+from alignment.rater_quality.queries.answers import scope_labels
+from alignment.rater_quality.queries.criteria import criterion_agreements
+from alignment.rater_quality.queries.disagreements import disagreement_ids, disagreements
 from alignment.rater_quality.queries.pairs import matrix
-from alignment.rater_quality.queries.raters import people_of, rater_rows, together
+from alignment.rater_quality.queries.raters import overall_agreement, people_of, rater_rows
 from alignment.rater_quality.queries.scope import QualityScope, quality_scope
-from alignment.rater_quality.queries.table import HEAD, table_lines
+from alignment.rater_quality.queries.table import HEAD, csv_rows
 from common.access import permission_or_404
 from common.downloads import table_file
 from evaluation.prompts.queries.versions import newest_versions
@@ -22,41 +22,42 @@ from labeling.models.rubric import Criterion
 from labeling.sets.queries import demo_notices, set_rows
 
 RATERS_A_PAGE = 50
-JOBS_SHOWN = 6  # the newest; the list of the quality pages has all
+JOBS_SHOWN = 6  # newest jobs; the quality list has all
 CHATS_A_PAGE = 20
-CHATS_TO_TALK_OVER = 50
+CHATS_TO_DISCUSS = 50
 
 lead_only = permission_or_404("labeling.manage_labeling")
 
 
 @lead_only
 def quality_list(request: HttpRequest) -> HttpResponse:
-    """Every set with labels, and every labelling job."""
+    """List the sets with labels and the labelling jobs."""
     sets = [row for row in set_rows() if row.labelled]
     return render(request, "alignment/rater_quality/list.html", {"sets": sets, "jobs": job_rows()})
 
 
 @lead_only
 def overview(request: HttpRequest, set_id: int | None = None, job_id: int | None = None) -> HttpResponse:
-    """Each rater, and where people part."""
+    """Show the raters and the disagreements by criterion."""
     scope = scope_or_404(request, set_id, job_id)
-    found = given(scope)
-    people = people_of(scope, found)
+    labels = scope_labels(scope)
+    people = people_of(scope, labels)
     page = Paginator(people, RATERS_A_PAGE).get_page(request.GET.get("page"))
-    rows = rater_rows(scope, found, list(page))
+    rows = rater_rows(scope, labels, list(page))
     context = _about(scope) | {
-        "labels": len(found.answers),
-        "chats": found.chat_ids.size,
-        "raters": found.rater_ids.size,
+        "labels": len(labels.answers),
+        "chats": labels.chat_ids.size,
+        "raters": labels.rater_ids.size,
         "page_obj": page,
         "rows": rows,
-        "everybody": together(found),
+        "everybody": overall_agreement(labels),
         "has_decided": any(row.decided.n for row in rows),
         "has_gold": any(row.gold.n for row in rows),
-        "has_course": any(row.course for row in rows),
+        "has_trend": any(row.trend for row in rows),
         "has_progress": any(row.progress.submitted or row.progress.skipped for row in rows),
         "criteria": [
-            {"row": row, "url": scope.url("criterion", row.criterion.key)} for row in partings(scope, found)
+            {"row": row, "url": scope.url("criterion", row.criterion.key)}
+            for row in criterion_agreements(scope, labels)
         ],
         "jobs": [] if scope.job else job_rows(chat_set=scope.chat_set)[:JOBS_SHOWN],
     }
@@ -65,11 +66,11 @@ def overview(request: HttpRequest, set_id: int | None = None, job_id: int | None
 
 @lead_only
 def pairs(request: HttpRequest, set_id: int | None = None, job_id: int | None = None) -> HttpResponse:
-    """Every rater against every other."""
+    """Show the agreement of each pair of raters."""
     scope = scope_or_404(request, set_id, job_id)
-    found = given(scope)
-    shown = matrix(found, people_of(scope, found))
-    rows = [(person.name, cells) for person, cells in zip(shown.people, shown.rows, strict=True)]
+    labels = scope_labels(scope)
+    shown = matrix(labels, people_of(scope, labels))
+    rows = [(person.name, cells) for person, cells in zip(shown.raters, shown.rows, strict=True)]
     return render(
         request, "alignment/rater_quality/pairs.html", _about(scope) | {"matrix": shown, "rows": rows}
     )
@@ -79,25 +80,25 @@ def pairs(request: HttpRequest, set_id: int | None = None, job_id: int | None = 
 def criterion(
     request: HttpRequest, key: str, set_id: int | None = None, job_id: int | None = None
 ) -> HttpResponse:
-    """The chats on which people part on one criterion."""
+    """Show the chats with different labels on one criterion."""
     scope, row = _on_criterion(scope_or_404(request, set_id, job_id), key)
-    ids = parted_ids(scope, given(scope), request.user, criterion_id=row.pk)
+    ids = disagreement_ids(scope, scope_labels(scope), request.user, criterion_id=row.pk)
     page: Page[int] = Paginator(ids, CHATS_A_PAGE).get_page(request.GET.get("page"))
     context = _about(scope.narrowed("")) | _text_of(scope, row)
-    context |= {"page_obj": page, "items": parted_chats(scope, list(page), criterion_id=row.pk)}
+    context |= {"page_obj": page, "items": disagreements(scope, list(page), criterion_id=row.pk)}
     return render(request, "alignment/rater_quality/criterion.html", context)
 
 
 @lead_only
 def team(request: HttpRequest, set_id: int | None = None, job_id: int | None = None) -> HttpResponse:
-    """One criterion at a time, made to be talked over; criteria stand in the rubric's order."""
+    """Show one criterion for a team discussion; criteria in rubric order."""
     whole = scope_or_404(request, set_id, job_id)
     criteria = whole.all_criteria
     if not criteria:
         raise Http404
     scope, row = _on_criterion(whole, whole.only or criteria[0].key)
-    found = given(scope)
-    ids = parted_ids(scope, found, request.user, criterion_id=row.pk)
+    labels = scope_labels(scope)
+    ids = disagreement_ids(scope, labels, request.user, criterion_id=row.pk)
     place = [one.key for one in criteria].index(row.key)
     context = _about(whole.narrowed("")) | _text_of(scope, row)
     context |= {
@@ -105,25 +106,26 @@ def team(request: HttpRequest, set_id: int | None = None, job_id: int | None = N
         "criteria": [{"row": one, "url": whole.url("team", criterion=one.key)} for one in criteria],
         "previous_url": whole.url("team", criterion=criteria[place - 1].key) if place else "",
         "next_url": whole.url("team", criterion=criteria[place + 1].key) if place + 1 < len(criteria) else "",
-        "parting": partings(scope, found)[0],
-        "parted": len(ids),
-        "items": parted_chats(scope, ids[:CHATS_TO_TALK_OVER], criterion_id=row.pk),
-        "waiting": _waiting(whole),
+        "agreement": criterion_agreements(scope, labels)[0],
+        "disagreements": len(ids),
+        "all_url": whole.url("criterion", row.key),
+        "items": disagreements(scope, ids[:CHATS_TO_DISCUSS], criterion_id=row.pk),
+        "next_jobs": _next_jobs(whole),
     }
     return render(request, "alignment/rater_quality/team.html", context)
 
 
 @lead_only
 def raters_csv(request: HttpRequest, set_id: int | None = None, job_id: int | None = None) -> HttpResponse:
-    """The rater table as a file."""
+    """Export the raters as CSV."""
     scope = scope_or_404(request, set_id, job_id)
-    found = given(scope)
-    lines = table_lines(rater_rows(scope, found, people_of(scope, found)))
-    return table_file(lines, HEAD, name="raters.csv")
+    labels = scope_labels(scope)
+    rows = csv_rows(rater_rows(scope, labels, people_of(scope, labels)))
+    return table_file(rows, HEAD, name="raters.csv")
 
 
 def scope_or_404(request: HttpRequest, set_id: int | None, job_id: int | None) -> QualityScope:
-    """The scope that the address asks for."""
+    """Return the scope of the request, or raise 404."""
     scope = quality_scope(query=request.GET, set_id=set_id, job_id=job_id)
     if scope is None:
         raise Http404
@@ -138,7 +140,7 @@ def _on_criterion(scope: QualityScope, key: str) -> tuple[QualityScope, Criterio
 
 
 def _about(scope: QualityScope) -> dict[str, Any]:
-    """What every page of a scope has: its name, its links, its filter."""
+    """Context of every page of a scope: links and filters."""
     return {
         "scope": scope,
         "overview_url": scope.url("overview", criterion=scope.only),
@@ -170,8 +172,8 @@ def _text_of(scope: QualityScope, row: Criterion) -> dict[str, Any]:
     }
 
 
-def _waiting(scope: QualityScope) -> list[LabelingJob]:
-    """The jobs that start when this round has been talked over."""
+def _next_jobs(scope: QualityScope) -> list[LabelingJob]:
+    """Return the jobs that start after this round."""
     if scope.job is None:
         return []
     return list(scope.job.started_after.filter(state=LabelingJob.State.WAITING).order_by("pk"))

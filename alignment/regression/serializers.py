@@ -10,7 +10,7 @@ from alignment.regression.queries.page import regression_progress
 from alignment.regression.queries.plan import candidates, finished_runs
 from alignment.regression.queries.tests import regression_answer
 from alignment.regression.services.policies import policy_in_force
-from alignment.regression.services.starts import Wish, profile_recipe, source_hash
+from alignment.regression.services.starts import RegressionRequest, profile_recipe, source_hash
 from alignment.regression.services.tests import RegressionChoice
 from common.api import StrictInput
 from common.problems import FieldProblem
@@ -71,7 +71,7 @@ class RegressionInput(StrictInput):
                 raise serializers.ValidationError({name: [f"Belongs to a test of {kind}."]})
         return attrs
 
-    def wish(self, by: User) -> Wish:
+    def wish(self, by: User) -> RegressionRequest:
         """Return the test to start. Raises FieldProblem for an unknown name or id."""
         body = self.validated_data
         chat_set = ChatSet.objects.select_related("rubric").filter(name=body["set"]).first()
@@ -79,11 +79,11 @@ class RegressionInput(StrictInput):
             raise FieldProblem("set", f"There is no chat set {body['set']!r}.")
         if "criterion" in body:
             candidate = _candidate(body["criterion"], body.get("version"))
-            return Wish(choice=_choice(body, chat_set, by), candidate=candidate)
+            return RegressionRequest(choice=_choice(body, chat_set, by), candidate=candidate)
         candidate_profile = _profile("candidate_profile", body["candidate_profile"])
         baseline = _baseline(body.get("baseline_run"))
         profile = baseline.judge.profile if baseline else None
-        return Wish(
+        return RegressionRequest(
             choice=_choice(body, chat_set, by, profile=profile, candidate_profile=candidate_profile),
             judge=profile_recipe(candidate_profile)[1],
             baseline=baseline,
@@ -237,7 +237,7 @@ def regression_body(test: RegressionTest) -> dict[str, Any]:
         "run": test.candidate_run_id,
         "baseline_run": test.baseline_run_id,
         "runs": [
-            {"what": row.what, "run": row.run.pk, **progress_json(row.progress)} for row in progress["runs"]
+            {"what": row.role, "run": row.run.pk, **progress_json(row.progress)} for row in progress["runs"]
         ],
         "seconds_left": progress["seconds_left"],
     }

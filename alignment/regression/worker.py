@@ -1,4 +1,4 @@
-"""Carries regression tests on: once the runs are over the gate decides, or has the candidate asked again."""
+"""Advance regression tests: decide when the runs are over, or start the confirming run."""
 
 import logging
 
@@ -35,10 +35,10 @@ def regressions_sweep() -> None:
 
 @transaction.atomic
 def regression_advance(test_id: int) -> RegressionTest:
-    """Take one test a step further; while a run goes on, or once it is done, it stays as it is.
+    """Advance one test by a step; no change while a run is in progress or after the end.
 
-    A FAIL has to be confirmed by a second run of the candidate, which is planned here: whoever worked the
-    first one off works this one off too. A cancelled run cancels the test, and its other own runs with it.
+    A FAIL needs a confirming run of the candidate, which is planned here and processed like the first one. A
+    cancelled run cancels the test and its other own runs.
     """
     test = (
         RegressionTest.objects.select_for_update(of=("self",))
@@ -48,38 +48,38 @@ def regression_advance(test_id: int) -> RegressionTest:
     if not test.is_open:
         return test
     runs = runs_of(test)
-    if gone := [run for run in runs if run.state == Run.State.CANCELLED]:
-        return _cancel(test, gone[0])
+    if cancelled := [run for run in runs if run.state == Run.State.CANCELLED]:
+        return _cancel(test, cancelled[0])
     if all(run.finished_at for run in runs):
         _decide(test)
     return test
 
 
 def runs_of(test: RegressionTest) -> list[Run]:
-    """The test's runs so far: champion, candidate, the second run, the champion asked again."""
+    """Return the existing runs of the test: champion, candidate, confirming run, noise run."""
     runs = (test.baseline_run, test.candidate_run, test.confirm_run, test.noise_run)
     return [run for run in runs if run is not None]
 
 
 def own_runs(test: RegressionTest) -> list[Run]:
-    """Those that were planned for a test: a finished run that stands as its baseline is somebody else's."""
+    """Return the runs that were planned for the test, without a finished run used as baseline."""
     return [run for run in runs_of(test) if run.purpose in OWN]
 
 
 def regressions_waiting() -> list[int]:
-    """Open tests whose first two runs are over, or one of whose runs was cancelled."""
+    """Return ids of open tests whose first two runs are over, or with a cancelled run."""
     over = Q(baseline_run__finished_at__isnull=False, candidate_run__finished_at__isnull=False)
     names = ("baseline_run", "candidate_run", "confirm_run", "noise_run")
     cancelled = Q(*[(f"{name}__state", Run.State.CANCELLED) for name in names], _connector=Q.OR)
     return list(RegressionTest.objects.filter(over | cancelled, state__in=OPEN).values_list("pk", flat=True))
 
 
-def _cancel(test: RegressionTest, gone: Run) -> RegressionTest:
-    """End the test with a run of it that was cancelled by itself; what else was planned for it stops."""
+def _cancel(test: RegressionTest, cancelled: Run) -> RegressionTest:
+    """Cancel the test and its other runs because one run was cancelled."""
     for run in own_runs(test):
         if run.state in CANCELLABLE:
-            run_cancel(run=run, by=None, why=f"cancelled with run {gone.pk} of the same test")
-    return _give_up(test, f"run {gone.pk} was {gone.error}")
+            run_cancel(run=run, by=None, why=f"cancelled with run {cancelled.pk} of the same test")
+    return _give_up(test, f"run {cancelled.pk} was {cancelled.error}")
 
 
 def _decide(test: RegressionTest) -> None:
@@ -102,7 +102,7 @@ def _decide(test: RegressionTest) -> None:
 
 
 def _second_run(first: Run) -> Run:
-    """The candidate once more; the workers are rung for it where they did the first."""
+    """Plan a second run of the candidate, on workers if the first run was."""
     on_worker = bool(first.options.get(ON_WORKER))
     second = run_repeat(
         first,
@@ -136,7 +136,7 @@ def _close(test: RegressionTest, state: RegressionTest.State) -> RegressionTest:
 
 
 def _noise(test: RegressionTest) -> dict[str, Estimate]:
-    """By criterion, how much flips when one judge is asked again: the champion, else the candidate."""
+    """Return the noise by criterion, from a repeated run of the champion or the candidate."""
     if test.noise_run is not None:
         pair = test.baseline_run, test.noise_run
     elif test.confirm_run is not None:

@@ -1,4 +1,4 @@
-"""Figures and small plots of the rater quality pages."""
+"""Statistics and small plots of the quality pages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ register = template.Library()
 
 
 def plotted(estimate: Estimate) -> plots.Estimate:
-    """The estimate as the plots need it."""
+    """Convert an estimate for the plots."""
     if estimate.interval is None:
         return plots.Estimate(estimate.value)
     return plots.Estimate(estimate.value, estimate.interval.low, estimate.interval.high)
@@ -24,7 +24,7 @@ def plotted(estimate: Estimate) -> plots.Estimate:
 
 @register.simple_tag
 def figure(estimate: Estimate) -> SafeString:
-    """The value with its interval below; the title explains a dash or a missing interval."""
+    """Show a value above its interval; the title gives the reason if either is missing."""
     if estimate.value is None:
         return number(None, estimate.reason)
     title = "; ".join(part for part in (estimate.flag, estimate.reason) if part)
@@ -34,12 +34,12 @@ def figure(estimate: Estimate) -> SafeString:
 
 @register.inclusion_tag("common/_plot.html")
 def share_plot(agreement: Agreement, everybody: float | None) -> dict[str, Any]:
-    """A rater's agreement as a dot on a line; the tick is the agreement of all raters."""
+    """Plot a rater's agreement as a dot; the tick is the agreement of all raters."""
     lane = plots.Lane("Agreement", plotted(agreement.share), "people", not agreement.few, everybody)
     return {"plot": plots.plot([lane])}
 
 
 @register.inclusion_tag("alignment/rater_quality/_trend.html")
-def course_plot(course: Sequence[Estimate]) -> dict[str, Any]:
-    """Agreement over time in up to ten parts, oldest first."""
-    return {"course": plots.course([plotted(part) for part in course])}
+def trend_plot(trend: Sequence[Estimate]) -> dict[str, Any]:
+    """Plot agreement by tenths, oldest left."""
+    return {"trend": plots.course([plotted(part) for part in trend])}

@@ -1,4 +1,4 @@
-"""Cells and figures of regression test pages."""
+"""Cells and statistics of a regression test's page."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from common.templatetags.display import count, number
+from common.templatetags.display import count, interval, number
 
 register = template.Library()
 
 CELLS = {"still_right": "still right", "broken": "broken", "fixed": "fixed", "still_wrong": "still wrong"}
-MARKED = ("broken", "fixed")  # where the two versions differ
+MARKED = ("broken", "fixed")  # cells in which the judges differ
 
 
 @register.simple_tag
 def change_cell(criterion: Any, cell: str) -> SafeString:
-    """One cell of the paired table; a link if the user may open its chats."""
+    """Show one cell of the paired table, with a link if the chats are visible."""
     inside = format_html("<b>{}</b><span>{}</span>", count(criterion[cell]), CELLS[cell])
     css = "off" if cell in MARKED else ""
     url = criterion["cells"].get(cell)
@@ -27,14 +27,20 @@ def change_cell(criterion: Any, cell: str) -> SafeString:
 
 
 @register.inclusion_tag("alignment/regression/_confusion.html")
-def confusion(side: Any, name: str) -> dict[str, Any]:
-    """Confusion matrix of the consensus × one judge."""
-    return {"side": side, "name": name}
+def confusion(judge: Any, name: str) -> dict[str, Any]:
+    """Show the confusion matrix of one judge."""
+    return {"judge": judge, "name": name}
+
+
+@register.filter
+def interval_title(statistic: Any) -> str:
+    """Return the 95% interval of a statistic, or the reason why it has none."""
+    return statistic["why"] if statistic["low"] is None else f"95% interval {interval(statistic)}"
 
 
 @register.filter
 def percents(estimate: Any) -> str:
-    """The 95% interval of a share as whole percent; '' without one."""
+    """Format the 95% interval of a share in whole percent; '' without one."""
     if estimate["low"] is None or estimate["high"] is None:
         return ""
     return f"{100 * estimate['low']:.0f} to {100 * estimate['high']:.0f}%"
@@ -42,7 +48,7 @@ def percents(estimate: Any) -> str:
 
 @register.filter
 def points_changed(value: float | str | None) -> SafeString:
-    """A change in percentage points, with its sign."""
+    """Format a change in percentage points with its sign."""
     if value is None or isinstance(value, str):
         return number(None)
     return SafeString(f"{value:+.1f} pts".replace("-", "−"))
@@ -50,7 +56,7 @@ def points_changed(value: float | str | None) -> SafeString:
 
 @register.filter
 def as_points(share: float | str | None) -> SafeString:
-    """A share as percentage points with its sign."""
+    """Format a share as percentage points with its sign."""
     if share is None or isinstance(share, str):
         return number(None)
     return SafeString(f"{100 * share:+.1f}".replace("-", "−"))

@@ -8,7 +8,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from alignment.reports.core.registry import Statistic, Table, columns
-from common.templatetags.display import count, interval, number, pick, readable, stat
+from alignment.templatetags.statistics import stat
+from common.templatetags.display import count, interval, number, pick, readable
 
 register = template.Library()
 

@@ -4,7 +4,7 @@ from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from common.templatetags.display import ROLES
+from labeling.templatetags.labels import ROLES
 
 register = template.Library()
 

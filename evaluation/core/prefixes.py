@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaluation.core.types import PromptMessage
 
-# An entry takes about 200 bytes; one prompt leaves five to twenty.
+# An entry needs about 200 bytes; a prompt adds five to twenty.
 REMEMBERED = 20_000
 
 
@@ -41,7 +41,7 @@ class Prefixes:
         beginning, repeats = hashlib.blake2b(digest_size=16), True
         for message in messages:
             for number, part in enumerate(message.parts):
-                # The mark keeps ("ab", "c") and ("a", "bc") apart, and system from user.
+                # The header distinguishes ("ab", "c") from ("a", "bc"), and system from user.
                 beginning.update(f"{message.role} {number} {len(part)} ".encode())
                 beginning.update(part.encode(errors="surrogatepass"))
                 length = len(part) + (2 if number else 0)  # a blank line joins the parts

@@ -13,7 +13,7 @@ SPEAKERS = {"user": "customer", "assistant": "bot", "tool": "tool", "system": "s
 NO_TEXT = ", no text"
 DRAFT_MARK = "draft"
 
-# Control, format, filler and tag characters: unseen by a person, read by a model. Tab and line feed stay.
+# Control, format, filler and tag characters: invisible to readers, read by models. Tab and line feed stay.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"

@@ -20,9 +20,9 @@ from evaluation.gateway.throttle import EndpointDown
 MOST_REQUESTS = 50_000
 MOST_BYTES = 100_000_000
 COMPLETIONS = "/v1/chat/completions"
-# The endpoint keeps a batch for a day, and may take a while to say that it is over.
+# The endpoint keeps a batch for a day, and may report its end later.
 WINDOW = timedelta(hours=25)
-# Where our name of a batch stands in the endpoint's record of it.
+# The metadata key for our name of a batch.
 METADATA = "workbench_batch"
 
 _PAGE, _MOST_PAGES = 100, 50
@@ -180,7 +180,7 @@ class BatchClient:
             rows = [row for row in page.get("data") or [] if isinstance(row, dict)]
             yield from rows
             oldest = rows[-1].get("created_at") if rows else None
-            # An hour for clocks that differ.
+            # One hour of tolerance for clock differences.
             if isinstance(oldest, int | float) and oldest < (since - timedelta(hours=1)).timestamp():
                 return
             if not rows or page.get("has_more") is not True:

@@ -15,10 +15,10 @@ from evaluation.gateway.client import Kind
 from evaluation.gateway.prices import Price, cost
 from evaluation.models.runs import Attempt, Run, WorkerLease
 
-# How a run's error begins that was paused by its budget.
+# How the error of a run paused by its budget begins.
 BUDGET_REACHED = "the budget of"
 CHARS_A_TOKEN = 4
-# No model has worked for a request that ended like this.
+# Outcomes for which no model worked.
 FREE: frozenset[Kind] = frozenset(
     {"rate_limited", "server_error", "connection", "auth", "bad_request", "redirect", "too_long"}
 )
@@ -95,7 +95,7 @@ def settle(ended: Iterable[tuple[int | None, Decimal | None, Decimal | None]]) -
             differences[run_id] += paid - reserved
     for run_id, difference in differences.items():
         run = Run.objects.select_for_update().only("committed_usd").get(pk=run_id)
-        # Not an F expression: SQLite would calculate with floats.
+        # No F expression: SQLite would calculate with floats.
         Run.objects.filter(pk=run_id).update(committed_usd=max(run.committed_usd + difference, Decimal(0)))
 
 

@@ -87,7 +87,7 @@ class EndpointClient:
         self._aim(base_url)
         self._http = DefaultAioHttpClient(
             follow_redirects=False,
-            trust_env=not self._endpoint.embedded,  # a proxy of the environment cannot reach loopback
+            trust_env=not self._endpoint.embedded,  # a proxy from the environment cannot reach loopback
             limits=httpx2.Limits(max_connections=self._max_connections),
             event_hooks={"response": [_cap_reply]},
         )
@@ -129,7 +129,7 @@ class EndpointClient:
     async def _post(self, body: dict[str, Any], timeout: float) -> httpx2.Response:
         if self._http is None:
             raise RuntimeError("EndpointClient is used outside its `async with` block")
-        # Straight to the transport: what the SDK does around a request takes as long as the request itself,
+        # Uses the transport directly: the SDK's work around a request takes as long as the request itself,
         # and every status is read here.
         request = httpx2.Request(
             "POST",

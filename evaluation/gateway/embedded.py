@@ -116,12 +116,12 @@ def _start(directory: Path, address: Path) -> str:
         raise EmbeddedModelMissing("xllamacpp")
     with (directory / "embedded.lock").open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        base_url = _running(address)  # another process may have started it while we waited for the lock
+        base_url = _running(address)  # another process may have started it meanwhile
         return base_url or _wait_until_ready(_spawn(directory, address), directory, address)
 
 
 def _spawn(directory: Path, address: Path) -> subprocess.Popen[bytes]:
-    stop(directory)  # a server of ours that died leaves a process entry
+    stop(directory)  # a dead server leaves a process entry
     command = [
         sys.executable,
         "-P",

@@ -13,7 +13,7 @@ from typing import Any
 MODEL_ALIAS = "smollm2-135m-instruct"
 CONTEXT_TOKENS = 8192
 PROMPT_THREADS = 2
-# Two threads generate no faster than one (83 against 85 tokens a second), and wait for each other often.
+# Two threads generate no faster than one (83 against 85 tokens a second), and often wait for each other.
 GENERATION_THREADS = 1
 # States of finished prompts kept in memory: returning to an earlier chat then costs only its new tokens.
 PROMPT_CACHE_MIB = 512

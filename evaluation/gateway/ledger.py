@@ -24,8 +24,8 @@ STORED_STATES: dict[str, ReplyState] = {
     ModelCall.State.CUT_OFF: "cut_off",
     ModelCall.State.TOO_LONG: "too_long",
 }
-LARGEST_COUNT = 2**31 - 1  # what PostgreSQL's integer holds
-# Shared parts of prompts that need not be offered to the database again.
+LARGEST_COUNT = 2**31 - 1  # PostgreSQL's integer limit
+# Shared prompt parts that are known to be in the database.
 KNOWN_BLOCKS = 4096
 
 _CALL_NEW = (
@@ -138,14 +138,14 @@ class Ledger:
         """Find the answers to these questions, or record calls, parts and attempts before they leave."""
         first = {ask.key: ask for ask in reversed(asks)}
         all_new = self._create(list(first.values())) == len(first)
-        # Two that open a call at the same moment take turns: the second sees the first's attempt or answer.
+        # Processes that open the same call take turns: the second sees the first's attempt or answer.
         calls = _locked(list(first))
         replies = {} if all_new else _replies(calls.values())
         earlier = _Earlier([] if all_new else [call.pk for call in calls.values() if call.pk not in replies])
         opened = []
         for ask in asks:
             pk = calls[ask.key].pk
-            # The same question twice at once: one of them waits.
+            # If a question occurs twice at once, one of them waits.
             waiting = ask is not first[ask.key] or earlier.asked_elsewhere(pk, unit_id=ask.unit_id)
             opened.append(OpenedCall(pk, reply=replies.get(pk), waiting=waiting and pk not in replies))
         return _attempts_add(asks, opened, earlier)
@@ -201,7 +201,7 @@ class _Earlier:
         columns = ("call_id", "id", "number", "unit_id", "ended_at", "unit__lease__expires_at")
         rows = Attempt.objects.filter(call__in=call_ids).values_list(*columns) if call_ids else ()
         for call, pk, number, unit, ended, expires in rows:
-            # Not their count: one that never left may have been taken back.
+            # Not their count: an attempt that never left may have been deleted.
             self._numbers[call] = max(self._numbers.get(call, 0), number)
             if ended is None:
                 self._open.setdefault(call, []).append((pk, unit, expires))
@@ -209,7 +209,7 @@ class _Earlier:
     def asked_elsewhere(self, call_id: int, *, unit_id: int | None) -> bool:
         """Return whether a live worker is asking this question for another unit; its answer can be reused."""
         attempts = self._open.get(call_id, ())
-        # Cut short by a crash: the unit is ours alone now.
+        # Interrupted by a crash: the unit belongs to this process now.
         if lost := [pk for pk, unit, _ in attempts if unit == unit_id]:
             _mark_lost(Attempt.objects.filter(pk__in=lost))
         return any(unit != unit_id and expires and expires > self._now for _, unit, expires in attempts)

@@ -34,9 +34,9 @@ from evaluation.gateway.retries import Decision, decide
 from evaluation.gateway.throttle import EndpointDown, Throttle
 from evaluation.gateway.writer import DatabaseThread
 
-# How often to look for an answer that another process is waiting for.
+# How often to look for an answer that another process requested.
 ASKED_ELSEWHERE_SECONDS = 0.5
-# What OpenAI takes at most as a prompt_cache_key.
+# The longest prompt_cache_key that OpenAI accepts.
 CACHE_KEY_LENGTH = 64
 TOP_LOGPROBS = 5
 
@@ -150,7 +150,7 @@ class GatewayModel:
         while True:
             outcome, state, decision = await self._attempt(ask, opened, body, characters, tried)
             if state is not None:
-                # Engines know an empty answer by its name; a sentence for people follows.
+                # Engines recognise an empty answer by this prefix; a readable sentence follows.
                 error = f"{outcome.kind}: {outcome.error}" if state == "failed" else outcome.error
                 tokens = (outcome.prompt_tokens, outcome.cached_tokens, outcome.completion_tokens)
                 counts = (*(count or 0 for count in tokens), characters, repeated)
@@ -205,7 +205,7 @@ def request_body(request: Request, endpoint: Endpoint, *, cache_key: str = "") -
     `cache_key` (judge and group) routes prompts with the same beginning to one cache; only OpenAI accepts it.
     """
     openai = endpoint.base_url.startswith(OPENAI_BASE_URL)
-    # OpenAI refuses max_tokens on its newer models; other servers know only that name.
+    # OpenAI's newer models reject max_tokens; other servers know only that name.
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [{"role": message.role, "content": message.text} for message in request.messages],

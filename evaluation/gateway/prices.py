@@ -11,7 +11,7 @@ from common.problems import InputProblem
 
 _NAMES = {"input", "cached_input", "output"}
 _PER = Decimal(1_000_000)
-# What OpenAI's Batch API asks of the price of the same call made at once.
+# The price of a call through OpenAI's Batch API, as a share of the live price.
 BATCH_SHARE = Decimal("0.5")
 
 

@@ -32,7 +32,7 @@ _REFUSED_TAGS = {"content_filter", "content_policy_violation", "responsibleaipol
 _NO_CREDIT_TAGS = {"insufficient_quota", "billing_hard_limit_reached"}
 _TAG = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,63}")
 _REQUEST_ID = re.compile(r"[!-~]{1,200}")
-_HUGE = 1e9  # no logarithm of a probability; keeps infinity and overflowing integers out
+_HUGE = 1e9  # excludes infinity and overflowing integers
 # NUL cannot be stored by PostgreSQL, a lone surrogate cannot be written as UTF-8.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -77,7 +77,7 @@ def read_reply(*, status: int, headers: Mapping[str, str], content: bytes, secre
     if not isinstance(data, dict):
         return _read_nothing(status, headers, content, request_id)
     if failure and not data.get("choices"):
-        # Some proxies report a failure with status 200; its number then stands in the body.
+        # Some proxies report a failure with status 200; the number is then in the body.
         return _read_failure(_status_inside(failure), headers, failure, request_id, secret)
     return _read_answer(status, headers, data, request_id)
 

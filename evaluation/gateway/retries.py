@@ -7,9 +7,9 @@ from typing import Literal
 from evaluation.gateway.replies import Kind, Outcome
 
 MAX_ATTEMPTS = 4
-# These came back after the model had (or may have) worked, so each attempt is likely to be billed.
+# The model may have worked for these, so each attempt is likely to be billed.
 MAX_PAID_ATTEMPTS = 2
-# A refusal costs nothing and says nothing about the call: many came at once, and some must wait for long.
+# A rate limit costs nothing and does not depend on the call; some calls must wait long.
 MAX_REFUSED_ATTEMPTS = 10
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 30.0
@@ -27,9 +27,9 @@ _ALLOWED: dict[Kind, int] = {
     "empty": MAX_PAID_ATTEMPTS,
     "not_json": MAX_PAID_ATTEMPTS,
 }
-# So many calls in a row may fail by what is in them.
+# Up to this many consecutive calls may fail because of their content.
 BLAMED_CALLS = 2
-# In an outage every call ends like this.
+# Outcomes of every call during an outage.
 OUTAGE: frozenset[Kind] = frozenset({"server_error", "connection", "timeout"})
 
 
@@ -74,7 +74,7 @@ def decide(*, outcome: Outcome, attempt: int, seed: str, streak: Streak = FIRST)
         return Decision("again", wait, counts=False)
     if attempt < attempts_allowed(outcome.kind):
         return Decision("again", wait)
-    # Nobody was answered meanwhile, and who cannot be reached has stumbled over no call.
+    # No call was answered meanwhile, and an unreachable endpoint cannot have failed on this call.
     unreachable = outcome.kind == "connection" and streak.own >= attempt
     return Decision("again", wait, counts=False) if unreachable else Decision("give_up")
 

@@ -13,7 +13,7 @@ from evaluation.models.runs import Run
 from evaluation.runs.services.runs import RunChoice
 from labeling.models.chats import ChatSet, Split
 
-# Options that make up a judge, by the field of its recipe; left out they are the profile's, else the default.
+# Options of a judge, named like the recipe's fields; missing ones come from the profile or the default.
 JUDGE_OPTIONS = (
     "engine",
     "model",
@@ -28,7 +28,7 @@ JUDGE_OPTIONS = (
 )
 WINDOW_OPTIONS = ("window_tokens", "window_rule")
 RUN_OPTIONS = ("set", "criteria", "split", "limit", "replicate", "audit", "batch")
-# What a run that is taken up again keeps.
+# Options that a resumed run keeps.
 PLAN_OPTIONS = (*RUN_OPTIONS, "profile", *JUDGE_OPTIONS, *WINDOW_OPTIONS)
 
 

@@ -88,10 +88,10 @@ class PromptDraft(models.Model):
     origin = models.CharField(
         max_length=10, choices=PromptVersion.Origin.choices, default=PromptVersion.Origin.AUTHOR
     )
-    # Raised by every save, so that a second tab cannot overwrite what it has not seen. The next draft of the
-    # author goes on counting.
+    # Increased by every save, so that a second tab cannot overwrite unseen changes. The author's next draft
+    # continues the count.
     revision = models.PositiveIntegerField(default=1)
-    # Discarded, or saved as a version: its text and examples are gone.
+    # Discarded, or saved as a version: text and examples are deleted.
     ended = models.BooleanField(default=False)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -38,7 +38,7 @@ class Run(models.Model):
     mode = models.CharField(max_length=5, choices=Mode.choices, default=Mode.LIVE)
     replicate = models.PositiveSmallIntegerField(default=0)
     source_hash = models.CharField(max_length=64, blank=True, default="")
-    # What does not change the judge: criteria asked, split, limit, in-flight bound, endpoint trouble.
+    # Options that do not change the judge: criteria, split, limit, calls in flight.
     options = models.JSONField(default=dict)
     state = models.CharField(max_length=20, choices=State.choices, default=State.RUNNING)
     error = models.TextField(blank=True, default="")
@@ -51,13 +51,13 @@ class Run(models.Model):
     cached_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)
     cost_usd = models.DecimalField(max_digits=20, decimal_places=12, null=True, blank=True)
-    # The cap, and what counts against it: a request's worst case before it leaves, its cost after.
+    # The budget, and what counts against it: a request's worst case before it leaves, its cost afterwards.
     budget_usd = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
     committed_usd = models.DecimalField(max_digits=20, decimal_places=12, default=0)
     # Characters of all prompts sent, and of those that repeated an earlier prompt's beginning.
     prompt_chars = models.PositiveBigIntegerField(default=0)
     repeated_chars = models.PositiveBigIntegerField(default=0)
-    # When a worker was last rung for this run; the reaper rings again where nobody came.
+    # When the run was last enqueued; a sweep enqueues it again if no worker claims it.
     rung_at = models.DateTimeField(null=True, blank=True)
     started_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -83,7 +83,7 @@ class Run(models.Model):
 
 # In a run's options: its units are for the workers, not for the process that started it.
 ON_WORKER = "on_worker"
-# Every unit was worked off: what these runs found may be shown and compared.
+# All units are processed: the verdicts may be shown and compared.
 FINISHED = (Run.State.DONE, Run.State.DONE_WITH_FAILURES)
 # Runs that evaluate a set, here or elsewhere: neither an author's tries nor the runs of a regression test.
 EVALUATIONS = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
@@ -304,11 +304,11 @@ class Verdict(models.Model):
     read_by = models.CharField(max_length=9, choices=ReadBy.choices, default=ReadBy.RULES)
     contradicts = models.BooleanField(default=False)
     sided_with = models.CharField(max_length=8, blank=True, default="")
-    # How the samples answered; null where only one was asked.
+    # The samples' answers; null with a single sample.
     votes_true = models.PositiveSmallIntegerField(null=True, blank=True)
     votes_false = models.PositiveSmallIntegerField(null=True, blank=True)
     votes_na = models.PositiveSmallIntegerField(null=True, blank=True)
-    # Citations of its prose, and those found in the message they name; whose brief the Judge read first.
+    # Citations in the prose, and those found in the message they name; the brief that the Judge read first.
     quotes = models.PositiveSmallIntegerField(default=0)
     quotes_verified = models.PositiveSmallIntegerField(default=0)
     first_brief = models.CharField(max_length=8, blank=True, default="")
@@ -385,7 +385,7 @@ class EndpointState(models.Model):
     # GCRA: the earliest time (Unix seconds) at which the next request, and the next token, is due.
     requests_due = models.FloatField(default=0)
     tokens_due = models.FloatField(default=0)
-    # Nobody sends before this time (Unix seconds): Retry-After and exhausted x-ratelimit headers.
+    # No request leaves before this time (Unix seconds): Retry-After and exhausted x-ratelimit headers.
     not_before = models.FloatField(default=0)
     failures = models.PositiveIntegerField(default=0)
     opened_at = models.FloatField(null=True, blank=True)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from common.access import permission_or_404
 from common.problems import FieldProblem
-from common.templatetags.display import answer_in_words, visible
+from common.templatetags.display import visible
 from labeling.adjudication.forms import AdjudicationFilterForm, DecisionForm
 from labeling.adjudication.queries.item import adjudication_item
 from labeling.adjudication.queries.queue import (
@@ -39,6 +39,7 @@ from labeling.models.labels import Adjudication
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_shown
+from labeling.templatetags.labels import answer_in_words
 
 ITEMS_A_PAGE = 50
 MANAGE = "labeling.manage_labeling"

@@ -185,5 +185,6 @@ def chat_url(compared: Compared, n: int, query: str = "?criterion=polite") -> st
 
 
 def text_of(response: Any) -> str:
-    """Return the page with runs of whitespace as one space."""
-    return " ".join(response.content.decode().split())
+    """Return the body; of a page with runs of whitespace as one space."""
+    body: str = response.content.decode()
+    return " ".join(body.split()) if response["Content-Type"].startswith("text/html") else body

@@ -49,7 +49,7 @@ FILTERS = {
         Filter("until", "Chats until"),
         Filter("criterion", "Criterion"),
         Filter("cause", "Cause"),
-        Filter("state", "State", everything=""),
+        Filter("state", "Status", everything=""),
         Filter("owner", "Owner"),
     )
 }

@@ -1,4 +1,4 @@
-"""The demo workspace: chats, knowledge, labels and one judge's verdicts, all written for it and marked so."""
+"""Demo workspace: invented chats, knowledge, labels and verdicts, marked as such."""
 
 import json
 import os
@@ -29,8 +29,8 @@ from labeling.transfer.services.labels import labels_import
 DEMO = Path(__file__).resolve().parent.parent / "demo"
 RUBRIC = settings.BASE_DIR / "labeling" / "rubric" / "default_rubric.json"
 SET = "demo"
-REVISED = "On demo-13 the judge took the plan that most members have for a given one"
-# Those of the invented raters who labelled every chat.
+REVISED = "On demo-13 the judge assumed the plan that most members have"
+# The invented raters with labels on every chat.
 LABELLED = (
     "Demo rater A (careful)",
     "Demo rater B (skips tools and knowledge)",
@@ -40,7 +40,7 @@ LABELLED = (
 
 @dataclass(frozen=True, slots=True)
 class DemoRun:
-    """One of the demo's real runs: small enough for the embedded model."""
+    """A real run of the demo, small enough for the embedded model."""
 
     engine: EngineName
     criteria: tuple[str, ...]
@@ -65,7 +65,7 @@ RUNS = (
 
 @transaction.atomic
 def demo_ensure() -> ChatSet:
-    """Make the demo workspace or complete it; what is there already stays as it is."""
+    """Create or complete the demo workspace; existing rows are kept."""
     knowledge_import(folder=DEMO / "knowledge")
     rubric_import(path=RUBRIC, articles_set=criterion_articles_set)
     rubric = json.loads(RUBRIC.read_text(encoding="utf-8"))["name"]
@@ -81,7 +81,7 @@ def demo_ensure() -> ChatSet:
 
 @transaction.atomic
 def people_ensure(*, password: str) -> list[User]:
-    """One account for each role, in their order; existing accounts keep their password."""
+    """Create one account for each role; existing accounts keep their password."""
     return [_account(role, password) for role in Role]
 
 
@@ -95,7 +95,7 @@ def _account(role: Role, password: str) -> User:
 
 
 def demo_password() -> str:
-    """The demo accounts' password, made once into var/demo_password (readable by its owner only)."""
+    """Return the password of the demo accounts, stored in var/demo_password (mode 600)."""
     path = settings.VAR_DIR / "demo_password"
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -107,12 +107,12 @@ def demo_password() -> str:
 
 
 def demo_run_ensure(*, chat_set: ChatSet, demo: DemoRun, endpoint: Endpoint) -> Run:
-    """The demo's run with this engine on this endpoint, planned when there is none yet."""
+    """Return the demo run with this engine and endpoint, planned if missing."""
     runs = Run.objects.select_related("judge", "chat_set").filter(
         chat_set=chat_set, judge__engine=demo.engine, judge__config__endpoint=endpoint.id, options__demo=True
     )
-    if (found := runs.order_by("-id").first()) is not None:
-        return found
+    if (run := runs.order_by("-id").first()) is not None:
+        return run
     return run_start(
         chat_set=chat_set,
         judge=JudgeChoice(engine=demo.engine, grouping="criterion"),

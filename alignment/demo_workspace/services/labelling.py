@@ -1,4 +1,4 @@
-"""The labelling side of the demo: texts for raters, a finished round and job of invented raters, notes."""
+"""Labelling part of the demo: texts for raters, a finished round and job of invented raters, notes."""
 
 import json
 import uuid
@@ -20,7 +20,7 @@ from labeling.rubric.services.guidelines import CriterionWords, criterion_write,
 JOB = "Label the demo chats"
 INVENTED = "Labels of invented raters (demo)"
 ROUND_SET, GOLD_SET, WORK_SET = "demo calibration", "demo gold", "demo work"
-ROUND_CHATS = ("demo-01", "demo-06", "demo-22")  # the invented raters part on several criteria
+ROUND_CHATS = ("demo-01", "demo-06", "demo-22")  # with disagreements on several criteria
 GOLD_CHATS = ("demo-09", "demo-13", "demo-15", "demo-16")  # they have decisions
 GOLD_RATE = 0.2
 GUIDELINES = (("1", "The first one."), ("2", "Tool turns and evidence were missing."))
@@ -29,13 +29,13 @@ ONE_ANSWER = timedelta(seconds=15)
 
 @transaction.atomic
 def labelling_ensure(*, chat_set: ChatSet, rater: Rater, lead: User) -> None:
-    """Make the labelling side of the demo; what is there already stays as it is.
+    """Create the labelling part of the demo; existing rows are kept.
 
-    The labels are those of the demo's file: the jobs only say who would have given which of them when.
+    The jobs assign the labels of the demo file to raters and times.
     """
     _texts(chat_set.rubric, lead)
     sets = _sets(chat_set)
-    asked: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "chat_set": sets[WORK_SET],
         "criteria": list(chat_set.rubric.criteria.filter(state=Criterion.State.ACTIVE)),
         "by": lead,
@@ -43,16 +43,16 @@ def labelling_ensure(*, chat_set: ChatSet, rater: Rater, lead: User) -> None:
         "gold_rate": GOLD_RATE,
     }
     if not LabelingJob.objects.filter(name=INVENTED).exists():
-        _invented(asked, sets[ROUND_SET], lead)
+        _invented(settings, sets[ROUND_SET], lead)
         _notes()
     if not LabelingJob.objects.filter(name=JOB).exists():
-        job_open(name=JOB, raters=[rater], overlap=1, **asked)
+        job_open(name=JOB, raters=[rater], overlap=1, **settings)
 
 
-def _invented(asked: dict[str, Any], round_set: ChatSet, lead: User) -> None:
-    """A job of the invented raters, done, behind its calibration round, done and closed."""
+def _invented(settings: dict[str, Any], round_set: ChatSet, lead: User) -> None:
+    """Create a finished job of the invented raters after a finished calibration round."""
     people = list(Rater.objects.filter(name__in=LABELLED).order_by("name"))
-    job = job_open(name=INVENTED, raters=people, overlap=len(people), calibration_set=round_set, **asked)
+    job = job_open(name=INVENTED, raters=people, overlap=len(people), calibration_set=round_set, **settings)
     first = cast(LabelingJob, job.calibration)
     _labelled(first, people)
     job_start(job=job, by=lead)
@@ -61,16 +61,16 @@ def _invented(asked: dict[str, Any], round_set: ChatSet, lead: User) -> None:
 
 
 def _texts(rubric: Rubric, lead: User) -> None:
-    """The guideline in two versions, and examples for some criteria, where nobody has written any yet."""
+    """Write two versions of the guideline and examples for criteria, unless there is a guideline."""
     if guideline_in_force(rubric_id=rubric.pk) is not None:
         return
     for base, (name, reason) in enumerate(GUIDELINES):
         text = (DEMO / "guideline" / f"{name}.md").read_text(encoding="utf-8")
         guideline_write(rubric=rubric, text=text, reason=reason, base=base, by=lead)
-    for given in json.loads((DEMO / "texts.json").read_text(encoding="utf-8")):
-        criterion = rubric.criteria.get(key=given.pop("criterion"))
+    for text_row in json.loads((DEMO / "texts.json").read_text(encoding="utf-8")):
+        criterion = rubric.criteria.get(key=text_row.pop("criterion"))
         newest = criterion.versions.latest("number")
-        words = {"question": newest.question, "definition": newest.definition} | given
+        words = {"question": newest.question, "definition": newest.definition} | text_row
         reason = words.pop("reason")
         criterion_write(
             criterion=criterion, words=CriterionWords(**words), reason=reason, base=newest.number, by=lead
@@ -78,7 +78,7 @@ def _texts(rubric: Rubric, lead: User) -> None:
 
 
 def _sets(chat_set: ChatSet) -> dict[str, ChatSet]:
-    """The demo's chats in three parts by name, in the splits that they have there."""
+    """Divide the demo's chats into three sets by name; chats keep their splits."""
     kinds = {ROUND_SET: ChatSet.Kind.CALIBRATION, GOLD_SET: ChatSet.Kind.GOLD, WORK_SET: ChatSet.Kind.CURATED}
     made = [
         ChatSet.objects.get_or_create(name=name, defaults={"kind": kind, "rubric": chat_set.rubric})
@@ -100,7 +100,7 @@ def _sets(chat_set: ChatSet) -> dict[str, ChatSet]:
 
 
 def _labelled(job: LabelingJob, people: Iterable[Rater]) -> None:
-    """Every chat of the job submitted by each of them, with the labels that the file has of them."""
+    """Submit every chat of the job for each rater, with the labels of the demo file."""
     opened = list(job.assignments.filter(state=Assignment.State.OPEN).order_by("position", "slot"))
     first = {row.chat_id: row for row in reversed(opened)}
     job.assignments.filter(pk__in=[row.pk for row in opened]).delete()
@@ -108,15 +108,15 @@ def _labelled(job: LabelingJob, people: Iterable[Rater]) -> None:
         for slot, rater in enumerate(people, 1):
             labels = Label.objects.filter(chat=row.chat_id, rater=rater, criterion__in=job.criteria.all())
             times = sorted(labels.values_list("given_at", flat=True))
-            given = Assignment.objects.create(
+            assignment = Assignment.objects.create(
                 job=job, chat_id=row.chat_id, slot=slot, position=row.position, kind=row.kind, rater=rater,
                 **_submitted(times),
             )  # fmt: skip
-            labels.update(assignment=given)
+            labels.update(assignment=assignment)
 
 
 def _submitted(times: list[datetime]) -> dict[str, Any]:
-    """The state of a chat whose labels were given at these times, as the file says."""
+    """Return the fields of an assignment whose labels have these times."""
     begun = times[0] - ONE_ANSWER
     worked = times[-1] - begun
     return {
@@ -128,15 +128,15 @@ def _submitted(times: list[datetime]) -> dict[str, Any]:
 
 
 def _notes() -> None:
-    """What invented raters noted, on the criteria as they stood first."""
-    for number, given in enumerate(json.loads((DEMO / "notes.json").read_text(encoding="utf-8"))):
-        criterion = Criterion.objects.filter(key=given.get("criterion", "")).first()
+    """Create the notes of the invented raters, on the first version of the criteria."""
+    for number, note in enumerate(json.loads((DEMO / "notes.json").read_text(encoding="utf-8"))):
+        criterion = Criterion.objects.filter(key=note.get("criterion", "")).first()
         RaterNote.objects.create(
-            rater=Rater.objects.get(name=given["rater"]),
-            chat=Chat.objects.get(external_id=given["chat"]),
+            rater=Rater.objects.get(name=note["rater"]),
+            chat=Chat.objects.get(external_id=note["chat"]),
             criterion=criterion,
             version=criterion.versions.get(number=1) if criterion else None,
-            kind=given["kind"],
-            text=given["text"],
+            kind=note["kind"],
+            text=note["text"],
             client_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{SET} note {number}"),
         )

@@ -1,19 +1,23 @@
-"""Several judges on the same chats and criteria, compared in pairs."""
+"""Paired comparison of several judges on the same chats and criteria."""
 
-from alignment.judge_comparison.core.compare import OVERALL, Duel, Group, Standing, compare
-from alignment.judge_comparison.core.cost_effectiveness import Extra, Worth, worth
-from alignment.judge_comparison.core.coverage import Without
+from alignment.judge_comparison.core.compare import OVERALL, Group, JudgePair, JudgeResult, compare
+from alignment.judge_comparison.core.cost_effectiveness import (
+    BetterJudge,
+    CostEffectiveness,
+    cost_effectiveness,
+)
+from alignment.judge_comparison.core.coverage import Exclusion
 from alignment.judge_comparison.core.tallies import CriterionAnswers
 
 __all__ = [
     "OVERALL",
+    "BetterJudge",
+    "CostEffectiveness",
     "CriterionAnswers",
-    "Duel",
-    "Extra",
+    "Exclusion",
     "Group",
-    "Standing",
-    "Without",
-    "Worth",
+    "JudgePair",
+    "JudgeResult",
     "compare",
-    "worth",
+    "cost_effectiveness",
 ]

@@ -1,12 +1,12 @@
-"""Who is right where only one of two judges is: paired, by tier and overall, with chats as clusters."""
+"""Paired comparison of judges on the same chats, by tier and overall, with chats as clusters."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from alignment.judge_comparison.core.coverage import Without, answered_by, without
-from alignment.judge_comparison.core.tallies import CriterionAnswers, Tallies, tallied
+from alignment.judge_comparison.core.coverage import Exclusion, answered_by, suggested_exclusion
+from alignment.judge_comparison.core.tallies import CriterionAnswers, Tallies, tally
 from alignment.reports.core.human_side import NO_MAJORITY, NO_OVERLAP
 from alignment.reports.core.judge_side import NO_HUMAN_FALSE, NO_HUMAN_TRUE
 from alignment.statistics.agreement import Confusion
@@ -20,15 +20,15 @@ TIERS = ("simple", "context", "subjective")
 ALPHA = 0.05
 FEWEST_CHATS = MINIMUM_CHATS  # on fewer no pair is tested
 FEW_CHATS = f"fewer than {FEWEST_CHATS} chats"
-NOTHING = "no chat and criterion that people and every judge answered"
+NOTHING = "no chat and criterion with a consensus and a verdict of every judge"
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One judge of a group: people against it, and its rates with intervals.
+class JudgeResult:
+    """One judge of a group: its confusion matrix and its rates with intervals.
 
-    `rates` has accuracy, balanced_accuracy, tpr and tnr. `answered` counts those of people's answers that it
-    answered, too, whether the others did or not.
+    rates : accuracy, balanced_accuracy, tpr and tnr. answered : human answers on which this judge also has a
+    verdict, whatever the other judges have.
     """
 
     run: int
@@ -37,7 +37,7 @@ class Standing:
     rates: dict[str, Estimate]
 
     def as_json(self) -> dict[str, Any]:
-        """Counts, rates, and why one of them is missing."""
+        """Counts, rates, and the reason for each missing rate."""
         cells = {"tp": self.table.tp, "fn": self.table.fn, "fp": self.table.fp, "tn": self.table.tn}
         rates = {name: rate.as_json() for name, rate in self.rates.items()}
         counts = {"run": self.run, "answered": self.answered, "confusion": cells}
@@ -45,12 +45,12 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Duel:
+class JudgePair:
     """Two judges of a group on the same answers.
 
-    `table` counts by who is right, the judge of run `first` first. `difference` is its share of right answers
-    minus the other's, `balanced` the same of balanced accuracy. `p` is two-sided, `p_holm` the same adjusted
-    over the league's tests; both of the share of right answers, and None on too few chats.
+    table : counts by which judge is right, the judge of run `first` first. difference : its accuracy minus
+    the other's. balanced : the same for balanced accuracy. p : two-sided, for the accuracy; None on too few
+    chats. p_holm : p adjusted over all tests of the league.
     """
 
     first: int
@@ -63,9 +63,9 @@ class Duel:
 
     @property
     def more_right(self) -> int | None:
-        """The run whose judge is shown to be right more often; None where no difference is shown.
+        """The run whose judge is right significantly more often, or None.
 
-        NB: the interval then excludes 0, since it is made of the same score test, unadjusted.
+        NB: the interval then excludes 0, because it inverts the same score test, unadjusted.
         """
         if self.p_holm is None or self.p_holm >= ALPHA or not self.difference.value:
             return None
@@ -73,9 +73,9 @@ class Duel:
 
     @property
     def better(self) -> int | None:
-        """The same, where balanced accuracy shows it too or cannot be had.
+        """The same, if the balanced accuracy is significantly higher too, or undefined.
 
-        Who always gives the frequent answer is right more often and no better.
+        A judge that always gives the majority answer can be right more often without being better.
         """
         if self.balanced.value is None:
             return self.more_right
@@ -105,11 +105,12 @@ class Duel:
 
 @dataclass(frozen=True)
 class Group:
-    """A tier, or all criteria: its judges in the order given, and every pair of them.
+    """A tier, or all criteria: its judges in the order of the runs, and every pair of them.
 
-    `n` answers on `chats` chats are compared, of the `answered` ones that people gave. `ceiling` is a rater's
-    balanced accuracy against the others on the same answers, without interval. `untested`: why no pair is
-    tested, else ''; `without`: who makes the comparison clearly smaller.
+    n, chats : compared answers, and their chats. answered : human answers, compared or not.
+    ceiling : balanced accuracy of a rater against the others on the compared answers, without interval.
+    untested : the reason why no pair is tested, or ''.
+    exclusion : judges whose exclusion makes the comparison clearly larger.
     """
 
     key: str
@@ -118,12 +119,12 @@ class Group:
     answered: int
     ceiling: Estimate
     untested: str
-    without: Without | None
-    standings: tuple[Standing, ...]
-    duels: tuple[Duel, ...]
+    exclusion: Exclusion | None
+    results: tuple[JudgeResult, ...]
+    pairs: tuple[JudgePair, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The group as stored."""
+        """Return the group as it is cached."""
         return {
             "key": self.key,
             "n": self.n,
@@ -131,20 +132,20 @@ class Group:
             "answered": self.answered,
             "ceiling": self.ceiling.value,
             "untested": self.untested or None,
-            "without": self.without and self.without.as_json(),
-            "judges": [one.as_json() for one in self.standings],
-            "pairs": [one.as_json() for one in self.duels],
+            "without": self.exclusion and self.exclusion.as_json(),
+            "judges": [one.as_json() for one in self.results],
+            "pairs": [one.as_json() for one in self.pairs],
             "undefined": {"ceiling": self.ceiling.reason} if self.ceiling.value is None else {},
         }
 
 
 def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> list[Group]:
     """
-    The judges of these runs on the answers that people and all of them gave.
+    Compare the judges of these runs on the answers that the consensus and all judges gave.
 
     Parameters
     ----------
-    criteria : judges in the order of `runs`.
+    criteria : answers, with the judges in the order of `runs`.
     runs : two ids or more.
 
     Returns
@@ -153,31 +154,30 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
 
     Notes
     -----
-    A chat's answers hang together, so each count is divided by its design effect: the variance with chats as
-    clusters over that of independent answers, at least 1 (Rao & Scott 1992, Biometrics 48:577). From the
-    effective counts: Wilson's interval for TPR and TNR, MOVER with the correlation of the two for balanced
-    accuracy, Tango's score interval and test for a difference, MOVER of two such intervals, on people's True
-    and on their False, for that of balanced accuracy: where a judge never varies they have a width. Where
-    each chat counts once these are the plain ones. Simulated, nominal .95, 30 to 300 chats of 1 to 10
-    criteria: .94 to .96 for differences, .93 to .96 for balanced accuracy, .93 and more for its differences
-    (.96 on the mean where a judge errs); percentiles of 1,000 chat resamples .92 to .97. Holm's adjustment
-    goes over every pair of every group, for they are all looked at together; overall and a tier that holds
-    all compared answers are one. A group of fewer than 10 compared chats tests none.
+    Answers on one chat are correlated, so each count is divided by its design effect: the variance with chats
+    as clusters over that of independent answers, at least 1 (Rao & Scott 1992, Biometrics 48:577). Intervals
+    from the effective counts: Wilson for TPR and TNR; MOVER with their correlation for balanced accuracy;
+    Tango's score interval and test for a difference; MOVER of two such intervals, on human True and on human
+    False, for a difference of balanced accuracy. They have a width even if a judge is constant. If each chat
+    counts once, these are the plain intervals.
+    Simulated coverage, nominal .95, 30 to 300 chats of 1 to 10 criteria: .94 to .96 for differences, .93 to
+    .96 for balanced accuracy, at least .93 for its differences (.96 on average if a judge errs); percentiles
+    of 1,000 chat resamples .92 to .97.
+    Holm's adjustment covers every pair of every group, because a reader sees them together. A tier that has
+    all compared answers counts as one with overall. A group of fewer than 10 compared chats is not tested.
 
     Examples
     --------
     >>> import numpy as np
-    >>> people = np.array([0, 0, 1, 1] * 5, dtype=np.int8)
-    >>> judges = np.array([people, np.zeros(20)], dtype=np.int8)
-    >>> one = CriterionAnswers("polite", "simple", people, judges, np.zeros((20, 3), dtype=np.int64))
+    >>> human = np.array([0, 0, 1, 1] * 5, dtype=np.int8)
+    >>> judges = np.array([human, np.zeros(20)], dtype=np.int8)
+    >>> one = CriterionAnswers("polite", "simple", human, judges, np.zeros((20, 3), dtype=np.int64))
     >>> overall, simple = compare([one], runs=[7, 9])
-    >>> overall.duels[0].table, overall.duels[0].better
+    >>> overall.pairs[0].table, overall.pairs[0].better
     (PairedTable(both=10, first=10, second=0, neither=0), 7)
     """
     present = {one.tier for one in criteria}
-    tiers = {
-        tier: tallied([one for one in criteria if one.tier == tier]) for tier in TIERS if tier in present
-    }
+    tiers = {tier: tally([one for one in criteria if one.tier == tier]) for tier in TIERS if tier in present}
     if not tiers:
         return []
     first, *others = tiers.values()
@@ -188,16 +188,16 @@ def compare(criteria: Sequence[CriterionAnswers], *, runs: Sequence[int]) -> lis
 
 
 def _adjusted(groups: Sequence[Group]) -> list[Group]:
-    """NB: a tier with all compared answers asks the same as overall, so its pairs are counted once."""
+    """Adjust p-values. NB: a tier with all compared answers repeats overall, so its pairs count once."""
     overall, *tiers = groups
     distinct = [overall, *(tier for tier in tiers if tier.n < overall.n)]
-    found = iter(holm([duel.p for group in distinct for duel in group.duels if duel.p is not None]))
-    adjusted = {group.key: _with_holm(group.duels, found) for group in distinct}
-    return [replace(group, duels=adjusted.get(group.key, adjusted[OVERALL])) for group in groups]
+    p_values = iter(holm([pair.p for group in distinct for pair in group.pairs if pair.p is not None]))
+    adjusted = {group.key: _with_holm(group.pairs, p_values) for group in distinct}
+    return [replace(group, pairs=adjusted.get(group.key, adjusted[OVERALL])) for group in groups]
 
 
-def _with_holm(duels: Sequence[Duel], found: Iterator[float]) -> tuple[Duel, ...]:
-    return tuple(duel if duel.p is None else replace(duel, p_holm=next(found)) for duel in duels)
+def _with_holm(pairs: Sequence[JudgePair], p_values: Iterator[float]) -> tuple[JudgePair, ...]:
+    return tuple(pair if pair.p is None else replace(pair, p_holm=next(p_values)) for pair in pairs)
 
 
 def _group(key: str, tallies: Tallies, runs: Sequence[int]) -> Group:
@@ -211,10 +211,10 @@ def _group(key: str, tallies: Tallies, runs: Sequence[int]) -> Group:
             tallies.ceiling.balanced_accuracy, reason=NO_MAJORITY if tallies.ceiling.n else NO_OVERLAP
         ),
         untested=_untested(tallies),
-        without=without(tallies.answerers, runs=tuple(runs)),
-        standings=tuple(_standing(tallies, place, runs[place]) for place in places),
-        duels=tuple(
-            _duel(tallies, (one, other), (runs[one], runs[other])) for one, other in combinations(places, 2)
+        exclusion=suggested_exclusion(tallies.answerers, runs=tuple(runs)),
+        results=tuple(_judge_result(tallies, place, runs[place]) for place in places),
+        pairs=tuple(
+            _pair(tallies, (one, other), (runs[one], runs[other])) for one, other in combinations(places, 2)
         ),
     )
 
@@ -225,7 +225,7 @@ def _untested(tallies: Tallies) -> str:
     return FEW_CHATS if tallies.chats < FEWEST_CHATS else ""
 
 
-def _standing(tallies: Tallies, place: int, run: int) -> Standing:
+def _judge_result(tallies: Tallies, place: int, run: int) -> JudgeResult:
     tp, tn = tallies.tp[place], tallies.tn[place]
     tpr = share(tp, tallies.true, reason=NO_HUMAN_TRUE)
     tnr = share(tn, tallies.false, reason=NO_HUMAN_FALSE)
@@ -238,20 +238,17 @@ def _standing(tallies: Tallies, place: int, run: int) -> Standing:
     true, false = int(tallies.true.sum()), int(tallies.false.sum())
     hits, rejections = int(tp.sum()), int(tn.sum())
     table = Confusion(hits, true - hits, false - rejections, rejections)
-    return Standing(run, answered_by(tallies.answerers, place), table, rates)
+    return JudgeResult(run, answered_by(tallies.answerers, place), table, rates)
 
 
-def _duel(tallies: Tallies, places: tuple[int, int], runs: tuple[int, int]) -> Duel:
+def _pair(tallies: Tallies, places: tuple[int, int], runs: tuple[int, int]) -> JudgePair:
     one, other = places
     true = Paired(tallies.tp[one], tallies.tp[other], tallies.true, int(tallies.both_tp[places]))
     false = Paired(tallies.tn[one], tallies.tn[other], tallies.false, int(tallies.both_tn[places]))
     every = true + false
     right = difference(every, reason=NOTHING)
     balanced = mean(difference(true, reason=NO_HUMAN_TRUE), difference(false, reason=NO_HUMAN_FALSE))
-    if why := _untested(tallies):
-        return Duel(*runs, every.table, _unbounded(right.estimate, why), _unbounded(balanced, why), p=None)
-    return Duel(*runs, every.table, right.estimate, balanced, p=right.p)
-
-
-def _unbounded(estimate: Estimate, why: str) -> Estimate:
-    return Estimate(estimate.value, reason=estimate.reason or why)
+    if reason := _untested(tallies):
+        undecided = [Estimate(one.value, reason=one.reason or reason) for one in (right.estimate, balanced)]
+        return JudgePair(*runs, every.table, undecided[0], undecided[1], p=None)
+    return JudgePair(*runs, every.table, right.estimate, balanced, p=right.p)

@@ -1,4 +1,4 @@
-"""Which judge is worth its price where: what an answer costs, and what an extra right one does."""
+"""Cost effectiveness of judges: the price of one more right answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,39 +9,39 @@ from alignment.statistics.estimates import Interval
 
 
 @dataclass(frozen=True)
-class Extra:
-    """A judge that is shown to be better than the cheapest one.
+class BetterJudge:
+    """A judge that is significantly better than the cheapest one.
 
-    `gain` is its share of right answers above the cheapest's, `more` what an answer of it costs more, in
-    dollars, `each` the quotient: dollars for one more right answer, with `interval` from that of the gain.
+    gain : its accuracy minus the cheapest judge's. extra_cost : difference in dollars an answer.
+    per_right_answer : extra_cost / gain, dollars for one more right answer; interval : from that of the gain.
     """
 
     run: int
     gain: float
-    more: float
-    each: float
+    extra_cost: float
+    per_right_answer: float
     interval: Interval
 
 
 @dataclass(frozen=True)
-class Worth:
-    """Of one group: the cheapest judge (None without prices), who is better, whose price is not known."""
+class CostEffectiveness:
+    """The cheapest judge of a group (None without prices), better judges, and judges without a price."""
 
     cheapest: int | None
-    better: tuple[Extra, ...]
+    better: tuple[BetterJudge, ...]
     unpriced: tuple[int, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Runs by id; dollars."""
+        """Run ids and dollars."""
         return {
             "cheapest": self.cheapest,
             "better": [
                 {
                     "run": one.run,
                     "gain": one.gain,
-                    "more_per_answer": one.more,
+                    "more_per_answer": one.extra_cost,
                     "per_right_answer": {
-                        "value": one.each,
+                        "value": one.per_right_answer,
                         "low": one.interval.low,
                         "high": one.interval.high,
                     },
@@ -52,47 +52,48 @@ class Worth:
         }
 
 
-def worth(group: Group, *, prices: Mapping[int, float | None]) -> Worth:
+def cost_effectiveness(group: Group, *, prices: Mapping[int, float | None]) -> CostEffectiveness:
     """
-    What being right more often costs in this group.
+    Compute what a higher accuracy costs in this group.
 
     Parameters
     ----------
     group : compared judges.
-    prices : dollars an answer by run; None where it is not known.
+    prices : dollars an answer by run; None if unknown.
 
     Returns
     -------
-    Worth : `better` by dollars for one more right answer. A judge whose difference to the cheapest may be
-        none is not in it.
+    CostEffectiveness : `better` has the judges that are significantly better than the cheapest, sorted by
+        dollars for one more right answer.
 
     Examples
     --------
     >>> import numpy as np
     >>> from alignment.judge_comparison.core.compare import CriterionAnswers, compare
-    >>> people = np.array([0, 0, 1, 1] * 5, dtype=np.int8)
-    >>> judges = np.array([people, np.zeros(20)], dtype=np.int8)
-    >>> one = CriterionAnswers("polite", "simple", people, judges, np.zeros((20, 3), dtype=np.int64))
-    >>> found = worth(compare([one], runs=[7, 9])[0], prices={7: 0.003, 9: 0.001})
-    >>> found.cheapest, found.better[0].run, round(found.better[0].each, 4)
+    >>> human = np.array([0, 0, 1, 1] * 5, dtype=np.int8)
+    >>> judges = np.array([human, np.zeros(20)], dtype=np.int8)
+    >>> one = CriterionAnswers("polite", "simple", human, judges, np.zeros((20, 3), dtype=np.int64))
+    >>> costs = cost_effectiveness(compare([one], runs=[7, 9])[0], prices={7: 0.003, 9: 0.001})
+    >>> costs.cheapest, costs.better[0].run, round(costs.better[0].per_right_answer, 4)
     (9, 7, 0.004)
     """
     known = {run: price for run, price in prices.items() if price is not None}
     unpriced = tuple(run for run in prices if run not in known)
     if not known:
-        return Worth(None, (), unpriced)
+        return CostEffectiveness(None, (), unpriced)
     cheapest = min(known, key=lambda run: known[run])
-    found = [_extra(group, run, cheapest, known[run] - known[cheapest]) for run in known]
-    better = sorted((one for one in found if one is not None), key=lambda one: one.each)
-    return Worth(cheapest, tuple(better), unpriced)
+    judges = [_better_judge(group, run, cheapest, known[run] - known[cheapest]) for run in known]
+    better = sorted((one for one in judges if one is not None), key=lambda one: one.per_right_answer)
+    return CostEffectiveness(cheapest, tuple(better), unpriced)
 
 
-def _extra(group: Group, run: int, cheapest: int, more: float) -> Extra | None:
-    """None where it is not shown to be better than the cheapest."""
-    for duel in group.duels:
-        if {duel.first, duel.second} == {run, cheapest} and duel.better == run:
-            gain, interval = duel.difference.value, duel.difference.interval
-            assert gain is not None and interval is not None  # noqa: S101  it is better by something
-            ends = sorted(abs(end) for end in (interval.low, interval.high))
-            return Extra(run, abs(gain), more, more / abs(gain), Interval(more / ends[1], more / ends[0]))
+def _better_judge(group: Group, run: int, cheapest: int, extra: float) -> BetterJudge | None:
+    """Return None unless the judge is significantly better than the cheapest."""
+    for pair in group.pairs:
+        if {pair.first, pair.second} == {run, cheapest} and pair.better == run:
+            gain, interval = pair.difference.value, pair.difference.interval
+            assert gain is not None and interval is not None  # noqa: S101  a better judge has a gain
+            small, large = sorted(abs(end) for end in (interval.low, interval.high))
+            each = Interval(extra / large, extra / small)
+            return BetterJudge(run, abs(gain), extra, extra / abs(gain), each)
     return None

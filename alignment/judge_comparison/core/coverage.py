@@ -1,4 +1,4 @@
-"""Which judges leave so much open that the others are compared on less."""
+"""Judges with so few verdicts that they make the comparison of the others smaller."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,19 +13,19 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Without:
-    """Judges without which clearly more is compared: `n` answers."""
+class Exclusion:
+    """Judges whose exclusion makes the comparison clearly larger: `n` answers."""
 
     runs: tuple[int, ...]
     n: int
 
     def as_json(self) -> dict[str, Any]:
-        """Runs by id."""
+        """Run ids and the number of answers."""
         return {"runs": list(self.runs), "n": self.n}
 
 
 def answered_by(answerers: Ints, place: int) -> int:
-    """How many of people's answers the judge at this place answered, too.
+    """Count the human answers on which the judge at this index has a verdict too.
 
     >>> answered_by(np.array([5, 1, 2, 10]), 0)
     11
@@ -33,37 +33,37 @@ def answered_by(answerers: Ints, place: int) -> int:
     return int(answerers[_sets(answerers) >> place & 1 == 1].sum())
 
 
-def without(answerers: Ints, *, runs: tuple[int, ...]) -> Without | None:
+def suggested_exclusion(answerers: Ints, *, runs: tuple[int, ...]) -> Exclusion | None:
     """
-    The fewest judges without which clearly more is compared.
+    Return the fewest judges whose exclusion makes the comparison clearly larger.
 
     Parameters
     ----------
-    answerers : people's answers by the set of judges that answered them, too: bit 0 stands for the first.
-    runs : of the judges, in their order.
+    answerers : human answers by the set of judges that answered too, shape (2**judges,); bit 0 is the first.
+    runs : run ids of the judges, in their order.
 
     Returns
     -------
-    Without or None : None where no such judges leave two others to compare.
+    Exclusion or None : None if there are no such judges, or fewer than two others would remain.
 
     Examples
     --------
-    >>> without(np.array([0, 0, 0, 0, 0, 40, 0, 10]), runs=(7, 8, 9))
-    Without(runs=(8,), n=50)
+    >>> suggested_exclusion(np.array([0, 0, 0, 0, 0, 40, 0, 10]), runs=(7, 8, 9))
+    Exclusion(runs=(8,), n=50)
     """
     n = int(answerers[-1])
     for size in range(1, len(runs) - 1):
-        found = [(_compared(answerers, left), left) for left in combinations(range(len(runs)), size)]
-        most, left = max(found, key=lambda one: one[0])
+        options = [(_compared(answerers, places), places) for places in combinations(range(len(runs)), size)]
+        most, excluded = max(options, key=lambda one: one[0])
         if most > n and most >= CLEARLY_MORE * n:
-            return Without(tuple(runs[place] for place in left), most)
+            return Exclusion(tuple(runs[place] for place in excluded), most)
     return None
 
 
-def _compared(answerers: Ints, left: tuple[int, ...]) -> int:
-    """Answers that every judge answered but those at the places that are left out."""
-    unasked = sum(1 << place for place in left)
-    return int(answerers[_sets(answerers) | unasked == len(answerers) - 1].sum())
+def _compared(answerers: Ints, excluded: tuple[int, ...]) -> int:
+    """Count the answers that every judge gave, apart from the excluded places."""
+    bits = sum(1 << place for place in excluded)
+    return int(answerers[_sets(answerers) | bits == len(answerers) - 1].sum())
 
 
 def _sets(answerers: Ints) -> Ints:

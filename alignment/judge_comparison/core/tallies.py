@@ -1,4 +1,4 @@
-"""What the judges' answers on some criteria amount to, chat by chat."""
+"""Counts of right answers of several judges, by chat."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -14,18 +14,18 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CriterionAnswers:
-    """One criterion's answers by chat; the same chats and judges for all criteria of a league.
+    """Answers on one criterion by chat. All criteria of a league have the same chats and judges.
 
     Parameters
     ----------
     key, tier : of the criterion.
     human : HumanCode by chat, shape (chats,).
     judges : JudgeCode by judge and chat, shape (judges, chats).
-    counts : people's labels by chat, shape (chats, 3): True, False, not applicable.
+    counts : labels by chat, shape (chats, 3): True, False, not applicable.
 
     Raises
     ------
-    ValueError : arrays that differ in length. Names the criterion.
+    ValueError : if the arrays differ in length; names the criterion.
     """
 
     key: str
@@ -42,16 +42,16 @@ class CriterionAnswers:
 
 @dataclass(frozen=True)
 class Tallies:
-    """Counts of compared answers: chats × criteria that people and every judge answered True or False.
+    """Counts of compared answers: chats × criteria with True or False from consensus and every judge.
 
     Parameters
     ----------
-    true, false : by chat, shape (chats,): compared answers that people called True, and False.
-    tp, tn : by judge and chat, shape (judges, chats): right answers among them.
-    both_tp, both_tn : shape (judges, judges): answers on which both judges are right, by what people said.
-    answerers : what people answered True or False, compared or not, by the set of judges that did so, too;
-        shape (2**judges,), bit 0 stands for the first.
-    ceiling : each rater against the others, on the compared answers.
+    true, false : compared answers with human True, and False, by chat, shape (chats,).
+    tp, tn : right answers among them by judge and chat, shape (judges, chats).
+    both_tp, both_tn : answers on which both judges are right, shape (judges, judges).
+    answerers : human answers, compared or not, by the set of judges that answered too, shape (2**judges,);
+        bit 0 is the first judge.
+    ceiling : each rater against the others on the compared answers.
     """
 
     true: Ints
@@ -75,7 +75,7 @@ class Tallies:
 
     @property
     def answered(self) -> int:
-        """Chats × criteria that people answered True or False, compared or not."""
+        """Chats × criteria with human True or False, compared or not."""
         return int(self.answerers.sum())
 
     @property
@@ -93,9 +93,9 @@ class Tallies:
         return Tallies(*(getattr(self, name) + getattr(other, name) for name in names))
 
 
-def tallied(criteria: Sequence[CriterionAnswers]) -> Tallies:
+def tally(criteria: Sequence[CriterionAnswers]) -> Tallies:
     """
-    Count the answers of some criteria together.
+    Count the answers on several criteria together.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def tallied(criteria: Sequence[CriterionAnswers]) -> Tallies:
     --------
     >>> codes = np.array([[0, 0, 3], [0, 1, 0]], dtype=np.int8)
     >>> one = CriterionAnswers("polite", "simple", codes[1], codes, np.zeros((3, 3), dtype=np.int64))
-    >>> found = tallied([one])
-    >>> found.n, found.answered, found.both_tp.tolist()
+    >>> counts = tally([one])
+    >>> counts.n, counts.answered, counts.both_tp.tolist()
     (2, 3, [[1, 1], [1, 1]])
     """
     first, *others = criteria
@@ -117,7 +117,7 @@ def tallied(criteria: Sequence[CriterionAnswers]) -> Tallies:
 
 
 def _of_one(one: CriterionAnswers) -> Tallies:
-    # True and False have the same codes on both sides.
+    # Human and judge codes are equal for True and False.
     answered, by_judge = one.human <= HumanCode.FALSE, one.judges <= JudgeCode.FALSE
     compared = answered & by_judge.all(axis=0)
     true, false = compared & (one.human == HumanCode.TRUE), compared & (one.human == HumanCode.FALSE)
@@ -136,7 +136,7 @@ def _of_one(one: CriterionAnswers) -> Tallies:
 
 
 def _both(right: NDArray[np.bool_]) -> Ints:
-    exact = right.astype(np.float64)  # NB: a product of floats is much faster, and exact up to 2**53
+    exact = right.astype(np.float64)  # NB: float products are much faster, and exact up to 2**53
     return (exact @ exact.T).astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""What people and the judges of a league answered on the chats that may be shown."""
+"""Human labels and verdicts of a league on the chats that the user can see."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,41 +20,41 @@ BODY_VERSION = 4
 
 
 @dataclass(frozen=True)
-class ShownScope(Scope):
-    """A set's chats, of them only those that may be `shown` to who looks; None = all.
+class VisibleScope(Scope):
+    """The chats of a set, limited to those `visible` to the user; None means all.
 
-    NB: figures over the others would tell of single chats: runs can be chosen anew, and the figures of two
-    choices differ by the chats that one run more has not answered.
+    NB: counting hidden chats would disclose single ones: a user could compare the results of two selections
+    of runs that differ by a few chats.
     """
 
-    shown: QuerySet[Chat] | None = None
+    visible: QuerySet[Chat] | None = None
 
     @property
     def members(self) -> QuerySet[Any]:
-        """The rows that say which chats are covered, in the set's order."""
+        """The members of the scope, in the set's order."""
         rows = super().members
-        return rows if self.shown is None else rows.filter(chat__in=self.shown.values("pk"))
+        return rows if self.visible is None else rows.filter(chat__in=self.visible.values("pk"))
 
 
 @dataclass(frozen=True)
 class LeagueAnswers:
-    """Answers on a scope's chats, read when they are first asked for, and once."""
+    """Answers on the chats of a scope, read on first use and cached."""
 
-    scope: ShownScope
+    scope: VisibleScope
     _codes: dict[int, dict[int, Codes]] = field(default_factory=dict, init=False)
 
     @cached_property
-    def people(self) -> ReportData:
-        """What people answered; no judge."""
+    def human(self) -> ReportData:
+        """The labels, without a judge."""
         return report_data(self.scope)
 
     @cached_property
     def chats(self) -> Chats:
-        """The covered chats, in the order of all answers."""
+        """The compared chats, in the order of all answers."""
         return covered_chats(self.scope)
 
     def codes(self, run: Run) -> dict[int, Codes]:
-        """JudgeCode by chat, by criterion id; one query a run."""
+        """Return JudgeCode by chat, by criterion id; one query a run."""
         if run.pk not in self._codes:
             self._codes[run.pk] = run_codes(run, self.scope, self.chats)
         return self._codes[run.pk]
@@ -64,18 +64,18 @@ class LeagueAnswers:
         return pin_of(self.scope, Report.Kind.LEAGUE.value, BODY_VERSION)
 
     def pin(self, about: str, runs: Sequence[Run]) -> str:
-        """A hash of these answers and runs, and of what a document says `about` them."""
+        """Return a hash of these answers, these runs and the kind of document."""
         return hash_of([self._state, about, [[run.pk, run.finished_at] for run in runs]])
 
 
 def answered(answers: LeagueAnswers, runs: Sequence[Run]) -> dict[int, int]:
-    """By run, how many of people's answers it answered True or False, too; computed once and kept."""
+    """Count, by run, the human answers on which it has True or False too; cached."""
     stored = kept(
         answers.scope,
         kind=Report.Kind.LEAGUE,
         pin=answers.pin("answered", runs),
         body=lambda: {"answered": [[run.pk, _answered(answers, run)] for run in runs]},
-        options=["answered", answers.scope.shown is None],
+        options=["answered", answers.scope.visible is None],
     )
     return dict(stored.body["answered"])
 
@@ -84,5 +84,5 @@ def _answered(answers: LeagueAnswers, run: Run) -> int:
     codes = answers.codes(run)
     return sum(
         int(np.count_nonzero((one.human <= HumanCode.FALSE) & (codes[row.pk] <= JudgeCode.FALSE)))
-        for row, one in zip(answers.scope.criteria, answers.people.criteria, strict=True)
+        for row, one in zip(answers.scope.criteria, answers.human.criteria, strict=True)
     )

@@ -1,4 +1,4 @@
-"""A league as its page and its table file show it."""
+"""Engine league: template context and CSV rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -23,25 +23,25 @@ HEAD = (
     *("statistic", "estimate", "low", "high", "n", "only_this", "only_other", "p_holm"),
 )
 EVEN = "0.0"
-# Who leaves the hard ones open is right on the others: told beside "better" from this share on.
-LEFT_OPEN = 0.05
+# A judge can win by abstaining on hard chats: a better judge is flagged above this share without a verdict.
+ABSTENTION_FLAG = 0.05
 MORE_RIGHT = {
     "": "no difference shown",
     "better": "better",
-    "right": "right more often",
-    "at_odds": "right more often; the other is ahead in balanced accuracy",
+    "right": "higher accuracy",
+    "at_odds": "higher accuracy, lower balanced accuracy",
 }
 LESS_RIGHT = {
     "": "no difference shown",
     "better": "worse",
-    "right": "right less often",
-    "at_odds": "right less often; ahead in balanced accuracy",
+    "right": "lower accuracy",
+    "at_odds": "lower accuracy, higher balanced accuracy",
 }
-TOOK = ("calls", "reused", "prompt_tokens", "completion_tokens", "cost_usd")
+SPENDING = ("calls", "reused", "prompt_tokens", "completion_tokens", "cost_usd")
 
 
 def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The template context; `document` is the league's JSON, None where the choice has a problem."""
+    """Return the template context; `document` is the league's JSON, None if the choice has a problem."""
     query = league_query(choice, choice.runs)
     context = {
         "set": choice.chat_set,
@@ -56,19 +56,19 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
     if document is None:
         return context
     judges = {run.pk: _judge(run) for run in choice.runs}
-    groups = [_group(group, judges) | _without(group, document, choice) for group in document["groups"]]
+    groups = [_group(group, judges) | _exclusion(group, document, choice) for group in document["groups"]]
     prices = {row["run"]: row["cost_per_answer"] for group in groups[:1] for row in group["rows"]}
     return context | {
         "league": document,
-        "left_out": [
-            {"judge": _judge(left.run), "answered": left.answered, "most": left.most}
-            | {"url": league_query(choice, [*choice.runs, left.run])}
-            for left in choice.runs_left_out
+        "excluded": [
+            {"judge": _judge(one.run), "answered": one.answered, "most": one.most}
+            | {"url": league_query(choice, [*choice.runs, one.run])}
+            for one in choice.excluded_runs
         ],
         "computed": parse_datetime(document["generated_at"]),
         "groups": groups,
         "judges": [
-            judges[row["run"]] | {"took": row, "silent": _silent(row), "price": prices.get(row["run"])}
+            judges[row["run"]] | {"counts": row, "failures": _failures(row), "price": prices.get(row["run"])}
             for row in document["runs"]
         ],
         "json_url": reverse("api_set_league", args=[choice.chat_set.pk]) + query,
@@ -77,12 +77,12 @@ def league_page(choice: LeagueChoice, document: Mapping[str, Any] | None) -> dic
 
 
 def league_query(choice: LeagueChoice, runs: Iterable[Run]) -> str:
-    """What the address of a comparison of these runs holds, on the same split."""
-    held = QueryDict(mutable=True)
-    held.setlist("run", [str(run.pk) for run in runs])
+    """Return the query string that compares these runs on the same split."""
+    query = QueryDict(mutable=True)
+    query.setlist("run", [str(run.pk) for run in runs])
     if choice.scope.split:
-        held["split"] = choice.scope.split
-    return f"?{held.urlencode()}"
+        query["split"] = choice.scope.split
+    return f"?{query.urlencode()}"
 
 
 def _choices(choice: LeagueChoice) -> list[dict[str, Any]]:
@@ -106,17 +106,17 @@ def _judge(run: Run) -> dict[str, Any]:
 
 
 def _notices(choice: LeagueChoice, document: Mapping[str, Any] | None) -> list[str]:
-    """What has to be said of these labels, verdicts and chats."""
-    found = notices(choice.scope) if choice.runs else []
-    said = [notice for run in choice.runs for notice in run_notices(run)]
-    if left := choice.chats_left_out:
-        found.append(
-            f"{left} chat{'' if left == 1 else 's'} of the holdout, or still yours to label, "
-            f"{'is' if left == 1 else 'are'} not counted"
+    """Notices on the labels, verdicts and chats of the league."""
+    texts = notices(choice.scope) if choice.runs else []
+    of_runs = [notice for run in choice.runs for notice in run_notices(run)]
+    if hidden := choice.hidden_chats:
+        texts.append(
+            f"{hidden} chat{'' if hidden == 1 else 's'} excluded: in the holdout, or still in your queue"
         )
-    if document and (other := document["other_questions"]):
-        found.append(f"on {', '.join(other)} a judge was asked another text than the labels answer")
-    return list(dict.fromkeys([*found, *said]))
+    if document and (keys := set(document["other_questions"])):
+        names = [row.name for row in choice.scope.criteria if row.key in keys]
+        texts.append(f"on {', '.join(names)} a judge was asked another text than the raters")
+    return list(dict.fromkeys([*texts, *of_runs]))
 
 
 def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
@@ -124,12 +124,12 @@ def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) ->
     rows = [dict(row) | human | {"judge": judges[row["run"]]} for row in group["judges"]]
     cells = {}
     for pair in group["pairs"]:
-        for turned in (False, True):
-            own, other = (pair[one] for one in _sides(turned))
-            cells[own, other] = _cell(pair, turned=turned) | {"against": judges[other]}
+        for mirrored in (False, True):
+            own, other = (pair[one] for one in _row_and_column(mirrored))
+            cells[own, other] = _cell(pair, mirrored=mirrored) | {"against": judges[other]}
     return {
         "key": group["key"],
-        "judge": True,  # the legend's: judges against people
+        "judge": True,  # for the legend: judges against human labels
         "name": NAMES[group["key"]],
         "n": group["n"],
         "chats": group["chats"],
@@ -144,49 +144,53 @@ def _group(group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]) ->
         "one_sided": _leads(group, judges, "right"),
         "at_odds": _leads(group, judges, "at_odds"),
         "untested": group["untested"],
-        "worth": group["worth"] and _worth(group["worth"], group, judges),
+        "costs": group["worth"] and _cost_effectiveness(group["worth"], group, judges),
     }
 
 
-def _without(group: Mapping[str, Any], document: Mapping[str, Any], choice: LeagueChoice) -> dict[str, Any]:
-    """Who makes the part small and the way to leave them out; once where it is the same as overall."""
-    found, overall = group["without"], document["groups"][0]
-    if not found or (group is not overall and found["runs"] == (overall["without"] or {}).get("runs")):
-        return {"without": None}
-    left = [_judge(run) for run in choice.runs if run.pk in found["runs"]]
-    stay = [run for run in choice.runs if run.pk not in found["runs"]]
-    return {"without": {"judges": left, "n": found["n"], "url": league_query(choice, stay)}}
+def _exclusion(group: Mapping[str, Any], document: Mapping[str, Any], choice: LeagueChoice) -> dict[str, Any]:
+    """Judges that make the comparison small, with a link that excludes them; once if the same as overall."""
+    suggestion, overall = group["without"], document["groups"][0]
+    if not suggestion or (
+        group is not overall and suggestion["runs"] == (overall["without"] or {}).get("runs")
+    ):
+        return {"exclusion": None}
+    judges = [_judge(run) for run in choice.runs if run.pk in suggestion["runs"]]
+    others = [run for run in choice.runs if run.pk not in suggestion["runs"]]
+    return {"exclusion": {"judges": judges, "n": suggestion["n"], "url": league_query(choice, others)}}
 
 
-def _cell(pair: Mapping[str, Any], *, turned: bool) -> dict[str, Any]:
-    """A pair as seen from its first judge's row, or `turned` from the second's."""
-    own, other = _sides(turned)
+def _cell(pair: Mapping[str, Any], *, mirrored: bool) -> dict[str, Any]:
+    """A pair in the row of its first judge, or `mirrored` in the row of the second."""
+    own, other = _row_and_column(mirrored)
     difference = pair["difference"]
     ends = [difference[name] for name in ("value", "low", "high")]
-    if turned:
+    if mirrored:
         value, low, high = (None if end is None else -end for end in (ends[0], ends[2], ends[1]))
     else:
         value, low, high = ends
+    balanced = pair["balanced_difference"]["value"]
+    words = (MORE_RIGHT if pair["more_right"] == pair[own] else LESS_RIGHT)[_result(pair)]
+    classes = [name for name, on in (("better", words == "better"), ("mirrored", mirrored)) if on]
     return {
-        "turned": turned,
+        "classes": " ".join(classes),
         "won": pair[f"only_{own}"],
         "lost": pair[f"only_{other}"],
         "points": _points(value),
         "low": _points(low),
         "high": _points(high),
         "p_holm": pair["p_holm"],
-        "balanced": _points(_turned(pair["balanced_difference"]["value"], turned=turned)),
-        "words": MORE_RIGHT[_shown(pair)] if pair["more_right"] == pair[own] else LESS_RIGHT[_shown(pair)],
+        "balanced": _points(-balanced if mirrored and balanced is not None else balanced),
+        "words": words,
     }
 
 
-def _sides(turned: bool) -> tuple[str, str]:
-    """Whose row it is, and who stands in the column."""
-    return ("second", "first") if turned else ("first", "second")
+def _row_and_column(mirrored: bool) -> tuple[str, str]:
+    return ("second", "first") if mirrored else ("first", "second")
 
 
-def _shown(pair: Mapping[str, Any]) -> str:
-    """What is shown of a pair: the key of its words."""
+def _result(pair: Mapping[str, Any]) -> str:
+    """The result of a pair, a key of MORE_RIGHT and LESS_RIGHT."""
     if pair["more_right"] is None:
         return ""
     if pair["better"] is not None:
@@ -196,12 +200,8 @@ def _shown(pair: Mapping[str, Any]) -> str:
     return "at_odds" if behind else "right"
 
 
-def _turned(share: float | None, *, turned: bool) -> float | None:
-    return -share if turned and share is not None else share
-
-
 def _points(share: float | None) -> str:
-    """Percentage points with their sign; '' where undefined."""
+    """Percentage points with their sign; '' if undefined."""
     if share is None:
         return ""
     text = f"{100 * share:+z.1f}".replace("-", "−")
@@ -209,94 +209,94 @@ def _points(share: float | None) -> str:
 
 
 def _leads(
-    group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]], shown: str
+    group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]], result: str
 ) -> list[dict[str, Any]]:
-    """The judges that are right more often, each with those of whom just this is `shown`.
+    """The judges with the higher accuracy in pairs with this result, each with the other judges.
 
-    `open`: how many of people's answers they left open, where it is more than a twentieth.
+    `abstained` : human answers on which the judge has no verdict, if above ABSTENTION_FLAG, else 0.
     """
     beaten: dict[int, list[int]] = {}
     for pair in group["pairs"]:
-        if _shown(pair) == shown:
+        if _result(pair) == result:
             loser = pair["second"] if pair["more_right"] == pair["first"] else pair["first"]
             beaten.setdefault(pair["more_right"], []).append(loser)
     ranked = sorted(beaten.items(), key=lambda item: -len(item[1]))
-    left_open = {row["run"]: group["answered"] - row["answered"] for row in group["judges"]}
+    abstained = {row["run"]: group["answered"] - row["answered"] for row in group["judges"]}
     return [
         {
             "judge": judges[run],
             "over": [judges[one] for one in losers],
-            "open": left_open[run] if left_open[run] > LEFT_OPEN * group["answered"] else 0,
+            "abstained": abstained[run] if abstained[run] > ABSTENTION_FLAG * group["answered"] else 0,
         }
         for run, losers in ranked
     ]
 
 
-def _worth(
-    found: Mapping[str, Any], group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]
+def _cost_effectiveness(
+    costs: Mapping[str, Any], group: Mapping[str, Any], judges: Mapping[int, Mapping[str, Any]]
 ) -> dict[str, Any]:
     prices = {row["run"]: row["cost_per_answer"] for row in group["judges"]}
     return {
-        "cheapest": judges.get(found["cheapest"]),
-        "price": prices.get(found["cheapest"]),
+        "cheapest": judges.get(costs["cheapest"]),
+        "price": prices.get(costs["cheapest"]),
         "better": [
             dict(one) | {"judge": judges[one["run"]], "points": _points(one["gain"])}
-            for one in found["better"]
+            for one in costs["better"]
         ],
-        "unpriced": [judges[run] for run in found["price_not_known"]],
+        "unpriced": [judges[run] for run in costs["price_not_known"]],
     }
 
 
-def _silent(row: Mapping[str, Any]) -> int:
-    """Verdicts without an answer for another reason than those that have a column."""
+def _failures(row: Mapping[str, Any]) -> int:
+    """Number of verdicts without an answer whose reason has no column of its own."""
     return sum(row["verdicts"][name] for name in NO_ANSWER if name not in ("unparsed", "refused", "none"))
 
 
-def league_lines(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The league as the rows of a table, one a figure, under HEAD."""
+def league_rows(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the league as CSV rows under HEAD, one per statistic."""
     runs = {row["run"]: row for row in document["runs"]}
     for group in document["groups"]:
         for row in group["judges"]:
-            yield from _rate_lines(group, row, runs)
+            yield from _rate_rows(group, row, runs)
         for pair in group["pairs"]:
-            yield from _pair_lines(group, pair, runs)
+            yield from _pair_rows(group, pair, runs)
     for run in document["runs"]:
-        yield from _took_lines(run)
+        yield from _spending_rows(run)
 
 
-def _rate_lines(
+def _rate_rows(
     group: Mapping[str, Any], row: Mapping[str, Any], runs: Mapping[int, Any]
 ) -> Iterator[dict[str, Any]]:
-    about = {"part": group["key"], "n": group["n"]} | _who(runs[row["run"]])
+    about = {"part": group["key"], "n": group["n"]} | _run_columns(runs[row["run"]])
     for name in RATES:
-        yield about | _figure(name, row[name])
+        yield about | _estimate(name, row[name])
     yield about | {"statistic": "answered", "estimate": row["answered"], "n": group["answered"]}
     yield about | {"statistic": "cost_per_answer_usd", "estimate": row["cost_per_answer"]}
 
 
-def _pair_lines(
+def _pair_rows(
     group: Mapping[str, Any], pair: Mapping[str, Any], runs: Mapping[int, Any]
 ) -> Iterator[dict[str, Any]]:
     other = runs[pair["second"]]
-    about = {"part": group["key"], **_who(runs[pair["first"]]), "n": group["n"]}
+    about = {"part": group["key"], **_run_columns(runs[pair["first"]]), "n": group["n"]}
     about |= {"against_run": other["run"], "against_judge": other["judge"]}
     counts = {"only_this": pair["only_first"], "only_other": pair["only_second"], "p_holm": pair["p_holm"]}
-    yield about | _figure("difference_of_right_answers", pair["difference"]) | counts
-    yield about | _figure("difference_of_balanced_accuracy", pair["balanced_difference"])
+    yield about | _estimate("difference_of_right_answers", pair["difference"]) | counts
+    yield about | _estimate("difference_of_balanced_accuracy", pair["balanced_difference"])
 
 
-def _figure(name: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
+def _estimate(name: str, estimate: Mapping[str, Any]) -> dict[str, Any]:
     ends = {end: estimate[end] for end in ("low", "high")}
     return {"statistic": name, "estimate": estimate["value"], **ends}
 
 
-def _took_lines(run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    figures = {name: run[name] for name in TOOK}
-    figures |= {f"latency_ms_{name}": value for name, value in run["latency_ms"].items()}
-    figures |= {f"verdicts_{name}": value for name, value in run["verdicts"].items()}
-    for name, value in figures.items():
-        yield {"part": "run", **_who(run), "statistic": name, "estimate": value}
+def _spending_rows(run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    values = {name: run[name] for name in SPENDING}
+    values |= {f"latency_ms_{name}": value for name, value in run["latency_ms"].items()}
+    values |= {f"verdicts_{name}": value for name, value in run["verdicts"].items()}
+    for name, value in values.items():
+        yield {"part": "run", **_run_columns(run), "statistic": name, "estimate": value}
 
 
-def _who(run: Mapping[str, Any]) -> dict[str, Any]:
+def _run_columns(run: Mapping[str, Any]) -> dict[str, Any]:
     return {name: run[name] for name in ("run", "judge", "engine", "model")}

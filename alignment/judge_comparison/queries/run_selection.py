@@ -1,4 +1,4 @@
-"""Which runs of a set a league compares: those an address names, or the newest that answered enough."""
+"""Runs of a league: those in the query string, or the newest with enough verdicts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 from django.http import QueryDict
 
-from alignment.judge_comparison.queries.answers import LeagueAnswers, ShownScope, answered
+from alignment.judge_comparison.queries.answers import LeagueAnswers, VisibleScope, answered
 from evaluation.models.judges import Engine
 from evaluation.models.runs import FINISHED, Run
 from evaluation.runs.queries.runs import id_of, run_list, runs_open_to
@@ -16,15 +16,15 @@ from labeling.models.people import User
 from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 FEWEST, MOST = 2, 6  # runs in a league
-ENOUGH = 0.5  # of the answers of the run that gave the most
-OFFERED = 50  # the newest; the address takes any finished run of the set
-WRONG_NUMBER = f"Choose {FEWEST} to {MOST} runs: a league compares each with each."
+ENOUGH = 0.5  # of the answers of the run with most answers
+OFFERED = 50  # newest runs in the list; the query string may name any finished run of the set
+WRONG_NUMBER = f"Choose {FEWEST} to {MOST} runs. The league compares every pair."
 BY_ITSELF = (Run.Purpose.EVALUATION, Run.Purpose.IMPORT)
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A run that would make the league small: of people's answers it `answered` few, another run `most`."""
+class ExcludedRun:
+    """A run with few answers: it `answered` this many of the human answers, another run `most`."""
 
     run: Run
     answered: int
@@ -33,10 +33,10 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class LeagueChoice:
-    """What a page's address asks for: the compared `runs`, by engine, of those `offered`.
+    """The selection of a query string: the compared `runs`, by engine, of those `offered`.
 
-    Either two runs or more, or a `problem` in words and no comparison. `runs_left_out` only where the address
-    names no run.
+    problem : a message if fewer than two or too many runs are selected. excluded_runs : filled only if the
+    query string names no run.
     """
 
     answers: LeagueAnswers
@@ -44,44 +44,44 @@ class LeagueChoice:
     runs: list[Run]
     offered: list[Run]
     problem: str = ""
-    runs_left_out: tuple[LeftOut, ...] = ()
+    excluded_runs: tuple[ExcludedRun, ...] = ()
 
     @property
-    def scope(self) -> ShownScope:
-        """The chats and criteria."""
+    def scope(self) -> VisibleScope:
+        """Chats and criteria of the league."""
         return self.answers.scope
 
     @property
-    def chats_left_out(self) -> int:
-        """Chats of the split that are not counted because who looks may not be shown them; one query."""
-        if self.scope.shown is None:
+    def hidden_chats(self) -> int:
+        """Number of chats of the split that the user cannot see; one query."""
+        if self.scope.visible is None:
             return 0
-        asked = {"split": self.scope.split} if self.scope.split else {}
-        members = ChatSetMember.objects.filter(chat_set=self.chat_set, **asked)
-        return members.exclude(chat__in=self.scope.shown.values("pk")).count()
+        split = {"split": self.scope.split} if self.scope.split else {}
+        members = ChatSetMember.objects.filter(chat_set=self.chat_set, **split)
+        return members.exclude(chat__in=self.scope.visible.values("pk")).count()
 
 
 def league_choice(chat_set: ChatSet, *, query: QueryDict, user: User | AnonymousUser) -> LeagueChoice | None:
     """
-    The runs and the split of a query string: `run` (several times) and `split`.
+    Read runs and split from a query string: `run` (repeatable) and `split`.
 
-    Without `run`: the newest finished evaluation or imported run of each engine and model, less those that
-    answered too little. None where a run is not a finished one of this set, or the split does not exist.
+    The default is the newest finished evaluation or import of each engine and model, without those that have
+    too few verdicts. Returns None if a run is not a finished one of this set, or the split is unknown.
     """
-    split, asked = query.get("split", ""), list(dict.fromkeys(query.getlist("run")))
+    split, ids = query.get("split", ""), list(dict.fromkeys(query.getlist("run")))
     if split and split not in Split.values:
         return None
     runs = _comparable(chat_set, user=user)
     offered = list(runs[:OFFERED])
-    chosen = _named(runs, asked) if asked else _newest(offered)
+    chosen = _named(runs, ids) if ids else _newest(offered)
     if chosen is None:
         return None
-    shown = None if sees_every_chat(user=user) else chats_shown(user=user)
-    answers = LeagueAnswers(ShownScope(chat_set, None, split, shown=shown))
-    left = [] if asked else _left_out(answers, chosen)
-    stay = sorted((run for run in chosen if run not in [one.run for one in left]), key=_place)
-    problem = "" if FEWEST <= len(stay) <= MOST else WRONG_NUMBER
-    return LeagueChoice(answers, chat_set, stay, offered, problem, tuple(left))
+    visible = None if sees_every_chat(user=user) else chats_shown(user=user)
+    answers = LeagueAnswers(VisibleScope(chat_set, None, split, visible=visible))
+    excluded = [] if ids else _excluded(answers, chosen)
+    compared = sorted((run for run in chosen if run not in [one.run for one in excluded]), key=_place)
+    problem = "" if FEWEST <= len(compared) <= MOST else WRONG_NUMBER
+    return LeagueChoice(answers, chat_set, compared, offered, problem, tuple(excluded))
 
 
 def _comparable(chat_set: ChatSet, *, user: User | AnonymousUser) -> QuerySet[Run]:
@@ -89,13 +89,13 @@ def _comparable(chat_set: ChatSet, *, user: User | AnonymousUser) -> QuerySet[Ru
     return run_list(among=finished)
 
 
-def _named(runs: QuerySet[Run], asked: Sequence[str]) -> list[Run] | None:
-    found = list(runs.filter(pk__in=[pk for one in asked if (pk := id_of(one)) is not None]))
-    return found if len(found) == len(set(asked)) else None
+def _named(runs: QuerySet[Run], ids: Sequence[str]) -> list[Run] | None:
+    rows = list(runs.filter(pk__in=[pk for one in ids if (pk := id_of(one)) is not None]))
+    return rows if len(rows) == len(set(ids)) else None
 
 
 def _newest(offered: Sequence[Run]) -> list[Run]:
-    """Of each engine and model; outside judges are told apart by their names."""
+    """Return the newest run of each engine and model, and of each imported judge by name."""
     newest: dict[tuple[str, str, str], Run] = {}
     for run in offered:
         if run.purpose in BY_ITSELF:
@@ -104,18 +104,18 @@ def _newest(offered: Sequence[Run]) -> list[Run]:
     return list(newest.values())[:MOST]
 
 
-def _left_out(answers: LeagueAnswers, runs: Sequence[Run]) -> list[LeftOut]:
-    """Those that answered too little; never so many that there is no league."""
+def _excluded(answers: LeagueAnswers, runs: Sequence[Run]) -> list[ExcludedRun]:
+    """Return the runs with too few answers, but keep at least two."""
     if len(runs) <= FEWEST:
         return []
     counts = answered(answers, runs)
     first, *_ = ranked = sorted(runs, key=lambda run: -counts[run.pk])
     most = counts[first.pk]
     few = [run for run in ranked[FEWEST:] if counts[run.pk] < ENOUGH * most]
-    return [LeftOut(run, counts[run.pk], most) for run in few]
+    return [ExcludedRun(run, counts[run.pk], most) for run in few]
 
 
 def _place(run: Run) -> tuple[int, int]:
-    """The plain engines first, outside judges last."""
+    """Sort key: by engine, imported judges last."""
     order = [*Engine.values, ""]
     return order.index(run.judge.engine), run.pk

@@ -1,31 +1,29 @@
-"""How many more labels a decision needs, of which answer, and what a draw of chats may bring."""
+"""Expected labels of a sample, and the sample size that a decision needs."""
 
 from alignment.label_planning.core.expected import (
+    AnswerCounts,
     Expected,
-    Seen,
+    MissingLabels,
     Shares,
     Sizes,
-    Wanted,
-    chats_for,
-    draw_words,
     expected_false,
-    first_sizes,
-    others_beside,
+    fewest_others,
+    sample_advice,
     shares_of,
-    split_of,
+    sizes_within,
+    smallest_sizes,
 )
 
 __all__ = [
+    "AnswerCounts",
     "Expected",
-    "Seen",
+    "MissingLabels",
     "Shares",
     "Sizes",
-    "Wanted",
-    "chats_for",
-    "draw_words",
     "expected_false",
-    "first_sizes",
-    "others_beside",
+    "fewest_others",
+    "sample_advice",
     "shares_of",
-    "split_of",
+    "sizes_within",
+    "smallest_sizes",
 ]

@@ -1,4 +1,4 @@
-"""What a label plan must know of all chats and labels of a run; kept, so that no page reads them all."""
+"""Chat and label counts of a run for the label plan, cached so that no page reads all rows."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -20,32 +20,32 @@ RATERS_FOR_REPLACING = 3
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """How many chats people answered, and of these False."""
+    """Numbers of labelled chats, and of those labelled False."""
 
     n: int = 0
     false: int = 0
 
     def without(self, other: "Answers") -> "Answers":
-        """Less these."""
+        """Subtract the counts of other chats."""
         return Answers(self.n - other.n, self.false - other.false)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicCounts:
-    """Chats by topic, and the answers on them by topic and criterion; ids."""
+    """Chats by topic id, and labels by topic and criterion id."""
 
     chats: Mapping[int, int]
     answers: Mapping[tuple[int, int], Answers]
 
     def answered(self, topic: int, criteria: Collection[int]) -> Answers:
-        """All these criteria together."""
-        found = [self.answers.get((topic, one), Answers()) for one in criteria]
-        return Answers(sum(one.n for one in found), sum(one.false for one in found))
+        """Sum the labels of a topic over the criteria."""
+        counts = [self.answers.get((topic, one), Answers()) for one in criteria]
+        return Answers(sum(one.n for one in counts), sum(one.false for one in counts))
 
 
 @dataclass(frozen=True, slots=True)
 class PlanCounts:
-    """By criterion id: chats that three raters or more answered, and what the drawn ones are worth."""
+    """By criterion id: chats with three raters or more, and the effective size of random samples."""
 
     three: Mapping[int, Answers]
     random: Mapping[int, int]
@@ -53,7 +53,7 @@ class PlanCounts:
 
 
 def plan_counts(scope: Scope) -> PlanCounts:
-    """Counted once for the same labels and draws; of a run that goes on, each time."""
+    """Count chats and labels; cached for a finished run until labels or samples change."""
     scope = replace(scope, against=CONSENSUS, only="")
     draws = fair_draws(scope)
     if scope.run is None or scope.run.finished_at is None:
@@ -64,7 +64,7 @@ def plan_counts(scope: Scope) -> PlanCounts:
 
 
 def topic_counts(members: QuerySet[Any], criteria: Collection[Criterion]) -> TopicCounts:
-    """Of these members of a scope; two queries."""
+    """Count chats and labels by topic; two queries."""
     chats = members.order_by().values_list("chat__topic").annotate(n=Count("chat"))
     rows = _answered(members, criteria).values_list("chat__topic", "criterion")
     return TopicCounts(
@@ -74,8 +74,8 @@ def topic_counts(members: QuerySet[Any], criteria: Collection[Criterion]) -> Top
 
 def _body(scope: Scope, draws: list[Draw]) -> dict[str, Any]:
     by_topic = topic_counts(scope.members, scope.criteria)
-    rows = _answered(scope.members, scope.criteria).annotate(given=F("n_true") + F("n_false"))
-    three = rows.filter(given__gte=RATERS_FOR_REPLACING).values_list("criterion")
+    rows = _answered(scope.members, scope.criteria).annotate(raters=F("n_true") + F("n_false"))
+    three = rows.filter(raters__gte=RATERS_FOR_REPLACING).values_list("criterion")
     return {
         "three": list(_counted(three)),
         "random": list(drawn_at_random(scope, draws).items()),

@@ -1,4 +1,4 @@
-"""What a run's criteria still lack in labels, by decision and by topic."""
+"""Missing labels of a run's criteria, by decision and by topic."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -27,14 +27,14 @@ from labeling.models.people import User
 from labeling.models.rubric import Criterion
 from labeling.people.queries.visibility import chats_hidden, sees_every_chat
 
-SMALL = 10  # topics with fewer chats stand folded together
-# A topic is thin when its share of the labels is under this part of its share of the chats.
+SMALL = 10  # topics with fewer chats are folded together
+# A topic has few labels if its share of the labels is below this fraction of its share of the chats.
 THIN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionPlan:
-    """One criterion: its labels, what each decision misses, and what people say under either verdict."""
+    """One criterion: its labels, the needs of each decision, and the labels under either verdict."""
 
     criterion: Criterion
     counts: LabelCounts
@@ -43,13 +43,13 @@ class CriterionPlan:
 
     @property
     def badge(self) -> Need:
-        """What is missing before TPR and TNR have a badge."""
+        """The labels needed before TPR and TNR can be reported with a status."""
         return next(need for need in self.needs if need.decision == Decision.BADGE)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLabels:
-    """One topic: its chats, and the True and False answers on them, all chosen criteria together."""
+    """One topic: its chats, and their True and False labels over all chosen criteria."""
 
     key: str
     name: str
@@ -61,17 +61,17 @@ class TopicLabels:
 
     @property
     def small(self) -> bool:
-        """Whether it is too small for a line of its own."""
+        """Whether the topic is folded with other small ones."""
         return self.chats < SMALL
 
     @property
     def thin(self) -> bool:
-        """Whether its labels are few against its chats."""
+        """Whether the topic has few labels for its number of chats."""
         return self.answers_share < THIN * self.share
 
 
 def criterion_plans(scope: Scope) -> list[CriterionPlan]:
-    """Every criterion of a run against the consensus, in the rubric's order; from what is stored."""
+    """Plan every criterion of a run against the consensus, in rubric order, from cached documents."""
     scope = replace(scope, against=CONSENSUS, only="")
     entries = {entry["key"]: entry for entry in alignment_report(scope)["criteria"]}
     counts = plan_counts(scope)
@@ -80,10 +80,10 @@ def criterion_plans(scope: Scope) -> list[CriterionPlan]:
 
 def _plan(row: Criterion, entry: Mapping[str, Any], counts: PlanCounts) -> CriterionPlan:
     table, three = Confusion(**entry["confusion"]), counts.three.get(row.pk, Answers())
-    waiting = entry["unjudged"]  # for a verdict: no label is missing there
+    unjudged = entry["unjudged"]  # labelled chats without a verdict: no label is missing
     labels = LabelCounts(
-        true=table.human_true + waiting["true"],
-        false=table.human_false + waiting["false"],
+        true=table.human_true + unjudged["true"],
+        false=table.human_false + unjudged["false"],
         three=three.n,
         three_false=three.false,
         random=counts.random.get(row.pk, 0),
@@ -95,12 +95,12 @@ def _plan(row: Criterion, entry: Mapping[str, Any], counts: PlanCounts) -> Crite
 def topic_labels(
     scope: Scope, *, criteria: Collection[Criterion], user: User | AnonymousUser
 ) -> list[TopicLabels]:
-    """Topics of the chats that the user may see, those with the fewest answers for their size first."""
-    asked = [row.pk for row in criteria]
+    """Return the topics of visible chats, the one with the fewest labels for its size first."""
+    ids = [row.pk for row in criteria]
     whole, hidden = plan_counts(scope).topics, _hidden(scope, criteria, user)
     sizes = {topic: n - hidden.chats.get(topic, 0) for topic, n in whole.chats.items()}
     answers = {
-        topic: whole.answered(topic, asked).without(hidden.answered(topic, asked))
+        topic: whole.answered(topic, ids).without(hidden.answered(topic, ids))
         for topic, n in sizes.items()
         if n
     }
@@ -122,7 +122,7 @@ def topic_labels(
 
 
 def _hidden(scope: Scope, criteria: Collection[Criterion], user: User | AnonymousUser) -> TopicCounts:
-    """Of the chats that the user does not see; no query for who sees all."""
+    """Count chats that the user cannot see; no query if the user sees all."""
     if sees_every_chat(user=user):
         return TopicCounts({}, {})
     hidden = reduce(or_, (Q(chat__in=chats) for chats in chats_hidden(user=user)))

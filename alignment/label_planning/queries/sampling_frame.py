@@ -1,4 +1,4 @@
-"""The chats of a run that can be drawn for labelling, by verdict and topic."""
+"""Sampling frame: the chats of a run that are eligible for labelling, by verdict and topic."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from alignment.comparison.queries.near_duplicates import alike_chats
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.core import Expected, Seen, Shares, expected_false
+from alignment.label_planning.core import AnswerCounts, Expected, Shares, expected_false
 from alignment.statistics.stratified_sampling import Share, Stratum, stood_for, strata_of
 from evaluation.models.runs import Verdict
 from labeling.models.chats import ChatSet, ChatSetMember, Split
@@ -20,86 +20,90 @@ from labeling.people.queries.visibility import chats_shown, held_out
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """What can be drawn: strata of chats; the split of every chat of the run; verdicts by criterion.
+class SamplingFrame:
+    """The eligible chats.
 
-    `draws` are the sets whose chats were left out, `said` by criterion id the chats called False, and True.
+    strata : eligible chats by verdict and topic. splits : the split of every chat of the run.
+    samples : earlier samples, whose chats are excluded.
+    verdicts : by criterion id, the chats with verdict False, and True.
     """
 
     strata: list[Stratum]
     splits: Mapping[int, str]
-    draws: tuple[int, ...]
-    said: Mapping[int, Mapping[bool, frozenset[int]]]
+    samples: tuple[int, ...]
+    verdicts: Mapping[int, Mapping[bool, frozenset[int]]]
 
     def size(self, *, suspect: bool) -> int:
-        """Chats that the judge calls False on a chosen criterion, or does not."""
+        """Count the chats judged False on a chosen criterion, or the others."""
         return sum(stratum.size for stratum in self.strata if stratum.suspect is suspect)
 
-    def expected(self, shares: Sequence[Share], *, criterion: Criterion, seen: Shares) -> Expected:
-        """How many of the drawn chats people may call False on one criterion."""
-        drawn = sum(share.n for share in shares)
-        false = round(sum(self._called(share, criterion, verdict=False) for share in shares))
-        true = round(sum(self._called(share, criterion, verdict=True) for share in shares))
-        silent = max(0, drawn - false - true)
-        return expected_false([(false, seen.judge_false), (true, seen.judge_true), (silent, seen.silent)])
+    def expected(self, shares: Sequence[Share], *, criterion: Criterion, labels: Shares) -> Expected:
+        """Estimate the human False labels of a sample on one criterion."""
+        chats = sum(share.n for share in shares)
+        false = round(sum(self._judged(share, criterion, verdict=False) for share in shares))
+        true = round(sum(self._judged(share, criterion, verdict=True) for share in shares))
+        no_verdict = max(0, chats - false - true)
+        return expected_false(
+            [(false, labels.judge_false), (true, labels.judge_true), (no_verdict, labels.no_verdict)]
+        )
 
-    def share_of_false(self, criterion: Criterion, seen: Shares, *, suspect: bool) -> float:
-        """The share of human False to expect among the suspect chats, or among the others."""
+    def share_of_false(self, criterion: Criterion, labels: Shares, *, suspect: bool) -> float:
+        """Estimate the share of human False among the suspect chats, or among the others."""
         whole = [Share(one, one.size) for one in self.strata if one.suspect is suspect]
         size = sum(share.n for share in whole)
         if not size:
-            return Seen().share
-        return self.expected(whole, criterion=criterion, seen=seen).about / size
+            return AnswerCounts().share
+        return self.expected(whole, criterion=criterion, labels=labels).about / size
 
-    def _called(self, share: Share, criterion: Criterion, *, verdict: bool) -> float:
-        """Chats that a stratum is expected to give with this verdict."""
-        said = self.said[criterion.pk][verdict]
-        return share.probability * sum(chat in said for chat in share.stratum.chats)
+    def _judged(self, share: Share, criterion: Criterion, *, verdict: bool) -> float:
+        """Expected number of sampled chats of a stratum with this verdict."""
+        chats = self.verdicts[criterion.pk][verdict]
+        return share.probability * sum(chat in chats for chat in share.stratum.chats)
 
 
-def label_frame(
+def sampling_frame(
     scope: Scope,
     *,
     criteria: Sequence[Criterion],
     user: User | AnonymousUser,
     topics: Collection[str] = (),
-) -> Frame:
-    """The scope's chats without a label on any of the criteria that no open job asks for one.
+) -> SamplingFrame:
+    """Collect the scope's chats that are eligible for labelling on the criteria.
 
-    Nor is there a chat of an earlier draw from the run for one of them: it has its probability there. Of
-    near-duplicates the first one stands for all, and none where one of them has labels or is drawn. `topics`
-    by key; none: all. Ten queries at most, whatever the number of chats.
+    Excluded are chats with a label on a criterion, in an open job for it, or in an earlier sample of the run
+    (they have their probability there). Of near-duplicates the first is eligible, and none if one of them is
+    excluded. `topics` by key; empty means all. At most ten queries for any number of chats.
     """
     whole = replace(scope, split="", without_holdout=frozenset())
-    draws = tuple(row.pk for row in earlier_draws(whole, criteria))
+    samples = tuple(row.pk for row in earlier_samples(whole, criteria))
     rows = list(whole.members.values_list("chat_id", "split", "chat__topic__key"))
-    held = set(held_out().filter(chat__in=whole.chat_ids))
-    taken = {*_labelled(whole.chat_ids, criteria), *_asked_for(criteria), *_drawn(draws)}
-    gone = taken | stood_for(alike_chats(whole), taken=taken)
-    open_to = set(
+    holdout = set(held_out().filter(chat__in=whole.chat_ids))
+    taken = {*_labelled(whole.chat_ids, criteria), *_in_open_jobs(criteria), *_sampled(samples)}
+    excluded = taken | stood_for(alike_chats(whole), taken=taken)
+    visible = set(
         scope.members.filter(chat__in=chats_shown(user=user)).order_by().values_list("chat_id", flat=True)
     )
-    said = _said(scope, criteria)
-    suspect = {chat for verdicts in said.values() for chat in verdicts[False]}
-    frame = (
+    verdicts = _verdicts(scope, criteria)
+    suspect = {chat for by_value in verdicts.values() for chat in by_value[False]}
+    eligible = (
         (chat, topic)
         for chat, _, topic in rows
-        if chat not in gone and chat in open_to and (not topics or topic in topics)
+        if chat not in excluded and chat in visible and (not topics or topic in topics)
     )
-    splits = {chat: Split.HOLDOUT if chat in held else split or Split.DEV for chat, split, _ in rows}
-    return Frame(strata_of(frame, suspect=suspect), splits, draws, said)
+    splits = {chat: Split.HOLDOUT if chat in holdout else split or Split.DEV for chat, split, _ in rows}
+    return SamplingFrame(strata_of(eligible, suspect=suspect), splits, samples, verdicts)
 
 
-def has_moved(
-    scope: Scope, *, criteria: Sequence[Criterion], draws: Collection[int], chats: Sequence[int]
+def frame_changed(
+    scope: Scope, *, criteria: Sequence[Criterion], samples: Collection[int], chats: Sequence[int]
 ) -> bool:
-    """Whether one of these chats, drawn while `draws` were all there were, cannot be drawn any more.
+    """Tell whether one of these chats is no longer eligible; four queries.
 
-    Four queries, whatever there is to draw.
+    `samples` : the earlier samples that were known when the chats were chosen.
     """
-    if {row.pk for row in earlier_draws(scope, criteria)} != set(draws):
+    if {row.pk for row in earlier_samples(scope, criteria)} != set(samples):
         return True
-    return _labelled(chats, criteria).exists() or _asked_for(criteria).filter(chat__in=chats).exists()
+    return _labelled(chats, criteria).exists() or _in_open_jobs(criteria).filter(chat__in=chats).exists()
 
 
 def _labelled(
@@ -109,33 +113,33 @@ def _labelled(
     return rows.values_list("chat_id", flat=True)
 
 
-def _asked_for(criteria: Sequence[Criterion]) -> QuerySet[Assignment, int]:
-    """Chats that somebody is to label on one of the criteria."""
+def _in_open_jobs(criteria: Sequence[Criterion]) -> QuerySet[Assignment, int]:
+    """Chats with an unfinished assignment on one of the criteria."""
     jobs = LabelingJob.objects.filter(criteria__in=criteria).exclude(state=LabelingJob.State.CLOSED)
     states = (Assignment.State.OPEN, Assignment.State.LEASED)
-    wanted = Assignment.objects.filter(job__in=jobs.values("pk"), state__in=states)
-    return wanted.values_list("chat_id", flat=True).distinct()
+    assignments = Assignment.objects.filter(job__in=jobs.values("pk"), state__in=states)
+    return assignments.values_list("chat_id", flat=True).distinct()
 
 
-def earlier_draws(scope: Scope, criteria: Sequence[Criterion]) -> list[ChatSet]:
-    """The sets drawn from the scope's run for one of the criteria, the first one first; one query."""
+def earlier_samples(scope: Scope, criteria: Sequence[Criterion]) -> list[ChatSet]:
+    """Return the samples of the scope's run for one of the criteria, the oldest first; one query."""
     keys = {row.key for row in criteria}
     sets = ChatSet.objects.filter(kind=ChatSet.Kind.SAMPLE, sampling__run=scope.run.pk if scope.run else None)
     return [row for row in sets.order_by("pk") if keys & set((row.sampling or {}).get("criteria", ()))]
 
 
-def _drawn(draws: Collection[int]) -> QuerySet[ChatSetMember, int]:
-    return ChatSetMember.objects.filter(chat_set__in=draws).values_list("chat_id", flat=True)
+def _sampled(samples: Collection[int]) -> QuerySet[ChatSetMember, int]:
+    return ChatSetMember.objects.filter(chat_set__in=samples).values_list("chat_id", flat=True)
 
 
-def _said(scope: Scope, criteria: Sequence[Criterion]) -> dict[int, dict[bool, frozenset[int]]]:
+def _verdicts(scope: Scope, criteria: Sequence[Criterion]) -> dict[int, dict[bool, frozenset[int]]]:
     rows = Verdict.objects.filter(
         run=scope.run, criterion__in=criteria, state=Verdict.State.READ, value__isnull=False
     )
-    found: dict[int, dict[bool, set[int]]] = {row.pk: {False: set(), True: set()} for row in criteria}
+    verdicts: dict[int, dict[bool, set[int]]] = {row.pk: {False: set(), True: set()} for row in criteria}
     for criterion, chat, value in rows.values_list("criterion_id", "chat_id", "value").iterator(5000):
-        found[criterion][bool(value)].add(chat)
+        verdicts[criterion][bool(value)].add(chat)
     return {
-        criterion: {value: frozenset(chats) for value, chats in said.items()}
-        for criterion, said in found.items()
+        criterion: {value: frozenset(chats) for value, chats in by_value.items()}
+        for criterion, by_value in verdicts.items()
     }

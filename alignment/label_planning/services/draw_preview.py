@@ -1,4 +1,4 @@
-"""What a draw of chats for labelling would take, and what it may bring."""
+"""Preview of a sample for labelling: its chats, and the labels to expect."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,9 +6,16 @@ from typing import Any
 
 from alignment.comparison.queries.near_duplicates import candidates_of
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.core import Expected, Sizes, Wanted, first_sizes, others_beside, split_of
+from alignment.label_planning.core import (
+    Expected,
+    MissingLabels,
+    Sizes,
+    fewest_others,
+    sizes_within,
+    smallest_sizes,
+)
 from alignment.label_planning.queries.plan import CriterionPlan, criterion_plans
-from alignment.label_planning.queries.sampling_frame import Frame, label_frame
+from alignment.label_planning.queries.sampling_frame import SamplingFrame, sampling_frame
 from alignment.statistics.stratified_sampling import DrawnChat, Share, drawn, effective_size, shared
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationError, AllocationRule
@@ -17,20 +24,20 @@ from labeling.models.chats import Split
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
-MOST = 5000  # more chats than anybody labels of one draw
+MOST = 5000  # chats of one sample, more than a team labels
 
 
-class NothingLeft(InputProblem):
-    """No chat of the run can be drawn for these criteria."""
+class NoEligibleChats(InputProblem):
+    """No chat of the run is eligible for these criteria."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawWish:
-    """What a lead asks for.
+    """The sample that a lead requests.
 
-    `suspect` of the `chats` are such as the judge calls False on one of the criteria; None: as many as a
-    badge misses. `topics` by key, none: all. `split`: '' keeps each chat's, else proportions. `source` is
-    equal for a form pressed twice.
+    chats : sample size. suspect : how many of them the judge marked False on one of the criteria. None
+    means as many as a status needs. topics : keys; empty means all. split : '' keeps the split of
+    each chat, otherwise proportions. source : equal for repeated submissions of one form.
     """
 
     scope: Scope
@@ -47,8 +54,8 @@ class DrawWish:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
-    """One criterion: the False answers a badge misses, and what the draw may bring."""
+class Forecast:
+    """One criterion: the labels that a status needs, and the False labels expected from the sample."""
 
     criterion: Criterion
     missing_false: int
@@ -57,67 +64,70 @@ class Outlook:
 
     @property
     def reaches(self) -> bool:
-        """Whether about as many False and True answers are expected as are missing."""
+        """Whether the sample is expected to bring the missing False and True labels."""
         true = self.expected.n - round(self.expected.about)
         return round(self.expected.about) >= self.missing_false and true >= self.missing_true
 
 
 @dataclass(frozen=True, slots=True)
-class DrawPreview:
-    """What would be drawn, by stratum; what it may bring, by criterion; the chats there are."""
+class SamplePreview:
+    """Sample sizes by stratum, expected labels by criterion, and the eligible chats.
+
+    of_part : whether the sample is limited to some topics or to a part of the run.
+    """
 
     shares: tuple[Share, ...]
-    outlook: tuple[Outlook, ...]
+    forecasts: tuple[Forecast, ...]
     available: Sizes
     of_part: bool = False
 
     @property
-    def worth(self) -> int:
-        """How many chats drawn at random a rate over all chats may count; 0 where some have no chance."""
+    def effective_chats(self) -> int:
+        """Size of a simple random sample with the same precision; 0 if some chats have no chance."""
         chances = [share.probability for share in self.shares for _ in range(share.n)]
-        return 0 if self.left_out or self.of_part else int(effective_size(chances) + 1e-9)
+        return 0 if self.without_chance or self.of_part else int(effective_size(chances) + 1e-9)
 
     @property
     def chats(self) -> int:
-        """Chats to draw."""
+        """Sample size."""
         return sum(share.n for share in self.shares)
 
     @property
     def suspect(self) -> int:
-        """Those of them that the judge calls False."""
+        """Sampled chats that the judge marked False."""
         return sum(share.n for share in self.shares if share.stratum.suspect)
 
     @property
-    def left_out(self) -> int:
-        """Chats of strata that give none: they have no chance to be drawn."""
+    def without_chance(self) -> int:
+        """Chats in strata without a sampled chat: they have no chance."""
         return sum(share.stratum.size for share in self.shares if not share.n)
 
     @property
     def without_topic(self) -> int:
-        """Those of them whose topic gives none, though chats of their verdict are drawn."""
-        given = {share.stratum.suspect for share in self.shares if share.n}
+        """Chats without a chance because of their topic: chats with their verdict are sampled elsewhere."""
+        sampled = {share.stratum.suspect for share in self.shares if share.n}
         return sum(
-            share.stratum.size for share in self.shares if not share.n and share.stratum.suspect in given
+            share.stratum.size for share in self.shares if not share.n and share.stratum.suspect in sampled
         )
 
     @property
     def reaches(self) -> bool:
-        """Whether as much is expected as every criterion misses."""
-        return all(row.reaches for row in self.outlook)
+        """Whether every criterion is expected to get its missing labels."""
+        return all(row.reaches for row in self.forecasts)
 
     @property
     def oversampled(self) -> bool:
-        """Whether chats that the judge calls False come more, or less, often than they are."""
+        """Whether chats judged False are over- or under-represented."""
         total = self.available.suspect + self.available.other
         return abs(self.suspect - self.chats * self.available.suspect / total) >= 1 if total else False
 
     def by_verdict(self) -> list[dict[str, Any]]:
-        """The two kinds of chat: how many there are and are drawn, and the range of their probabilities."""
-        found = []
+        """Return size, sample size and range of probabilities of the two kinds of chat."""
+        kinds = []
         for suspect in (True, False):
             own = [share for share in self.shares if share.stratum.suspect is suspect]
             chances = [share.probability for share in own]
-            found.append(
+            kinds.append(
                 {
                     "suspect": suspect,
                     "size": sum(share.stratum.size for share in own),
@@ -126,49 +136,49 @@ class DrawPreview:
                     "high": max(chances, default=None),
                 }
             )
-        return found
+        return kinds
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedDraw:
-    """A draw to be stored: its chats and their splits, computed while `draws` were all that there were."""
+class PlannedSample:
+    """A sample to store: its chats and their splits, and the earlier samples it excludes."""
 
-    preview: DrawPreview
-    draws: tuple[int, ...]
+    preview: SamplePreview
+    earlier: tuple[int, ...]
     chats: Sequence[DrawnChat]
     splits: Mapping[int, str]
 
 
-def label_draw_preview(wish: DrawWish, *, by: User) -> DrawPreview:
-    """What would be drawn; nothing is made. Raises InputProblem where it cannot be."""
-    _, preview = _planned(wish, by)
+def label_draw_preview(wish: DrawWish, *, by: User) -> SamplePreview:
+    """Preview the sample without writing it. Raises InputProblem if the request cannot be met."""
+    _, preview = _preview(wish, by)
     return preview
 
 
-def draw_planned(wish: DrawWish, *, by: User) -> PlannedDraw:
-    """The draw itself, computed and not yet written. Raises InputProblem where there can be none."""
-    frame, preview = _planned(wish, by)
+def plan_sample(wish: DrawWish, *, by: User) -> PlannedSample:
+    """Choose the chats of the sample; writes nothing. Raises InputProblem if the request cannot be met."""
+    frame, preview = _preview(wish, by)
     chats = drawn(preview.shares, seed=wish.seed)
-    return PlannedDraw(preview, frame.draws, chats, _splits(chats, frame, wish))
+    return PlannedSample(preview, frame.samples, chats, _splits(chats, frame, wish))
 
 
-def _planned(wish: DrawWish, by: User) -> tuple[Frame, DrawPreview]:
+def _preview(wish: DrawWish, by: User) -> tuple[SamplingFrame, SamplePreview]:
     if not wish.criteria:
         raise InputProblem("choose at least one criterion")
     if wish.split:
         _proportions(wish.split)
     keys = {row.key for row in wish.criteria}
     plans = [plan for plan in criterion_plans(wish.scope) if plan.criterion.key in keys]
-    frame = label_frame(wish.scope, criteria=wish.criteria, user=by, topics=wish.topics)
+    frame = sampling_frame(wish.scope, criteria=wish.criteria, user=by, topics=wish.topics)
     available = Sizes(frame.size(suspect=True), frame.size(suspect=False))
     if not available.suspect + available.other:
-        raise NothingLeft(
-            "no chat is left to draw: each has a label on these criteria, or is in an open job or an earlier"
-            " draw"
+        raise NoEligibleChats(
+            "no chat is eligible: each has a label on these criteria, or is in an open job or an earlier"
+            " sample. Import more chats"
         )
     sizes = _sizes(wish, plans, frame, available)
     if not sizes.suspect + sizes.other:
-        raise InputProblem("no label is missing for a badge: say how many chats to draw")
+        raise InputProblem("these criteria have enough labels for a status: enter the number of chats")
     try:
         shares = shared(
             frame.strata,
@@ -179,66 +189,69 @@ def _planned(wish: DrawWish, by: User) -> tuple[Frame, DrawPreview]:
         )
     except AllocationError as error:
         raise InputProblem(str(error)) from error
-    outlook = tuple(_outlook(plan, frame, shares) for plan in plans)
+    forecasts = tuple(_forecast(plan, frame, shares) for plan in plans)
     of_part = bool(wish.topics) or wish.scope.is_part
-    return frame, DrawPreview(tuple(shares), outlook, available, of_part)
+    return frame, SamplePreview(tuple(shares), forecasts, available, of_part)
 
 
-def _outlook(plan: CriterionPlan, frame: Frame, shares: Sequence[Share]) -> Outlook:
-    expected = frame.expected(shares, criterion=plan.criterion, seen=plan.shares)
+def _forecast(plan: CriterionPlan, frame: SamplingFrame, shares: Sequence[Share]) -> Forecast:
+    expected = frame.expected(shares, criterion=plan.criterion, labels=plan.shares)
     true = next(part.missing for part in plan.badge.parts if part.asked == "true")
-    return Outlook(plan.criterion, plan.badge.missing_false, true, expected)
+    return Forecast(plan.criterion, plan.badge.missing_false, true, expected)
 
 
-def _sizes(wish: DrawWish, plans: Sequence[CriterionPlan], frame: Frame, available: Sizes) -> Sizes:
-    """As asked for; what was left open is what a badge misses."""
-    fitting = first_sizes(
-        [_wanted(plan, frame) for plan in plans], suspect=available.suspect, other=available.other
+def _sizes(wish: DrawWish, plans: Sequence[CriterionPlan], frame: SamplingFrame, available: Sizes) -> Sizes:
+    """Return the requested sizes; those left empty are what a status needs."""
+    needed = smallest_sizes(
+        [_missing(plan, frame) for plan in plans], suspect=available.suspect, other=available.other
     )
     if wish.chats is None:
         if wish.suspect is None:
-            return _checked(fitting.suspect, min(fitting.other, MOST - fitting.suspect))
-        other = min(max(fitting.other, others_beside(wish.suspect)), available.other, MOST - wish.suspect)
+            return _checked(needed.suspect, min(needed.other, MOST - needed.suspect))
+        other = min(max(needed.other, fewest_others(wish.suspect)), available.other, MOST - wish.suspect)
         return _checked(wish.suspect, other)
     if wish.chats > (total := available.suspect + available.other):
         raise InputProblem(
-            f"{wish.chats:,} chats were asked for, and there are {total:,} without a label"
-            " that no open job asks for"
+            f"{wish.chats:,} chats requested, {total:,} are eligible (without a label, and not in an open"
+            " job or an earlier sample). Enter a smaller number"
         )
     if wish.suspect is None:
-        return split_of(wish.chats, wanted=fitting.suspect, suspect=available.suspect, other=available.other)
+        return sizes_within(
+            wish.chats, target=needed.suspect, suspect=available.suspect, other=available.other
+        )
     if wish.suspect > wish.chats:
         raise InputProblem(
-            f"{wish.suspect:,} of the chats cannot be judged False: only {wish.chats:,} are drawn"
+            f"{wish.suspect:,} chats judged False do not fit into a sample of {wish.chats:,}: raise the"
+            " number of chats"
         )
     return _checked(wish.suspect, wish.chats - wish.suspect)
 
 
 def _checked(suspect: int, other: int) -> Sizes:
     if suspect + other > MOST:
-        raise InputProblem(f"a draw has at most {MOST:,} chats")
+        raise InputProblem(f"a sample has at most {MOST:,} chats")
     return Sizes(suspect, max(0, other))
 
 
-def _wanted(plan: CriterionPlan, frame: Frame) -> Wanted:
+def _missing(plan: CriterionPlan, frame: SamplingFrame) -> MissingLabels:
     need = plan.badge
     shares = {
         suspect: frame.share_of_false(plan.criterion, plan.shares, suspect=suspect)
         for suspect in (True, False)
     }
     true = next(part.missing for part in need.parts if part.asked == "true")
-    return Wanted(need.missing_false, true, need.missing_chats, shares[True], shares[False])
+    return MissingLabels(need.missing_false, true, need.missing_chats, shares[True], shares[False])
 
 
-def _splits(chats: Sequence[DrawnChat], frame: Frame, wish: DrawWish) -> Mapping[int, str]:
-    """By chat, near-duplicates together. What is held out stays so, and what prompts may show stays train."""
+def _splits(chats: Sequence[DrawnChat], frame: SamplingFrame, wish: DrawWish) -> Mapping[int, str]:
+    """Assign splits by chat, near-duplicates together. Holdout stays holdout, train stays train."""
     if not wish.split:
         return frame.splits
-    loose = {one.chat for one in chats if frame.splits[one.chat] == Split.DEV}
+    movable = {one.chat for one in chats if frame.splits[one.chat] == Split.DEV}
     whole = candidates_of(replace(wish.scope, split="", without_holdout=frozenset()))
-    given = [replace(one, split="" if chat in loose else frame.splits[chat]) for chat, one in whole.items()]
-    found = splits_of(given, _proportions(wish.split))
-    return {**frame.splits, **{chat: found[whole[chat].external_id] for chat in loose}}
+    rows = [replace(one, split="" if chat in movable else frame.splits[chat]) for chat, one in whole.items()]
+    splits = splits_of(rows, _proportions(wish.split))
+    return {**frame.splits, **{chat: splits[whole[chat].external_id] for chat in movable}}
 
 
 def _proportions(text: str) -> Mapping[str, float]:

@@ -1,4 +1,4 @@
-"""Chats drawn for labelling become a chat set."""
+"""Create a chat set from sampled chats."""
 
 import hashlib
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from django.db import transaction
 
 from alignment.comparison.queries.random_samples import PART
 from alignment.comparison.queries.scope import Scope
-from alignment.label_planning.queries.sampling_frame import has_moved
-from alignment.label_planning.services.draw_preview import DrawPreview, DrawWish, PlannedDraw, draw_planned
+from alignment.label_planning.queries.sampling_frame import frame_changed
+from alignment.label_planning.services.draw_preview import DrawWish, PlannedSample, SamplePreview, plan_sample
 from alignment.statistics.stratified_sampling import stratum_codes
 from common.problems import InputProblem, shown
 from labeling.chats.services.chat_sets import AT_ONCE, NAME_LIMIT
@@ -17,72 +17,72 @@ from labeling.models.chats import ChatSet, ChatSetMember
 from labeling.models.people import User
 from labeling.people.services.audit import audit
 
-TRIES = 3  # draws computed before it is told that others are quicker
+TRIES = 3  # attempts before the request is refused because chats keep changing
 
 
 @dataclass(frozen=True, slots=True)
-class DrawnSet:
-    """The set that was made; `again` where the same form had made it before."""
+class CreatedSample:
+    """The chat set of a sample; `again` if an earlier submission of the form created it."""
 
     chat_set: ChatSet
     again: bool = False
 
 
-def draw_source(*, scope: Scope, by: User, token: str) -> str:
-    """What makes two presses of one form one draw; '' without a token."""
+def sample_source(*, scope: Scope, by: User, token: str) -> str:
+    """Return an id that is equal for repeated submissions of one form; '' without a token."""
     run = scope.run.pk if scope.run else None
     return hashlib.sha256(f"{run}:{by.pk}:{token}".encode()).hexdigest() if token else ""
 
 
-def label_draw(wish: DrawWish, *, by: User) -> DrawnSet:
-    """Draw the chats into a new set of kind sample, with strata and probabilities; one audit row.
+def label_draw(wish: DrawWish, *, by: User) -> CreatedSample:
+    """Sample chats into a new set with strata and probabilities, and write one audit event.
 
-    A second press of the same form finds the first one's set. Raises InputProblem where nothing can be drawn,
-    or the name is taken; then nothing is written.
-    The draw is computed first, and anew where others took its chats meanwhile: the database is held for the
-    writing alone.
+    A second submission of the same form returns the first one's set. The sample is computed before the
+    transaction, and again if its chats are no longer eligible, so that the lock is short.
+
+    Raises InputProblem, with nothing written, if no chat is eligible or the name is in use.
     """
     run = wish.scope.run
     if run is None or (source := run.chat_set_id) is None:
-        raise InputProblem("chats are drawn from a run over a chat set")
+        raise InputProblem("this run has no chat set: choose a run over a chat set")
     for _ in range(TRIES):
-        if (before := _before(wish)) is not None:
-            return before
+        if (earlier := _created_before(wish)) is not None:
+            return earlier
         _check_name(wish.name)
-        if (made := _stored(wish, draw_planned(wish, by=by), source, by)) is not None:
-            return made
-    raise InputProblem("others are drawing or labelling these chats just now: try again")
+        if (created := _create(wish, plan_sample(wish, by=by), source, by)) is not None:
+            return created
+    raise InputProblem("these chats are being sampled or labelled by others: try again")
 
 
-def _before(wish: DrawWish) -> DrawnSet | None:
-    found = ChatSet.objects.filter(sampling__source=wish.source).first() if wish.source else None
-    return None if found is None else DrawnSet(found, again=True)
+def _created_before(wish: DrawWish) -> CreatedSample | None:
+    chat_set = ChatSet.objects.filter(sampling__source=wish.source).first() if wish.source else None
+    return None if chat_set is None else CreatedSample(chat_set, again=True)
 
 
-def _check_name(given: str) -> None:
-    name = given.strip()
+def _check_name(text: str) -> None:
+    name = text.strip()
     if not 0 < len(name) <= NAME_LIMIT:
-        raise InputProblem(f"a name has 1 to {NAME_LIMIT} characters")
+        raise InputProblem(f"the name needs 1 to {NAME_LIMIT} characters")
     if ChatSet.objects.filter(name=name).exists():
-        raise InputProblem(f"there is a chat set {shown(name)} already")
+        raise InputProblem(f"a chat set {shown(name)} exists: choose another name")
 
 
 @transaction.atomic
-def _stored(wish: DrawWish, plan: PlannedDraw, source: int, by: User) -> DrawnSet | None:
-    """The set, written; None where its chats are no longer there to be drawn."""
-    # Two presses at once come one after the other, and so do two draws.
+def _create(wish: DrawWish, plan: PlannedSample, source: int, by: User) -> CreatedSample | None:
+    """Write the set; None if one of its chats is no longer eligible."""
+    # The row lock serialises simultaneous submissions and samples.
     rubric = ChatSet.objects.select_for_update(no_key=True, of=("self",)).get(pk=source).rubric_id
-    if (before := _before(wish)) is not None:
-        return before
+    if (earlier := _created_before(wish)) is not None:
+        return earlier
     chats = [one.chat for one in plan.chats]
-    if has_moved(wish.scope, criteria=wish.criteria, draws=plan.draws, chats=chats):
+    if frame_changed(wish.scope, criteria=wish.criteria, samples=plan.earlier, chats=chats):
         return None
     _check_name(wish.name)
     chat_set = ChatSet.objects.create(
         name=wish.name.strip(),
         kind=ChatSet.Kind.SAMPLE,
         rubric_id=rubric,
-        sampling=(how := _sampling(wish, plan.preview)),
+        sampling=(sampling := _sampling(wish, plan.preview)),
         created_by=by,
     )
     ChatSetMember.objects.bulk_create(_members(chat_set, plan), batch_size=AT_ONCE)
@@ -91,16 +91,16 @@ def _stored(wish: DrawWish, plan: PlannedDraw, source: int, by: User) -> DrawnSe
         verb="chats drawn",
         obj=chat_set,
         name=chat_set.name,
-        run=how["run"],
+        run=sampling["run"],
         criteria=[row.key for row in wish.criteria],
         chats=plan.preview.chats,
         judge_false=plan.preview.suspect,
         seed=wish.seed,
     )
-    return DrawnSet(chat_set)
+    return CreatedSample(chat_set)
 
 
-def _members(chat_set: ChatSet, plan: PlannedDraw) -> list[ChatSetMember]:
+def _members(chat_set: ChatSet, plan: PlannedSample) -> list[ChatSetMember]:
     return [
         ChatSetMember(
             chat_set=chat_set,
@@ -114,8 +114,8 @@ def _members(chat_set: ChatSet, plan: PlannedDraw) -> list[ChatSetMember]:
     ]
 
 
-def _sampling(wish: DrawWish, preview: DrawPreview) -> dict[str, Any]:
-    """How the set was drawn: what weighting its labels later needs. NB: no page of raters shows it."""
+def _sampling(wish: DrawWish, preview: SamplePreview) -> dict[str, Any]:
+    """Return the sampling record that later weights need. NB: rater pages never show it."""
     codes, scope = stratum_codes(preview.shares, seed=wish.seed), wish.scope
     return {
         "run": scope.run.pk if scope.run else None,

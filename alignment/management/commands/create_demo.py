@@ -46,7 +46,7 @@ class Command(WorkbenchCommand):
         labelling_ensure(chat_set=chat_set, rater=rater_for(user=users[0]), lead=users[-1])
         runs = self._evaluate(chat_set) if options["evaluate"] else []
         names = [user.get_username() for user in users]
-        lines = [*(self._report(run) for run in runs[:1]), sign_in_line(users, password)]
+        lines = [*(self._report_text(run) for run in runs[:1]), sign_in_line(users, password)]
         document = {
             "set": chat_set.name,
             "users": names,
@@ -75,7 +75,7 @@ class Command(WorkbenchCommand):
         if run.state == Run.State.PAUSED:
             raise OutsideFailure(f"{run.error}; run the command again to continue")
 
-    def _report(self, run: Run) -> str:
+    def _report_text(self, run: Run) -> str:
         notice = f"\n({EMBEDDED_NOTICE})" if run.judge.embedded else ""
         return f"{report_table(alignment_report(Scope(run.chat_set, run)))}{notice}"
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 
+from alignment.comparison.queries.filters import chosen_filter, same_words
 from alignment.comparison.queries.rationales import judge_rationales
 from alignment.comparison.queries.requested_scope import own_chats
 from alignment.comparison.queries.scope import Scope
@@ -100,7 +101,7 @@ class MisalignmentRow:
     item: Misalignment
     human: str
     verdict: Verdict | None
-    said: str
+    rationale: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,22 +257,28 @@ def _verdict_value(row: MisalignmentRow) -> str:
 
 def _similar(rows: Sequence[MisalignmentRow]) -> list[MisalignmentGroup]:
     groups: dict[int, list[MisalignmentRow]] = {}
-    for row, place in zip(rows, groups_of([row.said for row in rows]), strict=True):
+    for row, place in zip(rows, groups_of([row.rationale for row in rows]), strict=True):
         groups.setdefault(place, []).append(row)
     largest_first = sorted(groups.values(), key=len, reverse=True)
     return [MisalignmentGroup(group[0].item.criterion, tuple(group)) for group in largest_first]
 
 
-def filter_choices(shown: QuerySet[Misalignment]) -> dict[str, Any]:
-    """Options of the filters: criteria, owners and chat sets with items; three queries."""
+def filter_rows(shown: QuerySet[Misalignment], only: MisalignmentFilter) -> list[dict[str, Any]]:
+    """Return the filters, with the criteria, owners and chat sets that have items; three queries."""
     item = shown.filter(pk=OuterRef("misalignment"))
     seen = Sighting.objects.filter(Exists(item), run=OuterRef("pk"))
     runs = counted_runs().filter(Exists(seen)).values("chat_set")
-    return {
-        "criteria": Criterion.objects.filter(Exists(shown.filter(criterion=OuterRef("pk")))).order_by("key"),
-        "owners": User.objects.filter(Exists(shown.filter(owner=OuterRef("pk")))).order_by("username"),
-        "sets": ChatSet.objects.filter(pk__in=runs).order_by("name"),
-    }
+    criteria = Criterion.objects.filter(Exists(shown.filter(criterion=OuterRef("pk")))).order_by("key")
+    owners = User.objects.filter(Exists(shown.filter(owner=OuterRef("pk")))).order_by("username")
+    names = [user.get_username() for user in owners]
+    sets = ChatSet.objects.filter(pk__in=runs).order_by("name")
+    return [
+        chosen_filter("criterion", only.criterion, [(row.key, row.name) for row in criteria]),
+        chosen_filter("cause", only.cause, [(UNTRIAGED, "None yet"), *Misalignment.Cause.choices]),
+        chosen_filter("state", only.state, list(STATES.items())),
+        chosen_filter("owner", only.owner, [(ME, "Me"), (NOBODY, "Unassigned"), *same_words(names)]),
+        chosen_filter("set", str(only.chat_set or ""), [(str(row.pk), row.name) for row in sets]),
+    ]
 
 
 def _number(text: str) -> int:

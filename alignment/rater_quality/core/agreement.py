@@ -1,4 +1,4 @@
-"""Agreement of each rater with a reference answer, with intervals that keep a chat's answers together."""
+"""Agreement of each rater with a reference answer, with intervals clustered by chat."""
 
 from dataclasses import dataclass
 
@@ -11,20 +11,20 @@ from alignment.statistics.agreement.two_raters import t_interval
 from alignment.statistics.estimates import Estimate
 from alignment.statistics.intervals import MINIMUM_CHATS, Statistic, wilson
 
-FEW = 30  # compared answers, below which a figure is called a hint only
-NOTHING = "nothing to compare with"
-ONE_ANSWER = "both sides gave the same single answer"
-TOO_FEW = f"an interval needs {MINIMUM_CHATS} chats"
-NO_SPREAD = "no chat changes the value: an interval would say nothing"
-ONE_CHAT = "without one of the chats κ is undefined"
+FEW = 30  # fewer compared answers are an indication only
+NOTHING = "no answers to compare"
+ONE_ANSWER = "both gave the same single answer"
+TOO_FEW = f"needs {MINIMUM_CHATS} chats for an interval"
+NO_SPREAD = "no interval: the value is the same without any one chat"
+ONE_CHAT = "no interval: κ is undefined without one of the chats"
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """A rater, or all together, against the reference on the same questions.
+    """Agreement of a rater, or of all raters, with the reference on the same questions.
 
-    `n` answers on `chats` chats, `agreeing` of them equal the reference; `share` and Cohen's `kappa` with 95%
-    intervals. `few`: too few answers for more than a hint.
+    n, chats : compared answers, and their chats. agreeing : answers equal to the reference.
+    share, kappa : share of agreeing answers and Cohen's kappa, with 95% intervals.
     """
 
     n: int
@@ -35,7 +35,7 @@ class Agreement:
 
     @property
     def few(self) -> bool:
-        """Whether the figure is a hint only."""
+        """Whether the answers are too few for more than an indication."""
         return self.n < FEW or self.chats < MINIMUM_CHATS
 
 
@@ -49,31 +49,31 @@ class _ByChat:
 
 def agreements(*, raters: Ints, chats: Ints, reference: Ints, values: Ints, number: int) -> list[Agreement]:
     """
-    Each rater's agreement with the reference.
+    Compute each rater's agreement with the reference.
 
     Parameters
     ----------
-    raters, chats, reference, values : of one length, an entry an answer; raters from 0 to `number` - 1;
+    raters, chats, reference, values : arrays with one entry per answer; raters from 0 to `number` - 1;
         reference and values are TRUE, FALSE or NA.
-    number : how many raters there are.
+    number : number of raters.
 
     Returns
     -------
-    list of Agreement : one a rater, with n = 0 and undefined values where a rater has nothing to compare.
+    list of Agreement : one per rater; n = 0 and undefined values for a rater without compared answers.
 
     Notes
     -----
     Share: Wilson's interval with the effective number of answers, n / design effect (Dean & Pagano 2015, J
-    Surv Stat Methodol 3:484), because answers on one chat are not independent. Kappa: delete-one-chat
+    Surv Stat Methodol 3:484), because answers on one chat are correlated. Kappa: delete-one-chat
     jackknife with Student's t (Efron & Tibshirani 1993, chapter 11). Simulated, nominal .95: 50 chats of one
     criterion, 90% True, TPR .95, TNR .75: .93, the textbook interval .88; 40 chats of ten criteria whose
-    errors hang together on three chats in ten: .90, the textbook interval .81.
+    errors are correlated on three chats in ten: .90, the textbook interval .81.
 
     Examples
     --------
     >>> zeros, ones = np.zeros(4, int), np.array([0, 0, 1, 1])
-    >>> (found,) = agreements(raters=zeros, chats=np.arange(4), reference=ones, values=ones, number=1)
-    >>> found.n, found.agreeing, found.kappa.value
+    >>> (one,) = agreements(raters=zeros, chats=np.arange(4), reference=ones, values=ones, number=1)
+    >>> one.n, one.agreeing, one.kappa.value
     (4, 4, 1.0)
     """
     grouped = _by_chat(raters, chats, reference, values)
@@ -90,7 +90,7 @@ def agreements(*, raters: Ints, chats: Ints, reference: Ints, values: Ints, numb
 
 def pooled(*, chats: Ints, reference: Ints, values: Ints) -> Agreement:
     """
-    All raters' answers together against their references.
+    Compute the agreement of all raters together.
 
     >>> pooled(chats=np.arange(2), reference=np.array([0, 1]), values=np.array([0, 0])).share.value
     0.5
@@ -113,7 +113,7 @@ def _share(tables: formulas.Floats) -> formulas.Floats:
 def _jackknife(
     grouped: _ByChat, totals: NDArray[np.int64], chats: NDArray[np.int64], statistic: Statistic
 ) -> formulas.Floats:
-    """Standard error by rater; NaN where the statistic is undefined without one of the chats."""
+    """Return the standard error by rater; NaN if the statistic is undefined without one of the chats."""
     without = statistic((totals[grouped.owner] - grouped.tables).astype(np.float64))
     number = chats.astype(np.float64)
     mean = formulas.ratio(np.bincount(grouped.owner, without, minlength=number.size).astype(float), number)
@@ -135,9 +135,9 @@ def _agreement(table: NDArray[np.int64], chats: int, share_error: float, kappa_e
 def _share_estimate(agreeing: int, n: int, *, chats: int, error: float) -> Estimate:
     share = agreeing / n
     independent = share * (1 - share) / n
-    # Nothing tells how far a chat's answers hang together: then a chat counts as one answer.
-    told = independent and error > 0 and chats >= MINIMUM_CHATS
-    effect = max(1.0, error**2 * (chats - 1) / chats / independent) if told else n / chats
+    # Without an estimate of the correlation within chats, a chat counts as one answer.
+    estimable = independent and error > 0 and chats >= MINIMUM_CHATS
+    effect = max(1.0, error**2 * (chats - 1) / chats / independent) if estimable else n / chats
     return Estimate(share, wilson(agreeing / effect, n / effect))
 
 
@@ -145,7 +145,7 @@ def _kappa_estimate(table: NDArray[np.int64], *, chats: int, error: float) -> Es
     kappa = cohen_kappa(table)
     if kappa.value is None:
         return Estimate(None, reason=ONE_ANSWER)
-    flag = "one side gave a single answer" if kappa.constant_rows or kappa.constant_columns else ""
+    flag = "one of the two gave a single answer" if kappa.constant_rows or kappa.constant_columns else ""
     if chats < MINIMUM_CHATS or np.isnan(error) or error == 0:
         reason = TOO_FEW if chats < MINIMUM_CHATS else ONE_CHAT if np.isnan(error) else NO_SPREAD
         return Estimate(kappa.value, reason=reason, flag=flag)

@@ -1,4 +1,4 @@
-"""Who answered what, as parallel arrays, and what the others made of the same question."""
+"""Answers as parallel arrays, and the majority of the other raters."""
 
 from dataclasses import dataclass
 
@@ -44,12 +44,12 @@ class Answers:
         return numbered
 
     def where(self, chosen: NDArray[np.bool_]) -> "Answers":
-        """Only the chosen answers."""
+        """Return the chosen answers."""
         return Answers(self.chats[chosen], self.criteria[chosen], self.raters[chosen], self.values[chosen])
 
 
 def counts_of(cells: Ints, values: Ints) -> Ints:
-    """How often each value was given, shape (cells, 3).
+    """Count each value by cell, shape (cells, 3).
 
     >>> counts_of(np.array([0, 0, 1]), np.array([TRUE, TRUE, NA])).tolist()
     [[2, 0, 0], [0, 0, 1]]
@@ -60,14 +60,14 @@ def counts_of(cells: Ints, values: Ints) -> Ints:
 
 
 def majority_of_others(answers: Answers) -> Ints:
-    """For each answer the strict majority of the other raters' answers to the same question.
+    """Return, for each answer, the strict majority of the other raters on the same question.
 
-    Not applicable counts as an answer, as in the consensus.
+    Not applicable is an answer, as in the consensus.
 
     Returns
     -------
-    array of int, shape (answers,) : TRUE, FALSE, NA; TIED where the others have no strict majority, ALONE
-        where nobody else answered.
+    array of int, shape (answers,) : TRUE, FALSE, NA; TIED if the others have no strict majority, ALONE if
+        no other rater answered.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""When an answered chat was faster than anyone can read it."""
+"""Shortest time in which a chat can be read and answered."""
 
 CHARACTERS_A_SECOND = 60
 MILLISECONDS_A_KEY = 200
@@ -6,22 +6,22 @@ MILLISECONDS_A_KEY = 200
 
 def shortest_ms(*, characters: int, answers: int) -> float:
     """
-    The least active time in which a chat can be skimmed and its questions answered.
+    Return the shortest active time for skimming a chat and answering its questions, in milliseconds.
 
-    A chat answered in less is called rushed. The rule is absolute on purpose: against their own median,
-    somebody who rushes everything would never rush.
+    A chat submitted faster is *rushed*. The limit is absolute: relative to their own median, a rater who
+    rushes every chat would never be flagged.
 
     Parameters
     ----------
-    characters : of the messages of customer and bot; tool and system turns are folded and may be left out.
-    answers : given on the chat.
+    characters : of the messages of customer and bot, without tool and system turns.
+    answers : number of answers on the chat.
 
     Notes
     -----
-    600 words a minute (about 60 characters a second), at which people skim and lose comprehension: Rayner et
+    600 words a minute (about 60 characters a second) is skimming with a loss of comprehension: Rayner et
     al. (2016), Psychol Sci Public Interest 17:4; average silent reading is 238 (Brysbaert 2019, J Mem Lang
     109:104047). 0.2 s a key: the average skilled typist of the keystroke-level model (Card, Moran & Newell
-    1980, Commun ACM 23:396). Nothing is added for thinking.
+    1980, Commun ACM 23:396). Time for thinking is not added.
 
     Examples
     --------

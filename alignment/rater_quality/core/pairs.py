@@ -1,4 +1,4 @@
-"""Every rater against every other, on the questions both answered."""
+"""Agreement of each pair of raters on the questions both answered."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from alignment.statistics.agreement import formulas
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two raters on the `n` questions both answered; undefined values are None."""
+    """Agreement of two raters on the `n` questions both answered; undefined values are None."""
 
     n: int
     agreement: float | None
@@ -22,17 +22,17 @@ class Pair:
 
     @property
     def few(self) -> bool:
-        """Whether the figures are a hint only."""
+        """Whether the questions are too few for more than an indication."""
         return self.n < FEW
 
 
 def rater_pairs(answers: Answers, chosen: Ints) -> list[list[Pair | None]]:
     """
-    Each pair of the chosen raters, symmetric; None on the diagonal.
+    Compute the agreement of each pair of the chosen raters, symmetric; None on the diagonal.
 
     Parameters
     ----------
-    chosen : numbers in `answers.raters`, in the order wanted.
+    chosen : numbers in `answers.raters`, in the order of the result.
 
     Examples
     --------
@@ -42,20 +42,20 @@ def rater_pairs(answers: Answers, chosen: Ints) -> list[list[Pair | None]]:
     """
     place = np.full(int(answers.raters.max(initial=-1)) + 1, -1, dtype=np.int64)
     place[chosen] = np.arange(len(chosen))
-    # Not applicable is a category of AC1 only where somebody chose it.
+    # Not applicable is a category of AC1 only if a rater chose it.
     categories = 3 if (answers.values == NA).any() else 2
     answers = answers.where(place[answers.raters] >= 0)
     answers = Answers(answers.chats, answers.criteria, place[answers.raters], answers.values)
     tables = pair_tables(answers, raters=len(chosen)).astype(np.float64)
     n = tables.sum(axis=(-2, -1))
-    found = (
+    statistics = (
         formulas.ratio(np.trace(tables, axis1=-2, axis2=-1), n),
         formulas.cohen_kappa(tables),
         formulas.gwet_ac1(tables[..., :categories, :categories]),
     )
     return [
         [
-            None if i == j else Pair(int(n[i, j]), *(formulas.scalar(one[i, j]) for one in found))
+            None if i == j else Pair(int(n[i, j]), *(formulas.scalar(one[i, j]) for one in statistics))
             for j in range(len(chosen))
         ]
         for i in range(len(chosen))
@@ -64,16 +64,16 @@ def rater_pairs(answers: Answers, chosen: Ints) -> list[list[Pair | None]]:
 
 def pair_tables(answers: Answers, *, raters: int) -> NDArray[np.int64]:
     """
-    The 3×3 table of answers of each pair of raters.
+    Count the answers of each pair of raters in a 3×3 table.
 
     Parameters
     ----------
-    raters : how many there are; numbers in `answers.raters` are below.
+    raters : number of raters, above every number in `answers.raters`.
 
     Returns
     -------
     array, shape (raters, raters, 3, 3) : [i, j, v, w] counts the questions that i answered v and j
-        answered w; the diagonal pairs are a rater with themselves.
+        answered w; on the diagonal each rater is paired with itself.
 
     Examples
     --------
@@ -84,6 +84,6 @@ def pair_tables(answers: Answers, *, raters: int) -> NDArray[np.int64]:
     cells = answers.cells
     columns = answers.raters * 3 + answers.values
     shape = (int(cells.max(initial=-1)) + 1, 3 * raters)
-    given = csr_array((np.ones(len(answers), dtype=np.int64), (cells, columns)), shape=shape)
-    together: NDArray[np.int64] = (given.T @ given).toarray().reshape(raters, 3, raters, 3)
+    indicator = csr_array((np.ones(len(answers), dtype=np.int64), (cells, columns)), shape=shape)
+    together: NDArray[np.int64] = (indicator.T @ indicator).toarray().reshape(raters, 3, raters, 3)
     return together.transpose(0, 2, 1, 3)

@@ -1,4 +1,4 @@
-"""How a rater's agreement went over time, in parts of their own answers."""
+"""Agreement of a rater over time, in equal parts of their answers."""
 
 from collections.abc import Sequence
 
@@ -12,23 +12,24 @@ ANSWERS_A_PART = 10
 FEWEST_PARTS = 3
 
 
-def course(agrees: Sequence[bool]) -> list[Estimate]:
+def trend(agrees: Sequence[bool]) -> list[Estimate]:
     """
-    The share of agreeing answers by tenths, each with its Wilson interval.
+    Compute the share of agreeing answers by tenths, each with a Wilson interval.
 
     Parameters
     ----------
-    agrees : one entry an answer, oldest first.
+    agrees : one entry per answer, oldest first.
 
     Returns
     -------
-    Fewer parts than ten where ten would hold fewer than ten answers each; none below 30 answers.
+    list of Estimate : fewer than ten parts if ten would have fewer than ten answers each; empty below 30
+        answers.
 
     Examples
     --------
-    >>> [part.value for part in course([True] * 10 + [False] * 20)]
+    >>> [part.value for part in trend([True] * 10 + [False] * 20)]
     [1.0, 0.0, 0.0]
-    >>> course([True] * 29)
+    >>> trend([True] * 29)
     []
     """
     parts = min(PARTS, len(agrees) // ANSWERS_A_PART)

@@ -1,4 +1,4 @@
-"""The labels of a scope as arrays: one query, however many there are."""
+"""The labels of a scope as arrays, read in one query."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,18 +17,18 @@ from labeling.models.labels import Adjudication, Assignment, Label
 
 
 class Milliseconds(Func):
-    """A moment as whole milliseconds since 1970."""
+    """A time as whole milliseconds since 1970."""
 
     template = "CAST(EXTRACT(EPOCH FROM %(expressions)s) * 1000 AS BIGINT)"
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """SQLite counts days, from noon on 24 November 4714 BC."""
+        """Convert the Julian day of SQLite."""
         days = "CAST(round((julianday(%(expressions)s) - 2440587.5) * 86400000) AS INTEGER)"
         return self.as_sql(compiler, connection, template=days, **context)
 
 
-# NB: numbers made in SQL, and called an AutoField, because Django converts times, booleans and integer
-# expressions one by one, which takes a third of the time here.
+# NB: the database converts to numbers, and the fields are called AutoField, because Django would convert
+# times, booleans and integer expressions one by one, a third of the time here.
 GIVEN = Milliseconds("given_at", output_field=BigAutoField())
 CODE = Case(
     When(value=True, then=Value(TRUE)),
@@ -41,8 +41,8 @@ COLUMNS = ("given", "pk", "chat_id", "criterion_id", "rater_id", "code")
 
 
 @dataclass(frozen=True)
-class Given:
-    """Labels oldest first; `answers` holds their places in the sorted ids beside it, `times` milliseconds."""
+class Labels:
+    """Labels, oldest first. `answers` has indexes into the sorted ids, `times` are in milliseconds."""
 
     label_ids: Ints
     answers: Answers
@@ -53,7 +53,7 @@ class Given:
 
     @cached_property
     def others(self) -> Ints:
-        """The strict majority of the other raters, TIED or ALONE."""
+        """The strict majority of the other raters by label, TIED or ALONE."""
         return majority_of_others(self.answers)
 
     @cached_property
@@ -80,8 +80,8 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Decided:
-    """Labels on which a decision is in force: who gave them, and both values."""
+class AdjudicatedLabels:
+    """Labels with an adjudication: their raters, and both values."""
 
     rater_ids: Ints
     chats: Ints
@@ -89,17 +89,17 @@ class Decided:
     values: Ints
 
 
-def given(scope: QualityScope) -> Given:
-    """Every counted label of the scope; in a job those of raters who submitted the chat in it."""
+def scope_labels(scope: QualityScope) -> Labels:
+    """Read every counted label of the scope; in a job only on chats that the rater submitted in it."""
     rows = _columns(Label.objects.counted().filter(scope.on_criteria, scope.on_chats))
-    return _given(rows if scope.job is None else _submitted(rows, scope.assignments))
+    return _labels(rows if scope.job is None else _submitted(rows, scope.assignments))
 
 
-def gold_given(scope: QualityScope) -> Given:
-    """The labels given on gold chats of the scope's jobs, which need not be chats of its set."""
+def gold_labels(scope: QualityScope) -> Labels:
+    """Read the labels on gold chats of the scope's jobs, which need not be in its set."""
     gold = scope.assignments.filter(kind=Assignment.Kind.GOLD)
     labels = Label.objects.counted().filter(scope.on_criteria, chat__in=gold.values("chat"))
-    return _given(_submitted(_columns(labels), gold))
+    return _labels(_submitted(_columns(labels), gold))
 
 
 def _columns(labels: QuerySet[Label]) -> Ints:
@@ -107,16 +107,16 @@ def _columns(labels: QuerySet[Label]) -> Ints:
 
 
 def _numbers(rows: QuerySet[Any], *names: str) -> Ints:
-    """These columns, all of them whole numbers, shape (rows, columns)."""
-    found = rows.order_by().values_list(*names).iterator(chunk_size=10_000)
-    return np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, len(names))
+    """Read integer columns, shape (rows, columns)."""
+    values = rows.order_by().values_list(*names).iterator(chunk_size=10_000)
+    return np.fromiter(chain.from_iterable(values), dtype=np.int64).reshape(-1, len(names))
 
 
 def _submitted(rows: Ints, assignments: QuerySet[Assignment]) -> Ints:
-    """The labels of raters on chats that they submitted there.
+    """Keep the labels on chats that their raters submitted in these assignments.
 
-    NB: not by the label's own assignment, which is that of the job in which it was submitted last; and not in
-    SQL, where either database finds one form of this quickly and none both.
+    NB: a label's own assignment is that of the job in which it was submitted last. Not in SQL, because no
+    form of the query is fast on both databases.
     """
     done = assignments.filter(state=Assignment.State.SUBMITTED)
     chats, raters = _numbers(done, "chat_id", "rater_id").T
@@ -128,12 +128,12 @@ def _pairs(chat_ids: Ints, rater_ids: Ints) -> Ints:
     return chat_ids * 2**32 + rater_ids
 
 
-def _given(rows: Ints) -> Given:
+def _labels(rows: Ints) -> Labels:
     times, label_ids, chat, criterion, rater, codes = rows[np.lexsort((rows[:, 1], rows[:, 0]))].T
     chat_ids, chats = np.unique(chat, return_inverse=True)
     criterion_ids, criteria = np.unique(criterion, return_inverse=True)
     rater_ids, raters = np.unique(rater, return_inverse=True)
-    return Given(
+    return Labels(
         label_ids=label_ids,
         answers=Answers(chats, criteria, raters, codes),
         chat_ids=chat_ids,
@@ -153,30 +153,35 @@ def keys_of(chat_ids: Ints, criterion_ids: Ints) -> Ints:
 
 
 def decisions(scope: QualityScope) -> tuple[Ints, Ints]:
-    """Keys, sorted, and values of the adjudications in force; gold chats may be outside of the set."""
+    """Return sorted keys and values of the current adjudications, gold chats outside the set included."""
     gold = scope.assignments.filter(kind=Assignment.Kind.GOLD).values("chat")
     rows = Adjudication.objects.filter(scope.on_criteria, scope.on_chats | Q(chat__in=gold), replaced_at=None)
-    found: list[Any] = list(rows.values_list("chat_id", "criterion_id", "value"))
-    chats = np.array([row[0] for row in found], dtype=np.int64)
-    criteria = np.array([row[1] for row in found], dtype=np.int64)
-    keys, values = keys_of(chats, criteria), np.array([CODES[row[2]] for row in found], dtype=np.int64)
+    adjudications: list[Any] = list(rows.values_list("chat_id", "criterion_id", "value"))
+    chats = np.array([row[0] for row in adjudications], dtype=np.int64)
+    criteria = np.array([row[1] for row in adjudications], dtype=np.int64)
+    keys, values = (
+        keys_of(chats, criteria),
+        np.array([CODES[row[2]] for row in adjudications], dtype=np.int64),
+    )
     order = np.argsort(keys)
     return keys[order], values[order]
 
 
-def decided_and_gold(scope: QualityScope, found: Given) -> tuple[Decided, Decided]:
-    """The scope's labels against decisions without the gold chats, and those on the gold chats."""
-    gold, known = gold_given(scope), decisions(scope)
+def decided_and_gold(scope: QualityScope, labels: Labels) -> tuple[AdjudicatedLabels, AdjudicatedLabels]:
+    """Return the adjudicated labels outside gold chats, and those on gold chats."""
+    gold, known = gold_labels(scope), decisions(scope)
     everything = np.ones(len(gold.answers), dtype=bool)
-    return _decided(found, ~np.isin(found.label_ids, gold.label_ids), *known), _decided(
+    return _decided(labels, ~np.isin(labels.label_ids, gold.label_ids), *known), _decided(
         gold, everything, *known
     )
 
 
-def _decided(found: Given, chosen: NDArray[np.bool_], decided: Ints, decision: Ints) -> Decided:
-    """Those of the chosen labels on which a decision is in force."""
-    place = np.searchsorted(decided, found.keys)
+def _decided(labels: Labels, chosen: NDArray[np.bool_], decided: Ints, decision: Ints) -> AdjudicatedLabels:
+    """Keep the chosen labels that have an adjudication."""
+    place = np.searchsorted(decided, labels.keys)
     place[place == decided.size] = 0
-    known = chosen & (decided[place] == found.keys if decided.size else False)
-    raters = found.rater_ids[found.answers.raters[known]]
-    return Decided(raters, found.keys[known] >> 20, decision[place[known]], found.answers.values[known])
+    known = chosen & (decided[place] == labels.keys if decided.size else False)
+    raters = labels.rater_ids[labels.answers.raters[known]]
+    return AdjudicatedLabels(
+        raters, labels.keys[known] >> 20, decision[place[known]], labels.answers.values[known]
+    )

@@ -1,4 +1,4 @@
-"""The chats on which raters part on one criterion, with everybody's answer side by side."""
+"""Chats with different labels on one criterion, with the labels grouped by answer."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from django.contrib.auth.models import AnonymousUser
 
-from alignment.rater_quality.queries.answers import Given
-from alignment.rater_quality.queries.criteria import chat_counts, split_of
+from alignment.rater_quality.queries.answers import Labels
+from alignment.rater_quality.queries.criteria import chat_counts, minority_counts
 from alignment.rater_quality.queries.pace import rushed_among
 from alignment.rater_quality.queries.scope import QualityScope
 from labeling.models.chats import Chat
@@ -19,8 +19,8 @@ from labeling.people.queries.visibility import chats_shown
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One rater's answer on the chat; `evidence` as stored, `rushed`: faster than the chat can be read."""
+class RaterLabel:
+    """One rater's label on the chat; `evidence` as stored, `rushed` if faster than the chat can be read."""
 
     rater: str
     rationale: str
@@ -31,78 +31,82 @@ class Said:
 
     @property
     def turns(self) -> list[int]:
-        """The messages given as evidence, each once."""
+        """Numbers of the messages marked as evidence, each once."""
         return sorted({int(part["n"]) for part in self.evidence})
 
     @property
     def quotes(self) -> list[dict[str, Any]]:
-        """Of the evidence what was quoted word by word."""
+        """Evidence with a quote."""
         return [part for part in self.evidence if part.get("quote")]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """Those who gave the same answer."""
+class AnswerGroup:
+    """Labels with the same answer."""
 
     value: bool | None
-    said: list[Said] = field(default_factory=list)
+    labels: list[RaterLabel] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class PartedChat:
-    """A chat with the answers by side, largest side first, raters' notes, and the decision in force."""
+class Disagreement:
+    """A chat with its labels by answer, most frequent first, raters' notes and the current decision."""
 
     chat: Chat
-    sides: list[Side]
+    groups: list[AnswerGroup]
     notes: list[RaterNote]
     decision: Adjudication | None
 
     @property
     def raters(self) -> int:
-        """Who answered."""
-        return sum(len(side.said) for side in self.sides)
+        """Number of raters."""
+        return sum(len(group.labels) for group in self.groups)
 
     @property
     def turns(self) -> set[int]:
-        """Every message that somebody gave as evidence."""
-        return {turn for side in self.sides for said in side.said for turn in said.turns}
+        """Numbers of all messages marked as evidence."""
+        return {turn for group in self.groups for label in group.labels for turn in label.turns}
 
 
-def parted_ids(
-    scope: QualityScope, found: Given, user: User | AnonymousUser, *, criterion_id: int
+def disagreement_ids(
+    scope: QualityScope, labels: Labels, user: User | AnonymousUser, *, criterion_id: int
 ) -> list[int]:
-    """The chats that the user may see, most evenly split first, then in the order they were added."""
-    place = np.flatnonzero(found.criterion_ids == criterion_id)
-    chats, counts = chat_counts(found, int(place[0]) if place.size else -1)
-    minority = split_of(counts)
-    parted = np.flatnonzero(minority)
-    share = minority[parted] / counts[parted].sum(axis=1)
-    ids = found.chat_ids[chats[parted[np.argsort(-share, kind="stable")]]].tolist()
-    seen = set(chats_shown(user=user).filter(pk__in=scope.chats).values_list("pk", flat=True))
-    return [pk for pk in ids if pk in seen]
+    """Return ids of visible chats with different labels, most evenly split first, then by age."""
+    place = np.flatnonzero(labels.criterion_ids == criterion_id)
+    chats, counts = chat_counts(labels, int(place[0]) if place.size else -1)
+    minority = minority_counts(counts)
+    differing = np.flatnonzero(minority)
+    share = minority[differing] / counts[differing].sum(axis=1)
+    ids = labels.chat_ids[chats[differing[np.argsort(-share, kind="stable")]]].tolist()
+    visible = set(chats_shown(user=user).filter(pk__in=scope.chats).values_list("pk", flat=True))
+    return [pk for pk in ids if pk in visible]
 
 
-def parted_chats(scope: QualityScope, chat_ids: Sequence[int], *, criterion_id: int) -> list[PartedChat]:
-    """These chats in this order; five queries."""
+def disagreements(scope: QualityScope, chat_ids: Sequence[int], *, criterion_id: int) -> list[Disagreement]:
+    """Return these chats in this order; five queries."""
     chats = Chat.objects.select_related("topic").in_bulk(chat_ids)
-    sides = _sides(scope, chat_ids, criterion_id)
+    groups = _answer_groups(scope, chat_ids, criterion_id)
     decisions = {
         row.chat_id: row
         for row in Adjudication.objects.filter(chat__in=chat_ids, criterion=criterion_id, replaced_at=None)
     }
     notes = _notes(chat_ids, criterion_id)
-    return [PartedChat(chats[pk], sides.get(pk, []), notes.get(pk, []), decisions.get(pk)) for pk in chat_ids]
+    return [
+        Disagreement(chats[pk], groups.get(pk, []), notes.get(pk, []), decisions.get(pk)) for pk in chat_ids
+    ]
 
 
-def _sides(scope: QualityScope, chat_ids: Collection[int], criterion_id: int) -> dict[int, list[Side]]:
+def _answer_groups(
+    scope: QualityScope, chat_ids: Collection[int], criterion_id: int
+) -> dict[int, list[AnswerGroup]]:
     rows = scope.labels_on(chat_ids).filter(criterion=criterion_id)
     labels = list(rows.select_related("rater", "version").order_by("rater__name"))
     rushed = rushed_among({row.assignment_id for row in labels if row.assignment_id})
-    found: dict[int, dict[bool | None, Side]] = {}
+    groups: dict[int, dict[bool | None, AnswerGroup]] = {}
     for row in labels:
-        side = found.setdefault(row.chat_id, {}).setdefault(row.value, Side(row.value))
-        side.said.append(
-            Said(
+        group = groups.setdefault(row.chat_id, {}).setdefault(row.value, AnswerGroup(row.value))
+        group.labels.append(
+            RaterLabel(
                 rater=row.rater.name,
                 rationale=row.rationale,
                 evidence=row.evidence,
@@ -111,7 +115,9 @@ def _sides(scope: QualityScope, chat_ids: Collection[int], criterion_id: int) ->
                 rushed=row.assignment_id in rushed,
             )
         )
-    return {pk: sorted(by_value.values(), key=lambda side: -len(side.said)) for pk, by_value in found.items()}
+    return {
+        pk: sorted(by_value.values(), key=lambda group: -len(group.labels)) for pk, by_value in groups.items()
+    }
 
 
 def _notes(chat_ids: Collection[int], criterion_id: int) -> dict[int, list[RaterNote]]:

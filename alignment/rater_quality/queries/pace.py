@@ -1,4 +1,4 @@
-"""How fast raters answered, by chat, and which chats were rushed."""
+"""Pace of raters, and rushed chats."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ READ = {"user", "assistant"}  # tool and system turns are folded on the rating s
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
-    """One submitted chat with a running clock."""
+class TimedChat:
+    """One submitted chat with a recorded active time."""
 
     assignment: int
     rater: int
@@ -30,67 +30,69 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Of one rater: chats timed, how many of them rushed, and the median seconds an answer."""
+    """Pace of one rater: timed chats, rushed chats, and median seconds per answer."""
 
     timed: int = 0
     rushed: int = 0
     seconds: float | None = None
 
 
-def timed(assignments: QuerySet[Assignment]) -> list[Timed]:
-    """The submitted ones that have an active time; a query more for every 10,000 chats that may be rushed."""
+def timed_chats(assignments: QuerySet[Assignment]) -> list[TimedChat]:
+    """Return submitted chats with an active time; one more query per 10,000 chats that may be rushed."""
     rows = list(
         assignments.filter(state=Assignment.State.SUBMITTED, active_ms__gt=0).values_list(
             "pk", "rater_id", "job_id", "chat_id", "active_ms", "chat__char_count"
         )
     )
-    asked = _criteria_of({row[2] for row in rows})
-    # The whole chat's length is stored: only where the time is short for that, its turns have to be read.
+    questions = _criteria_of({row[2] for row in rows})
+    # The stored length counts all turns. Only chats that are too fast for it have their turns read.
     doubtful = [
-        row[3] for row in rows if row[4] < shortest_ms(characters=row[5], answers=asked.get(row[2], 0))
+        row[3] for row in rows if row[4] < shortest_ms(characters=row[5], answers=questions.get(row[2], 0))
     ]
     lengths = _readable(doubtful)
     return [
-        Timed(
+        TimedChat(
             assignment=pk,
             rater=rater,
-            answers=asked.get(job, 0),
+            answers=questions.get(job, 0),
             active_ms=active_ms,
             rushed=chat in lengths
-            and active_ms < shortest_ms(characters=lengths[chat], answers=asked.get(job, 0)),
+            and active_ms < shortest_ms(characters=lengths[chat], answers=questions.get(job, 0)),
         )
         for pk, rater, job, chat, active_ms, _ in rows
     ]
 
 
-def paces(found: Iterable[Timed]) -> dict[int, Pace]:
-    """By rater id."""
-    by_rater: dict[int, list[Timed]] = {}
-    for row in found:
+def paces(chats: Iterable[TimedChat]) -> dict[int, Pace]:
+    """Summarise the chats by rater id."""
+    by_rater: dict[int, list[TimedChat]] = {}
+    for row in chats:
         by_rater.setdefault(row.rater, []).append(row)
     return {rater: _pace(rows) for rater, rows in by_rater.items()}
 
 
 def rushed_among(assignments: Collection[int]) -> set[int]:
-    """Which of these assignments were rushed."""
-    return {row.assignment for row in timed(Assignment.objects.filter(pk__in=assignments)) if row.rushed}
+    """Return the rushed ones of these assignments."""
+    return {
+        row.assignment for row in timed_chats(Assignment.objects.filter(pk__in=assignments)) if row.rushed
+    }
 
 
-def _pace(rows: list[Timed]) -> Pace:
+def _pace(rows: list[TimedChat]) -> Pace:
     seconds = [row.active_ms / 1000 / row.answers for row in rows if row.answers]
     return Pace(len(rows), sum(row.rushed for row in rows), median(seconds) if seconds else None)
 
 
 def _criteria_of(jobs: Collection[int]) -> dict[int, int]:
-    """Number of questions by job; the rating screen leaves out the retired ones."""
+    """Count the questions by job, without retired criteria."""
     active = Q(criteria__state=Criterion.State.ACTIVE)
     rows = LabelingJob.objects.filter(pk__in=jobs).order_by()
-    rows = rows.annotate(asked=Count("criteria", filter=active))
-    return dict(rows.values_list("pk", "asked"))
+    rows = rows.annotate(questions=Count("criteria", filter=active))
+    return dict(rows.values_list("pk", "questions"))
 
 
 def _readable(chats: Collection[int]) -> dict[int, int]:
-    """Characters of customer and bot by chat."""
+    """Count the characters of customer and bot by chat."""
     return {
         pk: _characters(messages)
         for some in in_batches(sorted(set(chats)), CHATS_A_QUERY)

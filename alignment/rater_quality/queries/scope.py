@@ -1,4 +1,4 @@
-"""Whose labels a quality page is about: those on a chat set, or those on chats submitted in one job."""
+"""Scope of a quality page: the labels on a chat set, or on chats submitted in one job."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from labeling.models.rubric import Criterion
 
 @dataclass(frozen=True)
 class QualityScope:
-    """A set, or a job on it; `only` narrows the labels to one criterion key."""
+    """A set, or a job on it; `only` limits the labels to one criterion key."""
 
     chat_set: ChatSet
     job: LabelingJob | None = None
@@ -24,12 +24,12 @@ class QualityScope:
 
     @property
     def name(self) -> str:
-        """Of the job, else of the set."""
+        """Name of the job or the set."""
         return self.job.name if self.job else self.chat_set.name
 
     @cached_property
     def all_criteria(self) -> list[Criterion]:
-        """The job's, or the active ones of the set's rubric, in the rubric's order."""
+        """Criteria of the job, or the active criteria of the set's rubric, in rubric order."""
         rows = Criterion.objects.select_related("dimension").order_by("dimension__position", "position", "pk")
         if self.job is not None:
             return list(rows.filter(pk__in=self.job.criteria.values("pk")))
@@ -37,28 +37,28 @@ class QualityScope:
 
     @property
     def criteria(self) -> list[Criterion]:
-        """All of them, or the one that `only` names."""
+        """All criteria, or the one named by `only`."""
         return [row for row in self.all_criteria if self.only in ("", row.key)]
 
     @property
     def on_criteria(self) -> Q:
-        """Labels and decisions on the criteria."""
+        """Filter for rows on the criteria."""
         return Q(criterion__in=[row.pk for row in self.criteria])
 
     @property
     def chats(self) -> QuerySet[Any, Any]:
-        """The chats, as a sub-query of ids."""
+        """Ids of the chats, as a subquery."""
         if self.job is not None:
             return self.assignments.values("chat")
         return ChatSetMember.objects.filter(chat_set=self.chat_set).values("chat")
 
     @property
     def on_chats(self) -> Q:
-        """Labels and decisions on the chats, whoever gave them."""
+        """Filter for rows on the chats."""
         return Q(chat__in=self.chats)
 
     def labels_on(self, chat_ids: Collection[int]) -> QuerySet[Label]:
-        """The counted labels on these chats; in a job those of raters who submitted the chat in it."""
+        """Return the counted labels on these chats; in a job only of raters who submitted the chat in it."""
         rows = Label.objects.counted().filter(self.on_criteria, chat__in=chat_ids)
         if self.job is None:
             return rows
@@ -67,17 +67,17 @@ class QualityScope:
 
     @property
     def assignments(self) -> QuerySet[Assignment]:
-        """Of the job, or of every job on the set."""
+        """Assignments of the job, or of every job on the set."""
         if self.job is not None:
             return Assignment.objects.filter(job=self.job).order_by()
         return Assignment.objects.filter(job__chat_set=self.chat_set).order_by()
 
     def narrowed(self, key: str) -> "QualityScope":
-        """To one criterion; '' widens it to all."""
+        """Return the scope limited to one criterion; '' for all."""
         return replace(self, only=key)
 
     def url(self, page: str, *args: str, **query: str) -> str:
-        """Of a quality page about this scope; empty parameters are left out."""
+        """Return the URL of a quality page on this scope, without empty parameters."""
         if self.job is not None:
             address = reverse(f"quality:{page}", args=[self.job.pk, *args])
         else:
@@ -86,13 +86,13 @@ class QualityScope:
 
     @property
     def adjudication_query(self) -> str:
-        """The disputed items of this scope, as a query string of the adjudication pages."""
+        """Query string of the adjudication pages for this scope."""
         where = {"job": str(self.job.pk)} if self.job is not None else {"set": str(self.chat_set.pk)}
         return _query({"criterion": self.only, **where})
 
     @property
     def api_url(self) -> str:
-        """Of the same numbers as JSON."""
+        """URL of the same statistics as JSON."""
         if self.job is not None:
             address = reverse("api_job_quality", args=[self.job.pk])
         else:
@@ -100,15 +100,15 @@ class QualityScope:
         return address + _query({"criterion": self.only})
 
 
-def _query(given: Mapping[str, str]) -> str:
-    text = urlencode({name: value for name, value in given.items() if value})
+def _query(parameters: Mapping[str, str]) -> str:
+    text = urlencode({name: value for name, value in parameters.items() if value})
     return f"?{text}" if text else ""
 
 
 def quality_scope(
     *, query: Mapping[str, str], set_id: int | None = None, job_id: int | None = None
 ) -> QualityScope | None:
-    """The scope that an address asks for; None where there is no such set, job or criterion."""
+    """Return the scope of a request; None if the set, job or criterion does not exist."""
     if job_id is not None:
         job = LabelingJob.objects.select_related("chat_set__rubric").filter(pk=job_id).first()
         scope = QualityScope(job.chat_set, job) if job else None

@@ -1,13 +1,13 @@
-"""The raters of a scope as rows of JSON and of a CSV file."""
+"""Raters of a scope as JSON and as CSV rows."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from alignment.rater_quality.core import Agreement
-from alignment.rater_quality.queries.answers import Given
-from alignment.rater_quality.queries.criteria import Parting, partings
+from alignment.rater_quality.queries.answers import Labels
+from alignment.rater_quality.queries.criteria import CriterionAgreement, criterion_agreements
 from alignment.rater_quality.queries.pairs import Matrix, matrix
-from alignment.rater_quality.queries.raters import RaterRow, people_of, rater_rows, together
+from alignment.rater_quality.queries.raters import RaterRow, overall_agreement, people_of, rater_rows
 from alignment.rater_quality.queries.scope import QualityScope
 from common.jsonl import iso
 
@@ -19,23 +19,23 @@ HEAD = (
 )  # fmt: skip
 
 
-def quality_document(scope: QualityScope, found: Given) -> dict[str, Any]:
-    """Everything the pages show, as one JSON document."""
-    people = people_of(scope, found)
+def quality_document(scope: QualityScope, labels: Labels) -> dict[str, Any]:
+    """Return the contents of the quality pages as one JSON document."""
+    people = people_of(scope, labels)
     return {
         "set": scope.chat_set.name,
         "job": scope.job.name if scope.job else None,
         "criterion": scope.only or None,
-        "labels": len(found.answers),
-        "everybody": _agreement(together(found)),
-        "raters": [_rater(row) for row in rater_rows(scope, found, people)],
-        "pairs": _pairs(matrix(found, people)),
-        "criteria": [_criterion(row) for row in partings(scope, found)],
+        "labels": len(labels.answers),
+        "everybody": _agreement(overall_agreement(labels)),
+        "raters": [_rater(row) for row in rater_rows(scope, labels, people)],
+        "pairs": _pairs(matrix(labels, people)),
+        "criteria": [_criterion(row) for row in criterion_agreements(scope, labels)],
     }
 
 
-def table_lines(rows: Sequence[RaterRow]) -> list[dict[str, Any]]:
-    """A line a rater with the columns of HEAD."""
+def csv_rows(rows: Sequence[RaterRow]) -> list[dict[str, Any]]:
+    """Return one row per rater with the columns of HEAD."""
     return [dict(zip(HEAD, _columns(row), strict=True)) for row in rows]
 
 
@@ -47,8 +47,8 @@ def _columns(row: RaterRow) -> list[Any]:
         row.labels,
         row.others.n,
         row.others.agreeing,
-        *_figures(share.as_json()),
-        *_figures(kappa.as_json()),
+        *_estimate(share.as_json()),
+        *_estimate(kappa.as_json()),
         row.tied,
         row.alone,
         row.decided.n,
@@ -67,7 +67,7 @@ def _columns(row: RaterRow) -> list[Any]:
     ]
 
 
-def _figures(estimate: dict[str, Any]) -> list[Any]:
+def _estimate(estimate: dict[str, Any]) -> list[Any]:
     return [_rounded(estimate[name]) for name in ("value", "low", "high")]
 
 
@@ -75,13 +75,13 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def _agreement(found: Agreement) -> dict[str, Any]:
+def _agreement(agreement: Agreement) -> dict[str, Any]:
     return {
-        "n": found.n,
-        "chats": found.chats,
-        "agreeing": found.agreeing,
-        "agreement": found.share.as_json(),
-        "kappa": found.kappa.as_json(),
+        "n": agreement.n,
+        "chats": agreement.chats,
+        "agreeing": agreement.agreeing,
+        "agreement": agreement.share.as_json(),
+        "kappa": agreement.kappa.as_json(),
     }
 
 
@@ -93,7 +93,7 @@ def _rater(row: RaterRow) -> dict[str, Any]:
         "others": _agreement(row.others) | {"tied": row.tied, "alone": row.alone},
         "decided": _agreement(row.decided),
         "gold": _agreement(row.gold),
-        "over_time": [part.as_json() for part in row.course],
+        "over_time": [part.as_json() for part in row.trend],
         "submitted": row.progress.submitted,
         "in_work": row.progress.in_work,
         "skipped": row.progress.skipped,
@@ -105,23 +105,23 @@ def _rater(row: RaterRow) -> dict[str, Any]:
     }
 
 
-def _pairs(found: Matrix) -> list[dict[str, Any]]:
-    """Each pair once, those without a shared question left out."""
-    names = [person.name for person in found.people]
+def _pairs(matrix: Matrix) -> list[dict[str, Any]]:
+    """Return each pair with a shared question once."""
+    names = [person.name for person in matrix.raters]
     return [
         {"raters": [names[i], names[j]], "n": pair.n, "agreement": pair.agreement, "kappa": pair.kappa}
-        for i, row in enumerate(found.rows)
+        for i, row in enumerate(matrix.rows)
         for j, pair in enumerate(row)
         if j > i and pair is not None and pair.n
     ]
 
 
-def _criterion(row: Parting) -> dict[str, Any]:
+def _criterion(row: CriterionAgreement) -> dict[str, Any]:
     return {
         "key": row.criterion.key,
         "raters": row.raters,
         "shared_chats": row.shared,
-        "parted_chats": row.parted,
+        "parted_chats": row.disagreements,
         "disagreement": row.disagreement,
         "krippendorff_alpha": row.alpha,
     }

@@ -30,7 +30,7 @@ from alignment.regression.serializers import (
 from alignment.regression.services.control import regression_pause, regression_resume
 from alignment.regression.services.releases import ReleaseRefused, may_release, release
 from alignment.regression.services.starts import (
-    Wish,
+    RegressionRequest,
     regression_estimate,
     regression_outlook,
     regression_start,
@@ -135,7 +135,7 @@ class RegressionEstimate(APIView):
                         }
                         for row in outlook.labelled
                     ],
-                    "sight": outlook.sight,
+                    "sight": outlook.power,
                     "opens_holdout": outlook.opens_holdout,
                     "opened": outlook.opened,
                 }
@@ -215,7 +215,7 @@ def _body(test_id: int, user: User) -> Any:
     return RegressionOutput(regression_body(test)).data
 
 
-def _wish(request: Request) -> Wish:
+def _wish(request: Request) -> RegressionRequest:
     """Return the test that the body describes. Raises ValidationError, by field."""
     body = RegressionInput(data=request.data)
     body.is_valid(raise_exception=True)

@@ -1,4 +1,4 @@
-"""The regression gate: candidate against champion on the human labels."""
+"""Regression gate: candidate against champion on the human labels."""
 
 from alignment.regression.core.as_json import regression_body
 from alignment.regression.core.evidence import (
@@ -13,7 +13,7 @@ from alignment.regression.core.evidence import (
 )
 from alignment.regression.core.gate import Decision, Gate, confirm, decide
 from alignment.regression.core.policy import GatePolicy
-from alignment.regression.core.power import chance_found, gate_sight
+from alignment.regression.core.power import chance_found, gate_power
 from alignment.regression.core.summary import junit_xml, markdown_summary
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "confirm",
     "decide",
     "flip_share",
-    "gate_sight",
+    "gate_power",
     "junit_xml",
     "markdown_summary",
     "regression_body",

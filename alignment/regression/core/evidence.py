@@ -1,4 +1,4 @@
-"""What the gate decides on: champion and candidate beside the human answers, counted."""
+"""Evidence of the gate: counts of champion and candidate against the consensus."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,32 +16,32 @@ from alignment.statistics.paired_tests import PairedTable, holm, mcnemar_midp, t
 
 Bools = NDArray[np.bool_]
 SUBJECTIVE = "subjective"
-# The paired table, and the answered chats that are left out of it.
+# Cells of the paired table, and the labelled chats excluded from it.
 CELLS = ("fixed", "broken", "still_right", "still_wrong", "no_verdict")
-# An endpoint's trouble says nothing of the prompt; any other lack of an answer is the judge's own.
+# Failures of the endpoint do not count against the prompt; other missing answers do.
 OUTER = (JudgeCode.FAILED, JudgeCode.NONE)
 
 
 @dataclass(frozen=True)
 class PairedVerdicts:
-    """One criterion's answers, by chat; the same chats for all criteria of a test.
+    """Answers on one criterion by chat. All criteria of a test have the same chats.
 
     Parameters
     ----------
     key, tier : of the criterion.
     human : HumanCode by chat, shape (chats,).
     champion, candidate : JudgeCode by chat, shape (chats,).
-    ceiling : human balanced accuracy, each rater against the others; None where nobody can say.
+    ceiling : human balanced accuracy, each rater against the others; None if undefined.
 
     Raises
     ------
-    ValueError : arrays that differ in length.
+    ValueError : if the arrays differ in length.
 
     Notes
     -----
-    A judge is right where it answers as people did. N/A, unparsed, refused, cut off and too long are wrong
-    answers; where either judge failed for outer reasons, or people have no True or False, the chat is left
-    out.
+    A judge is right if its answer equals the consensus. N/A, unparsed, refused, cut off and too long are
+    wrong answers. Chats without human True or False are excluded, and chats on which a call of either judge
+    failed.
     """
 
     key: str
@@ -57,23 +57,23 @@ class PairedVerdicts:
 
     @property
     def blocks(self) -> bool:
-        """A subjective criterion is reported and never blocks."""
+        """Whether the criterion can block a release; subjective ones cannot."""
         return self.tier != SUBJECTIVE
 
     @cached_property
     def answered(self) -> Bools:
-        """Chats that people answered True or False."""
+        """Chats with human True or False."""
         return np.isin(self.human, (HumanCode.TRUE, HumanCode.FALSE))
 
     @cached_property
     def compared(self) -> Bools:
-        """Answered chats on which neither judge failed for outer reasons."""
+        """Labelled chats without failed calls of either judge."""
         return self.answered & ~np.isin(self.champion, OUTER) & ~np.isin(self.candidate, OUTER)
 
     @cached_property
     def cells(self) -> dict[str, Bools]:
-        """Which chats fall into each of CELLS; together they are the answered ones, each once."""
-        # True and False have the same codes on both sides.
+        """Chats of each of CELLS. Each labelled chat is in exactly one."""
+        # Human and judge codes are equal for True and False.
         new, old = self.candidate == self.human, self.champion == self.human
         compared = self.compared
         return {
@@ -86,23 +86,23 @@ class PairedVerdicts:
 
     @cached_property
     def change(self) -> NDArray[np.int8]:
-        """By chat: 1 fixed, -1 broken, 0 unchanged or not compared."""
+        """Change by chat: 1 fixed, -1 broken, 0 unchanged or not compared."""
         return self.cells["fixed"].astype(np.int8) - self.cells["broken"].astype(np.int8)
 
     def count(self, cell: str, among: Bools | None = None) -> int:
-        """How many chats fall into a cell, of all or of those `among`."""
-        found = self.cells[cell]
-        return int((found if among is None else found & among).sum())
+        """Count the chats of a cell, of all or of those `among`."""
+        chats = self.cells[cell]
+        return int((chats if among is None else chats & among).sum())
 
     def table(self, among: Bools | None = None) -> PairedTable:
-        """The paired table by who is right, the candidate first; of all chats or of those `among`."""
+        """Return the paired table by which judge is right, the candidate first; of all chats or `among`."""
         names = ("still_right", "fixed", "broken", "still_wrong")
         return PairedTable(*(self.count(name, among) for name in names))
 
 
 @dataclass(frozen=True)
 class ClassChange:
-    """What changed on the chats that people gave one answer: counts, and the one-sided mid-p of a loss."""
+    """Changes on the chats with one human answer, with the one-sided mid-p value of a loss."""
 
     answer: bool
     n: int
@@ -117,11 +117,11 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class CriterionEvidence:
-    """One criterion, champion against candidate.
+    """Candidate against champion on one criterion.
 
-    `table` counts by who is right, the candidate first: `first` are fixed, `second` broken. `left_out` are
-    answered chats that lack an answer for outer reasons. `p_worse` is the one-sided mid-p value, `p_holm` the
-    same adjusted over all criteria that may block (None for the others).
+    table : counts by which judge is right, the candidate first: `first` fixed, `second` broken.
+    left_out : labelled chats excluded because a call failed. p_worse : one-sided mid-p value.
+    p_holm : p_worse adjusted over all blocking criteria; None for the others.
     """
 
     key: str
@@ -137,7 +137,7 @@ class CriterionEvidence:
 
     @property
     def n(self) -> int:
-        """Chats compared."""
+        """Compared chats."""
         return self.table.n
 
     @property
@@ -152,20 +152,20 @@ class CriterionEvidence:
 
     @property
     def blocks(self) -> bool:
-        """A subjective criterion is reported and never blocks."""
+        """Whether the criterion can block a release; subjective ones cannot."""
         return self.tier != SUBJECTIVE
 
     @property
     def difference(self) -> Estimate:
-        """Candidate's share right minus champion's, with Tango's 95% interval."""
+        """Accuracy of the candidate minus the champion's, with Tango's 95% interval."""
         return Estimate(self.table.difference, tango_interval(self.table), reason="" if self.n else "no chat")
 
 
 @dataclass(frozen=True)
 class PooledEvidence:
-    """The change of the mean over criteria: mean by chat, its standard error over chats (chats clustered).
+    """Change of the mean accuracy over criteria, with its standard error over chats as clusters.
 
-    `mean` and `error` are None with fewer than two chats.
+    mean, error : None for fewer than two chats.
     """
 
     chats: int
@@ -174,11 +174,11 @@ class PooledEvidence:
 
     @property
     def z(self) -> float | None:
-        """mean / error; None where nothing varies."""
+        """mean / error; None if the error is zero or undefined."""
         return self.mean / self.error if self.mean is not None and self.error else None
 
     def low(self, alpha: float) -> float | None:
-        """The one-sided lower bound of level 1 - alpha."""
+        """Return the one-sided lower bound of level 1 - alpha."""
         if self.mean is None or self.error is None:
             return None
         return self.mean + float(ndtri(alpha)) * self.error
@@ -186,34 +186,32 @@ class PooledEvidence:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All criteria in the order given, and the pooled change of those that may block."""
+    """All criteria in order, and the pooled change of the blocking ones."""
 
     criteria: tuple[CriterionEvidence, ...]
     pooled: PooledEvidence
 
     @property
     def blocking(self) -> tuple[CriterionEvidence, ...]:
-        """The criteria that may block."""
+        """The blocking criteria."""
         return tuple(criterion for criterion in self.criteria if criterion.blocks)
 
 
 def weigh(criteria: Sequence[PairedVerdicts]) -> Evidence:
-    """Count everything the gate looks at.
+    """Count the evidence of the gate.
 
     Examples
     --------
-    >>> people, old, new = (np.array(codes, dtype=np.int8) for codes in ([0, 1, 1], [0, 0, 1], [0, 1, 0]))
-    >>> found = weigh([PairedVerdicts("polite", "simple", people, old, new)]).criteria[0]
-    >>> found.fixed, found.broken, found.n
+    >>> human, old, new = (np.array(codes, dtype=np.int8) for codes in ([0, 1, 1], [0, 0, 1], [0, 1, 0]))
+    >>> polite = weigh([PairedVerdicts("polite", "simple", human, old, new)]).criteria[0]
+    >>> polite.fixed, polite.broken, polite.n
     (1, 1, 3)
     """
     counted = [_count(verdicts) for verdicts in criteria]
-    blocking = [found for found in counted if found.blocks]
-    adjusted = dict(
-        zip((found.key for found in blocking), holm([found.p_worse for found in blocking]), strict=True)
-    )
+    blocking = [row for row in counted if row.blocks]
+    adjusted = dict(zip((row.key for row in blocking), holm([row.p_worse for row in blocking]), strict=True))
     return Evidence(
-        tuple(replace(found, p_holm=adjusted.get(found.key)) for found in counted),
+        tuple(replace(row, p_holm=adjusted.get(row.key)) for row in counted),
         _pooled([verdicts for verdicts in criteria if verdicts.blocks]),
     )
 
@@ -239,7 +237,7 @@ def _of_class(verdicts: PairedVerdicts, answer: HumanCode) -> ClassChange:
 
 
 def _confusion(verdicts: PairedVerdicts, judge: Codes) -> Confusion:
-    """People against one judge on the compared chats, where it answered True or False."""
+    """Count consensus against one judge on the compared chats with its True or False."""
     here = verdicts.compared & (judge <= JudgeCode.FALSE)
     cells = np.bincount(2 * verdicts.human[here] + judge[here], minlength=4)
     tp, fn, fp, tn = cells.tolist()
@@ -247,7 +245,7 @@ def _confusion(verdicts: PairedVerdicts, judge: Codes) -> Confusion:
 
 
 def _pooled(criteria: Sequence[PairedVerdicts]) -> PooledEvidence:
-    """By chat the mean change over its compared criteria; then mean and standard error over chats."""
+    """Average the change over criteria by chat; then return mean and standard error over chats."""
     if not criteria:
         return PooledEvidence(0, None, None)
     compared = np.array([verdicts.compared for verdicts in criteria]).sum(axis=0)
@@ -259,10 +257,9 @@ def _pooled(criteria: Sequence[PairedVerdicts]) -> PooledEvidence:
 
 
 def flip_share(first: Codes, second: Codes) -> Estimate:
-    """Share of verdicts that differ between two runs of one judge, with its 95% Wilson interval.
+    """Compute the share of verdicts that differ between two runs of one judge, with its 95% Wilson interval.
 
-    This is the judge's noise: what changes when nothing has changed. Chats without an answer for outer
-    reasons in either run are left out.
+    This is the judge's noise. Chats with a failed call in either run are excluded.
 
     >>> flip_share(np.array([0, 1, 1], dtype=np.int8), np.array([0, 1, 0], dtype=np.int8)).value
     0.3333333333333333

@@ -1,4 +1,4 @@
-"""The regression gate: may the candidate replace the champion, decided on the evidence by a policy."""
+"""Regression gate: decide by a policy whether the candidate may replace the champion."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from alignment.regression.core.policy import GatePolicy
 from alignment.reports.core.judge_side import judge_rates
 from alignment.statistics.paired_tests import tango_z
 
-NOTHING_BLOCKS = "directional only: no criterion of this test may block"
-NO_CHATS = "no labelled chat to compare on"
+NOTHING_BLOCKS = "directional only: no criterion of this test can block"
+NO_CHATS = "no labelled chats to compare"
 
 
 class Gate(StrEnum):
-    """What the gate says."""
+    """Answer of the gate."""
 
     PASS = "pass"  # noqa: S105  no password
     FAIL = "fail"
@@ -26,10 +26,10 @@ class Gate(StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """The gate's answer and why, one sentence a reason.
+    """Answer of the gate with its reasons, one sentence each.
 
-    `more_labels` : about how many more labelled chats would decide, were the shares to stay as they are; None
-    where it is decided, or where no number would do.
+    more_labels : about how many more labelled chats are needed for a decision at the observed rates; None if
+    it is decided, or if no number suffices.
     """
 
     gate: Gate
@@ -38,37 +38,37 @@ class Decision:
 
 
 def decide(evidence: Evidence, *, policy: GatePolicy) -> Decision:
-    """Apply the policy: FAIL where harm is found, PASS where it is ruled out, else INCONCLUSIVE.
+    """Apply the policy: FAIL if harm is found, PASS if it is ruled out, otherwise INCONCLUSIVE.
 
     Parameters
     ----------
-    evidence : what `weigh` counted. One criterion that may block is decided by itself (Tango's bound),
-        several by Holm's family of tests and their mean.
+    evidence : result of `weigh`. A single blocking criterion is decided by Tango's bound, several by
+        Holm's family of tests and by their mean.
     policy : the limits.
 
     Returns
     -------
-    Decision : subjective criteria alone pass with the reason "directional only".
+    Decision : a test of subjective criteria passes with the reason "directional only".
 
     Examples
     --------
     >>> import numpy as np
     >>> from alignment.regression.core import PairedVerdicts, weigh
-    >>> people = np.repeat([0, 1], 60).astype(np.int8)
-    >>> found = weigh([PairedVerdicts("polite", "simple", people, people, people)])
-    >>> decide(found, policy=GatePolicy()).gate.value
+    >>> human = np.repeat([0, 1], 60).astype(np.int8)
+    >>> evidence = weigh([PairedVerdicts("polite", "simple", human, human, human)])
+    >>> decide(evidence, policy=GatePolicy()).gate.value
     'pass'
     """
     if not evidence.blocking:
         return Decision(Gate.PASS, (NOTHING_BLOCKS,))
-    if not any(found.n for found in evidence.blocking):
+    if not any(row.n for row in evidence.blocking):
         return Decision(Gate.INCONCLUSIVE, (NO_CHATS,))
     alone = len(evidence.blocking) == 1
     if harm := tuple(_single_harm(evidence, policy) if alone else _family_harm(evidence, policy)):
         return Decision(Gate.FAIL, harm)
     unproven = tuple(_single_unproven(evidence, policy) if alone else _family_unproven(evidence, policy))
     drops = () if alone else tuple(_drops(evidence, policy))
-    warned = (*drops, *(reason for found in evidence.blocking for reason in _guards(found, policy)))
+    warned = (*drops, *(reason for row in evidence.blocking for reason in _guards(row, policy)))
     if unproven or warned:
         more = labels_to_decide(evidence, policy=policy, passable=not warned)
         return Decision(Gate.INCONCLUSIVE, (*unproven, *warned), more)
@@ -76,16 +76,16 @@ def decide(evidence: Evidence, *, policy: GatePolicy) -> Decision:
 
 
 def confirm(first: Decision, second: Decision) -> Decision:
-    """A FAIL after the candidate's second run: final where that fails too, else inconclusive.
+    """Combine a FAIL with the decision on the candidate's second run: FAIL if both fail, else inconclusive.
 
     Raises
     ------
-    ValueError : the first decision is no FAIL: only that is confirmed.
+    ValueError : if the first decision is not a FAIL.
     """
     if first.gate is not Gate.FAIL:
         raise ValueError(f"only a FAIL is confirmed, not {first.gate.value}")
     if second.gate is Gate.FAIL:
-        return Decision(Gate.FAIL, (*first.reasons, "a second run of the candidate failed as well"))
+        return Decision(Gate.FAIL, (*first.reasons, "a second run of the candidate failed too"))
     unconfirmed = (
         f"a second run of the candidate did not fail ({second.gate.value}): judge noise may be the cause"
     )
@@ -93,103 +93,103 @@ def confirm(first: Decision, second: Decision) -> Decision:
 
 
 def _single_harm(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
-    """The test of a criterion released alone."""
-    (found,) = evidence.blocking
-    if found.p_worse <= policy.single_alpha:
-        yield f"{_got_worse(found)} ({chance(found.p_worse)}, limit {policy.single_alpha:g})"
+    """Test a criterion released alone."""
+    (row,) = evidence.blocking
+    if row.p_worse <= policy.single_alpha:
+        yield f"{_got_worse(row)} ({chance(row.p_worse)}, limit {policy.single_alpha:g})"
 
 
 def _family_harm(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
-    """Rules A and B: some criterion got worse, the mean got worse."""
-    for found in evidence.blocking:
-        if found.p_holm is not None and found.p_holm <= policy.family_alpha:
-            yield f"{_got_worse(found)} ({chance(found.p_holm)} after Holm, limit {policy.family_alpha:g})"
+    """Rules A and B: one criterion got worse, the mean got worse."""
+    for row in evidence.blocking:
+        if row.p_holm is not None and row.p_holm <= policy.family_alpha:
+            yield f"{_got_worse(row)} ({chance(row.p_holm)} after Holm, limit {policy.family_alpha:g})"
     pooled, limit = evidence.pooled, float(ndtri(policy.pooled_alpha))
     if pooled.z is not None and pooled.mean is not None and pooled.z < limit:
         yield (
-            f"over all criteria the candidate is right on {points(-pooled.mean)} less "
+            f"over all criteria the candidate's accuracy is {points(-pooled.mean)} lower "
             f"(z = {pooled.z:.2f}, limit {limit:.2f})"
         )
 
 
-def _got_worse(found: CriterionEvidence) -> str:
-    return f"{found.key} got worse: {found.broken} broken, {found.fixed} fixed of {found.n} chats"
+def _got_worse(row: CriterionEvidence) -> str:
+    return f"{row.key} got worse: {row.broken} broken, {row.fixed} fixed of {row.n} chats"
 
 
 def _single_unproven(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
-    """What keeps Tango's bound from ruling a loss out."""
-    (found,) = evidence.blocking
-    if found.n < policy.single_minimum:
-        yield f"{found.key}: {found.n} labelled chats, {policy.single_minimum} are needed to pass alone"
+    """Reasons why Tango's bound does not rule out a loss."""
+    (row,) = evidence.blocking
+    if row.n < policy.single_minimum:
+        yield f"{row.key}: {row.n} labelled chats; {policy.single_minimum} are needed to pass alone"
         return
-    margin = policy.single_delta(found.n)
-    if float(tango_z(found.fixed, found.broken, found.n, at=-margin)) <= ndtri(1 - policy.bound_alpha):
-        yield f"{found.key}: a loss of {points(margin)} is not ruled out on {found.n} chats"
+    margin = policy.single_delta(row.n)
+    if float(tango_z(row.fixed, row.broken, row.n, at=-margin)) <= ndtri(1 - policy.bound_alpha):
+        yield f"{row.key}: a loss of {points(margin)} is not ruled out on {row.n} chats"
 
 
 def _family_unproven(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
-    """Rule C, its bound."""
+    """Rule C: bound of the mean."""
     low = evidence.pooled.low(policy.bound_alpha)
     if low is None:
-        yield f"{evidence.pooled.chats} labelled chats are too few to say how the mean changed"
+        yield f"{evidence.pooled.chats} labelled chats are too few to estimate the mean change"
     elif low <= -policy.pooled_margin:
         limit = points(policy.pooled_margin)
         yield f"over all criteria a loss of {points(-low)} is not ruled out (limit {limit})"
 
 
 def _drops(evidence: Evidence, policy: GatePolicy) -> Iterator[str]:
-    """Rule C, the largest drop of one criterion."""
-    for found in evidence.blocking:
-        drop = -(found.table.difference or 0.0)
+    """Rule C: largest drop of one criterion."""
+    for row in evidence.blocking:
+        drop = -(row.table.difference or 0.0)
         if drop > policy.largest_drop:
-            yield f"{found.key} is right on {points(drop)} less (limit {points(policy.largest_drop)})"
+            yield f"{row.key}: accuracy is {points(drop)} lower (limit {points(policy.largest_drop)})"
 
 
-def _guards(found: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
-    """Rule D, the floor and the gap to the ceiling, and chats left out."""
-    for side in found.classes:
-        if side.n >= policy.class_minimum and side.p_worse <= policy.class_alpha:
-            yield f"{found.key} may have got worse where people say {_class_loss(side)}"
-    yield from _floors(found, policy)
-    labelled = found.n + found.left_out
-    if found.left_out > policy.largest_left_out * labelled:
-        yield f"{found.key}: calls failed on {found.left_out} of {labelled} labelled chats"
+def _guards(row: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
+    """Rule D, the floor, the gap to the ceiling, and excluded chats."""
+    for answer in row.classes:
+        if answer.n >= policy.class_minimum and answer.p_worse <= policy.class_alpha:
+            yield f"{row.key} may have got worse on human {_class_loss(answer)}"
+    yield from _floors(row, policy)
+    labelled = row.n + row.left_out
+    if row.left_out > policy.largest_left_out * labelled:
+        yield f"{row.key}: calls failed on {row.left_out} of {labelled} labelled chats"
 
 
-def _class_loss(side: ClassChange) -> str:
-    return f"{side.answer}: {side.broken} broken, {side.fixed} fixed of {side.n} ({chance(side.p_worse)})"
+def _class_loss(row: ClassChange) -> str:
+    return f"{row.answer}: {row.broken} broken, {row.fixed} fixed of {row.n} ({chance(row.p_worse)})"
 
 
-def _floors(found: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
-    """A judge that is not worse than its champion may still be no judge."""
-    rates = judge_rates(found.after)
+def _floors(row: CriterionEvidence, policy: GatePolicy) -> Iterator[str]:
+    """A candidate that is no worse than its champion can still be too bad to use."""
+    rates = judge_rates(row.after)
     balanced = rates["balanced_accuracy"]
     for name, rate in (("TPR", rates["tpr"]), ("TNR", rates["tnr"])):
         if rate.value is not None and rate.value < policy.floor:
-            yield f"{found.key}: {name} {rate.value:.2f} is below the floor {policy.floor:.2f}"
-    if balanced.value is None or found.ceiling is None:
+            yield f"{row.key}: {name} {rate.value:.2f} is below the floor {policy.floor:.2f}"
+    if balanced.value is None or row.ceiling is None:
         return
-    gap, limit = found.ceiling - balanced.value, points(policy.ceiling_gap)
+    gap, limit = row.ceiling - balanced.value, points(policy.ceiling_gap)
     if gap > policy.ceiling_gap:
-        yield f"{found.key}: balanced accuracy is {points(gap)} under the human ceiling (limit {limit})"
+        yield f"{row.key}: balanced accuracy is {points(gap)} below the human ceiling (limit {limit})"
 
 
 def _harmless(evidence: Evidence, policy: GatePolicy) -> str:
-    """Why it passes."""
+    """Return the reason for a PASS."""
     level = f"{100 * (1 - policy.bound_alpha):g}% confidence"
     if len(evidence.blocking) == 1:
-        (found,) = evidence.blocking
-        counts = f"{found.key}: {found.fixed} fixed, {found.broken} broken of {found.n} chats"
-        return f"{counts}; with {level} not worse by {points(policy.single_delta(found.n))} or more"
+        (row,) = evidence.blocking
+        counts = f"{row.key}: {row.fixed} fixed, {row.broken} broken of {row.n} chats"
+        return f"{counts}; with {level} not worse by {points(policy.single_delta(row.n))} or more"
     low = evidence.pooled.low(policy.bound_alpha) or 0.0
     return (
-        "no criterion is shown to have got worse; over all criteria the change is"
+        "no criterion got significantly worse; over all criteria the change is"
         f" {points(low)} or better with {level}"
     )
 
 
 def chance(p_value: float) -> str:
-    """A p value in words.
+    """Format a p value.
 
     >>> chance(0.0004), chance(0.0213)
     ('p < 0.001', 'p = 0.021')
@@ -198,7 +198,7 @@ def chance(p_value: float) -> str:
 
 
 def points(share: float) -> str:
-    """A share as percentage points.
+    """Format a share as percentage points.
 
     >>> points(0.0213)
     '2.1 points'

@@ -1,4 +1,4 @@
-"""The gate's parameters: a named, versioned policy."""
+"""Gate policy: named and versioned limits."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -26,25 +26,25 @@ COUNTS = ("version", "class_minimum", "single_minimum", "single_many", "openings
 
 @dataclass(frozen=True)
 class GatePolicy:
-    """The limits of the gate; a changed limit is a new version. Shares are between 0 and 1.
+    """Limits of the gate; a changed limit makes a new version. Shares are between 0 and 1.
 
-    family_alpha : one-sided, over all criteria (Holm): a criterion got worse.
-    pooled_alpha : one-sided: the mean over all criteria got worse.
-    bound_alpha : one-sided, of the bounds that rule harm out.
-    pooled_margin, largest_drop : a loss of the mean that is tolerated; of one criterion, as observed.
-    class_alpha, class_minimum : one-sided, of the guard on one human answer; the chats it needs.
-    single_alpha : one-sided: a criterion released alone got worse.
-    single_minimum, single_margin : chats below which one criterion alone cannot pass; the loss tolerated.
-    single_many, single_margin_many : from so many chats on a smaller loss is tolerated.
-    floor, ceiling_gap : least TPR and TNR; how far balanced accuracy may lie under the human ceiling.
-    largest_left_out : share of labelled chats that may lack a verdict for outer reasons.
-    confirm : a FAIL is final only after a second run of the candidate.
-    authors_release : prompt authors, too, may release what passed.
-    openings_warning : from so many openings of a holdout for one criterion on its page warns.
+    family_alpha : one-sided level of the tests of single criteria, over all of them (Holm).
+    pooled_alpha : one-sided level of the test of the mean over criteria.
+    bound_alpha : one-sided level of the bounds that rule out harm.
+    pooled_margin, largest_drop : tolerated loss of the mean; tolerated observed loss of one criterion.
+    class_alpha, class_minimum : one-sided level of the guard on one human answer; the chats it needs.
+    single_alpha : one-sided level of the test of a criterion released alone.
+    single_minimum, single_margin : chats that one criterion alone needs to pass; its tolerated loss.
+    single_many, single_margin_many : number of chats from which a smaller loss is tolerated.
+    floor, ceiling_gap : minimum TPR and TNR; maximum distance of balanced accuracy from the human ceiling.
+    largest_left_out : maximum share of labelled chats without a verdict because calls failed.
+    confirm : whether a FAIL needs a second run of the candidate.
+    authors_release : whether prompt authors may release a candidate that passed.
+    openings_warning : uses of a holdout for one criterion from which pages warn.
 
     Raises
     ------
-    FieldProblem : a limit outside its range, by name.
+    FieldProblem : if a limit is out of range; names the limit.
 
     Examples
     --------
@@ -92,26 +92,26 @@ class GatePolicy:
 
     @classmethod
     def from_json(cls, parameters: Mapping[str, Any]) -> "GatePolicy":
-        """The policy that these parameters name; what they leave out keeps its start value.
+        """Build a policy from parameters; missing ones keep their start values.
 
-        Raises FieldProblem for a name that is no parameter, and for values out of range.
+        Raises FieldProblem for an unknown parameter or a value out of range.
         """
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(parameters) - known):
             raise FieldProblem(
-                unknown[0], f"is no parameter of the gate; there are {', '.join(sorted(known))}"
+                unknown[0], f"is not a parameter of the gate. Known parameters: {', '.join(sorted(known))}"
             )
         return cls(**parameters)
 
     def as_json(self) -> dict[str, Any]:
-        """Every parameter by name."""
+        """Return all parameters by name."""
         return asdict(self)
 
     @property
     def label(self) -> str:
-        """Name and version in words."""
+        """`start values, version 1`."""
         return f"{self.name}, version {self.version}"
 
     def single_delta(self, n: int) -> float:
-        """The loss that is tolerated of a criterion released alone, at `n` chats."""
+        """Return the tolerated loss of a criterion released alone, at `n` chats."""
         return self.single_margin_many if n >= self.single_many else self.single_margin

@@ -1,4 +1,4 @@
-"""A regression test's findings for pull requests: Markdown, and a JUnit file."""
+"""Result of a regression test for pull requests: Markdown and JUnit."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,27 +15,27 @@ WORDS = {"pass": "Pass", "fail": "Fail", "inconclusive": "Inconclusive"}
 
 
 def markdown_summary(answer: Mapping[str, Any], *, title: str) -> str:
-    """The gate's answer as Markdown: result, reasons, a table with a row a criterion.
+    """Format the gate's answer as Markdown: result, reasons, and a table with one row per criterion.
 
     Parameters
     ----------
-    answer : the JSON of `regress` (docs/commands.md).
-    title : what was tested; one line.
+    answer : the JSON of `regress`.
+    title : one line.
     """
     lines = [f"## {WORDS[answer['gate']]}: {_cell(title)}", ""]
     lines += [f"- {_cell(reason)}" for reason in answer["reasons"]]
     if answer.get("more_labels"):
-        lines.append(f"- about {answer['more_labels']:,} more labelled chats would decide")
+        lines.append(f"- about {answer['more_labels']:,} more labelled chats are needed")
     names = ["criterion", "n", "fixed", "broken", *(name for name, _ in RATES), "change"]
     lines += ["", f"| {' | '.join(names)} |", f"| --- |{' ---: |' * (len(names) - 1)}"]
-    lines += [f"| {' | '.join(_row(found))} |" for found in answer.get("criteria", ())]
+    lines += [f"| {' | '.join(_row(row))} |" for row in answer.get("criteria", ())]
     return "\n".join(lines) + "\n"
 
 
 def junit_xml(answer: Mapping[str, Any], *, title: str) -> str:
-    """The gate's answer as a JUnit file: one case.
+    """Format the gate's answer as a JUnit file with one case.
 
-    A FAIL is a failure, INCONCLUSIVE is skipped: neither passed nor failed.
+    FAIL is a failure, INCONCLUSIVE is skipped.
     """
     suite = ElementTree.Element("testsuite", name="regression gate", tests="1", failures="0", skipped="0")
     case = ElementTree.SubElement(suite, "testcase", classname="gate", name=title)
@@ -51,19 +51,19 @@ def junit_xml(answer: Mapping[str, Any], *, title: str) -> str:
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
-def _row(found: Mapping[str, Any]) -> list[str]:
-    rates = [f"{_number(found['before'].get(key))} → {_number(found['after'].get(key))}" for _, key in RATES]
-    counts = [str(found[name]) for name in ("n", "fixed", "broken")]
-    return [f"`{found['key']}`", *counts, *rates, _change(found["change"])]
+def _row(row: Mapping[str, Any]) -> list[str]:
+    rates = [f"{_number(row['before'].get(key))} → {_number(row['after'].get(key))}" for _, key in RATES]
+    counts = [str(row[name]) for name in ("n", "fixed", "broken")]
+    return [f"`{row['key']}`", *counts, *rates, _change(row["change"])]
 
 
 def _number(estimate: Mapping[str, Any] | None) -> str:
-    """Two decimals; a dash where it is undefined, or was not counted when the test was decided."""
+    """Format with two decimals; a dash if undefined or missing in an old test."""
     return "–" if estimate is None or estimate["value"] is None else f"{estimate['value']:.2f}"
 
 
 def _change(estimate: Mapping[str, Any]) -> str:
-    """In points, with its interval."""
+    """Format in points, with the interval."""
     if estimate["value"] is None:
         return "–"
     value, low, high = (100 * estimate[name] for name in ("value", "low", "high"))
@@ -71,5 +71,5 @@ def _change(estimate: Mapping[str, Any]) -> str:
 
 
 def _cell(text: str) -> str:
-    """One line that cannot break out of a list or a table."""
+    """Escape a text for one line of a list or table."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -1,4 +1,4 @@
-"""The paired table by topic, and how much of it may be told of chats that are held out."""
+"""Paired table by topic, without counts that disclose single hidden chats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from alignment.statistics.paired_tests import PairedTable, tango_interval
 
 @dataclass(frozen=True)
 class TopicChange:
-    """What changed on the chats of a topic; `topics` are several where they are told of together."""
+    """Changes on the chats of a topic, or of several topics counted together."""
 
     topics: tuple[int, ...]
     table: PairedTable
 
     @property
     def difference(self) -> Estimate:
-        """Candidate's share right minus champion's, with Tango's 95% interval; undefined for few chats."""
+        """Candidate minus champion accuracy, with Tango's 95% interval; undefined for few chats."""
         if self.table.n < FEWEST:
             return Estimate(None, reason=f"fewer than {FEWEST} chats")
         return Estimate(self.table.difference, tango_interval(self.table))
@@ -30,16 +30,15 @@ class TopicChange:
 def changes_by_topic(
     verdicts: PairedVerdicts, topics: NDArray[np.int64], *, held: Bools | None = None
 ) -> list[TopicChange]:
-    """The paired table of each topic with a compared chat, most chats first; those told together come last.
+    """Return the paired table by topic, most chats first; topics counted together come last.
 
     Parameters
     ----------
     verdicts : one criterion.
-    topics : the topic's id by chat.
-    held : by chat, whether it is held out from the reader; None for who may read all. No row then counts
-        from 1 to 9 held-out chats, and none can be found by taking the others from the whole: topics with so
-        few are counted together, with the next larger ones where they are still too few. Nothing is told
-        where all of them are.
+    topics : topic id by chat.
+    held : by chat, whether it is hidden from the reader; None if the reader sees all. No row then counts 1 to
+        9 hidden chats, nor does the rest of the rows: topics with so few are counted together, adding the
+        next-smallest topics until 10 are reached. The result is empty if all together have fewer.
 
     Examples
     --------
@@ -51,16 +50,16 @@ def changes_by_topic(
     >>> [row.topics for row in changes_by_topic(same, topics, held=np.ones(12, dtype=bool))]
     [(1, 2)]
     """
-    found = np.unique(topics[verdicts.compared]).tolist()
+    present = np.unique(topics[verdicts.compared]).tolist()
     held_by = (
         {}
         if held is None
-        else {one: int((held & verdicts.compared & (topics == one)).sum()) for one in found}
+        else {one: int((held & verdicts.compared & (topics == one)).sum()) for one in present}
     )
-    together = _told_together(held_by)
+    together = _merged_topics(held_by)
     if together is None:
         return []
-    alone = [(one,) for one in found if one not in together]
+    alone = [(one,) for one in present if one not in together]
     rows = [TopicChange(names, verdicts.table(np.isin(topics, names))) for names in alone]
     rows.sort(key=lambda row: -row.table.n)
     if together:
@@ -68,8 +67,8 @@ def changes_by_topic(
     return rows
 
 
-def _told_together(held: dict[int, int]) -> Sequence[int] | None:
-    """The topics that are counted as one; None where even all of them hold too few."""
+def _merged_topics(held: dict[int, int]) -> Sequence[int] | None:
+    """Return the topics to count together; None if all of them together have too few hidden chats."""
     small = [topic for topic, n in held.items() if 0 < n < FEWEST]
     larger = sorted((topic for topic, n in held.items() if n >= FEWEST), key=lambda topic: held[topic])
     while small and sum(held[topic] for topic in small) < FEWEST:

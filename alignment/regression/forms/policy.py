@@ -1,4 +1,4 @@
-"""The form that revises the gate's policy."""
+"""Form to revise the gate policy."""
 
 from typing import Any
 
@@ -13,15 +13,15 @@ STEP = 0.001
 
 
 class PolicyForm(forms.Form):
-    """Every limit of the policy in force, and why it changes; `changes` is what differs."""
+    """All limits of the current policy, and the reason of the change."""
 
     base_id = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    name = forms.CharField(max_length=120, label="Name of the policy")
+    name = forms.CharField(max_length=120, label="Policy name")
     reason = forms.CharField(
         max_length=LONGEST_REASON,
         widget=forms.Textarea(attrs={"rows": 3}),
-        label="Why it changes",
-        error_messages={"required": "Say why: the reason stays with the version."},
+        label="Reason",
+        error_messages={"required": "Enter a reason. It is stored with the version."},
     )
 
     def __init__(self, data: Any = None, *, policy: Policy) -> None:
@@ -34,20 +34,20 @@ class PolicyForm(forms.Form):
 
     @property
     def rules(self) -> list[dict[str, Any]]:
-        """The fields, rule by rule."""
+        """Fields by rule."""
         return [
             {"rule": group.rule, "fields": [self[limit.name] for limit in group.limits]} for group in LIMITS
         ]
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The limits that differ from those in force."""
-        given = {name: self.cleaned_data[name] for name in self._limits if name in self.cleaned_data}
-        return {name: value for name, value in given.items() if value != self._limits[name]}
+        """Limits that differ from the current policy."""
+        values = {name: self.cleaned_data[name] for name in self._limits if name in self.cleaned_data}
+        return {name: value for name, value in values.items() if value != self._limits[name]}
 
     @property
     def base(self) -> Policy:
-        """The policy that was shown when the form was opened."""
+        """The policy that the form showed."""
         shown = Policy.objects.filter(pk=self.cleaned_data["base_id"]).first()
         return shown or self.policy
 
@@ -65,6 +65,6 @@ def _field(limit: Limit) -> forms.Field:
         min_value=STEP,
         max_value=1 - STEP,
         label=limit.words,
-        help_text={"points": "0.05 are 5 points.", "share": "0.70 are 70%."}.get(limit.unit, ""),
+        help_text={"points": "0.05 means 5 points.", "share": "0.70 means 70%."}.get(limit.unit, ""),
         widget=forms.NumberInput(attrs={"step": "any"}),
     )

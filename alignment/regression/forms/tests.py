@@ -1,4 +1,4 @@
-"""Forms of regression tests: starting one, and releasing against the gate's answer."""
+"""Forms of regression tests: start and override."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from django.db.models import Count, Q
 from alignment.models.regressions import Policy
 from alignment.regression.queries.plan import candidates, finished_runs, newest_drafts
 from alignment.regression.services.policies import policy_in_force
-from alignment.regression.services.starts import Wish, profile_recipe, source_hash
+from alignment.regression.services.starts import RegressionRequest, profile_recipe, source_hash
 from alignment.regression.services.tests import RegressionChoice
 from common.problems import FieldProblem
 from evaluation.models.judges import JudgeProfile
@@ -36,10 +36,10 @@ LONGEST_REASON = 2000
 
 
 class CriterionChoice(OneChoice):
-    """Criteria under their readable names."""
+    """Criteria by name."""
 
     def label_from_instance(self, obj: Any) -> str:
-        """Words instead of the key."""
+        """Return the name."""
         return cast(Criterion, obj).name
 
 
@@ -53,36 +53,36 @@ class PolicyChoice(OneChoice):
 
 
 class StartForm(forms.Form):
-    """What every test has; `wish` is what it amounts to once it is valid. The two kinds name the candidate.
+    """Fields of every test; a valid form has the request in `wish`. Subclasses add the candidate.
 
-    Another policy than the one in force is for those who release: it says who may release what it passes.
+    Only users who release may choose another policy, because it decides who may release.
     """
 
     kind = ""
     set = SetChoice(queryset=ChatSet.objects.none(), label="Chat set", empty_label="Choose a set")
     split = forms.ChoiceField(required=False, choices=SPLITS, initial=Split.DEV.value, label="Split")
     policy = PolicyChoice(
-        queryset=Policy.objects.none(), required=False, label="Policy", empty_label="the one in force"
+        queryset=Policy.objects.none(), required=False, label="Policy", empty_label="current policy"
     )
     noise = forms.BooleanField(
         required=False,
-        label="Ask the champion once more",
-        help_text="Shows how much the judge flips by itself, so that noise is not read as progress.",
+        label="Measure judge noise",
+        help_text="Runs the champion twice, to compare the change with its own noise.",
     )
     budget_usd = forms.DecimalField(
         required=False,
         min_value=LEAST_BUDGET,
         max_digits=12,
         decimal_places=4,
-        label="Budget of each run, US dollars",
-        help_text="A run pauses before it would spend more. Empty: no cap.",
+        label="Budget per run, US dollars",
+        help_text="A run pauses before it exceeds this. Empty: no limit.",
     )
-    # New with every form shown: a second press of the button is told from a second test that is meant.
+    # New for each page view: distinguishes a repeated submission from a second test.
     form_token = forms.CharField(
         required=False, max_length=40, widget=forms.HiddenInput, initial=lambda: uuid4().hex
     )
 
-    wish: Wish
+    wish: RegressionRequest
 
     def __init__(self, *args: Any, by: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -97,33 +97,33 @@ class StartForm(forms.Form):
                 field = cast(ProfileChoice, self.fields[name])
                 field.queryset = JudgeProfile.objects.order_by("-is_default", "name")
 
-    def _cleaned(self, wish: Callable[[dict[str, Any]], Wish]) -> dict[str, Any]:
-        """Put `wish` together from what was chosen; what cannot be read is an error of its field."""
-        given = dict(super().clean() or {})
+    def _cleaned(self, wish: Callable[[dict[str, Any]], RegressionRequest]) -> dict[str, Any]:
+        """Build the request from the fields; an invalid recipe is an error of its field."""
+        data = dict(super().clean() or {})
         if not self.errors:
             try:
-                self.wish = wish(given)
+                self.wish = wish(data)
             except FieldProblem as problem:
-                self.add_error("profile", f"its recipe cannot be read: {problem}")
-        return given
+                self.add_error("profile", f"its recipe is invalid: {problem}")
+        return data
 
-    def _choice(self, given: dict[str, Any], **more: Any) -> RegressionChoice:
-        """What both kinds of test choose alike. Raises FieldProblem for a recipe that cannot be read."""
-        profile, judge = profile_recipe(given.get("profile"))
+    def _choice(self, data: dict[str, Any], **more: Any) -> RegressionChoice:
+        """Return the common settings. Raises FieldProblem for an invalid recipe."""
+        profile, judge = profile_recipe(data.get("profile"))
         return RegressionChoice(
-            chat_set=given["set"],
-            split=given["split"],
+            chat_set=data["set"],
+            split=data["split"],
             judge=judge,
-            policy=given["policy"] or policy_in_force(),
-            noise=given["noise"],
-            budget_usd=given["budget_usd"],
+            policy=data["policy"] or policy_in_force(),
+            noise=data["noise"],
+            budget_usd=data["budget_usd"],
             profile=profile,
             source_hash=self._source_hash(),
             **more,
         )
 
     def _source_hash(self) -> str:
-        """Of the token and all that was chosen: with another choice the form starts another test."""
+        """Return an id of the token and all fields: a changed form starts another test."""
         chosen = {name: self[name].value() for name in self.fields}
         if not chosen["form_token"]:
             return ""
@@ -131,9 +131,9 @@ class StartForm(forms.Form):
 
 
 class PromptTestForm(StartForm):
-    """One version of one criterion's prompt against its champion."""
+    """Test of one prompt version against its champion."""
 
-    __test__ = False  # NB: pytest takes every class with Test in its name for its own
+    __test__ = False  # NB: pytest collects classes with Test in their name
     kind = "prompt"
     criterion = CriterionChoice(
         queryset=Criterion.objects.filter(state=Criterion.State.ACTIVE).order_by(
@@ -144,13 +144,13 @@ class PromptTestForm(StartForm):
         empty_label="Choose a criterion",
     )
     version = forms.TypedChoiceField(
-        coerce=int, label="Version", error_messages={"required": "Choose the version to test."}
+        coerce=int, label="Version", error_messages={"required": "Choose a version."}
     )
     profile = ProfileChoice(
         queryset=JudgeProfile.objects.none(),
         required=False,
-        label="Judge profile, both sides",
-        empty_label="the default profile",
+        label="Judge profile of both",
+        empty_label="default profile",
     )
 
     field_order = ("criterion", "version", "set", "split", "profile", "policy", "noise", "budget_usd")
@@ -163,39 +163,39 @@ class PromptTestForm(StartForm):
 
     @property
     def nothing_to_test(self) -> bool:
-        """Whether a criterion is chosen that has no version beside its champion."""
+        """Whether the criterion has no version other than its champion."""
         return bool(self["criterion"].value()) and not self.versions
 
     def clean(self) -> dict[str, Any]:
-        """And what test it amounts to."""
+        """Build the request."""
         return self._cleaned(self._wish)
 
-    def _wish(self, given: dict[str, Any]) -> Wish:
-        candidate = next(row for row in self.versions if row.number == given["version"])
-        return Wish(choice=self._choice(given), candidate=candidate)
+    def _wish(self, data: dict[str, Any]) -> RegressionRequest:
+        candidate = next(row for row in self.versions if row.number == data["version"])
+        return RegressionRequest(choice=self._choice(data), candidate=candidate)
 
 
 class JudgeTestForm(StartForm):
-    """A whole judge against the default one, or today's knowledge and prompts against a finished run."""
+    """Test of a whole judge against another profile or a finished run."""
 
     __test__ = False
     kind = "judge"
     candidate_profile = ProfileChoice(
-        queryset=JudgeProfile.objects.none(), label="Candidate's profile", empty_label=None
+        queryset=JudgeProfile.objects.none(), label="Candidate profile", empty_label=None
     )
-    drafts = forms.BooleanField(required=False, label="with the newest draft of every criterion")
+    drafts = forms.BooleanField(required=False, label="With the newest draft of every criterion")
     profile = ProfileChoice(
         queryset=JudgeProfile.objects.none(),
         required=False,
-        label="Against the profile",
-        empty_label="the default profile",
+        label="Champion profile",
+        empty_label="default profile",
     )
     baseline_run = forms.TypedChoiceField(
         required=False,
         coerce=int,
         empty_value=None,
-        label="or against a finished run",
-        help_text="After a change of the knowledge only an older run knows the older one.",
+        label="Finished run instead",
+        help_text="Use it to test changed knowledge: only an older run has the older version.",
     )
 
     field_order = (
@@ -214,42 +214,42 @@ class JudgeTestForm(StartForm):
         super().__init__(*args, **kwargs)
         self.finished = {run.pk: run for run in finished_runs()}
         runs = cast(forms.TypedChoiceField, self.fields["baseline_run"])
-        runs.choices = [("", "none: ask the champion today"), *map(_run_option, self.finished.values())]
+        runs.choices = [("", "none: run the champion"), *map(_run_option, self.finished.values())]
 
     def clean(self) -> dict[str, Any]:
-        """And what test it amounts to."""
+        """Build the request."""
         return self._cleaned(self._wish)
 
-    def _wish(self, given: dict[str, Any]) -> Wish:
-        _, judge = profile_recipe(given["candidate_profile"])
-        baseline = self.finished.get(given["baseline_run"])
+    def _wish(self, data: dict[str, Any]) -> RegressionRequest:
+        _, judge = profile_recipe(data["candidate_profile"])
+        baseline = self.finished.get(data["baseline_run"])
         if baseline is not None:
-            # What stands for the champion is that run's judge, with the profile it came from.
-            given = given | {"profile": baseline.judge.profile}
-        rubric = given["set"].rubric
+            # That run's judge is the champion, with the profile it came from.
+            data = data | {"profile": baseline.judge.profile}
+        rubric = data["set"].rubric
         active = list(rubric.criteria.filter(state=Criterion.State.ACTIVE))
-        return Wish(
-            choice=self._choice(given, candidate_profile=given["candidate_profile"]),
+        return RegressionRequest(
+            choice=self._choice(data, candidate_profile=data["candidate_profile"]),
             judge=judge,
             baseline=baseline,
-            prompts=newest_drafts(active) if given["drafts"] else (),
+            prompts=newest_drafts(active) if data["drafts"] else (),
         )
 
 
 class OverrideForm(forms.Form):
-    """Why a candidate is released that the gate has not passed."""
+    """Reason for releasing a candidate that did not pass."""
 
     reason = forms.CharField(
         max_length=LONGEST_REASON,
         widget=forms.Textarea(attrs={"rows": 3}),
-        label="Why it is released all the same",
-        help_text="It stays visible on the test and on the version for ever.",
-        error_messages={"required": "An override needs a reason."},
+        label="Reason for the override",
+        help_text="It stays visible on the test and on the version.",
+        error_messages={"required": "Enter a reason."},
     )
 
 
 def _versions(key: Any) -> list[PromptVersion]:
-    """The versions of the criterion of this key that may be tested."""
+    """Return the versions of a criterion that can be tested."""
     criterion = Criterion.objects.filter(key=str(key)).first() if key else None
     return candidates(criterion) if criterion else []
 

@@ -1,4 +1,4 @@
-"""The chats behind the cells of a regression test's paired table, as one person may read them."""
+"""Chats in the cells of a regression test's paired table, as far as a user can see them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,35 +32,36 @@ NAMES = {
     "no_verdict": "No verdict",
 }
 MEANINGS = {
-    "fixed": "The champion answers these otherwise than people, the candidate as they do.",
-    "broken": "The champion answers these as people do, the candidate does not.",
-    "still_right": "Champion and candidate both answer these as people do.",
-    "still_wrong": "Neither champion nor candidate answers these as people do.",
-    "no_verdict": "Calls to one of the judges failed here, so these are left out of the paired table.",
+    "fixed": "Champion wrong, candidate right.",
+    "broken": "Champion right, candidate wrong.",
+    "still_right": "Champion and candidate are both right.",
+    "still_wrong": "Champion and candidate are both wrong.",
+    "no_verdict": "Excluded from the paired table, because a call of either judge failed.",
 }
 VALUES = {code: value for value, code in JUDGE_VALUES.items()}
 STATES = {code: str(state) for state, code in JUDGE_STATES.items()} | {JudgeCode.NONE: "none"}
-# What a decided test stores of a criterion, by the name of the cell.
+# Key of each cell in the stored result.
 STORED = {name: name for name in CELLS} | {"no_verdict": "left_out"}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One judge's answer on a chat; `again` is what it said when asked once more, None where it was not."""
+class JudgeAnswer:
+    """One judge's answer on a chat, and its answer in a repeated run if there is one."""
 
     state: str
     value: bool | None
-    again: "Told | None" = None
+    repeated: "JudgeAnswer | None" = None
 
     @property
     def unstable(self) -> bool:
-        """Whether it said something else when asked again."""
-        return self.again is not None and (self.again.state, self.again.value) != (self.state, self.value)
+        """Whether the repeated run has another answer."""
+        other = self.repeated
+        return other is not None and (other.state, other.value) != (self.state, self.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A chat that the person may read, with its place in the runs' order."""
+    """A chat that the user can see, with its position in the runs."""
 
     place: int
     pk: int
@@ -71,15 +72,15 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
-    """What a list is narrowed to: a topic's key, a split, a part of the chat's id; '' = all."""
+class CellFilter:
+    """Filter of a list: topic key, split, part of the chat id; '' means all."""
 
     topic: str = ""
     split: str = ""
     search: str = ""
 
     def fits(self, member: Member) -> bool:
-        """Whether the chat is among them."""
+        """Tell whether a chat matches the filter."""
         return (
             self.topic in ("", member.topic)
             and self.split in ("", member.split)
@@ -87,15 +88,15 @@ class Narrow:
         )
 
     def query(self, **more: str) -> str:
-        """The query string that keeps it from page to page; '' where there is nothing to keep."""
-        given = more | {"topic": self.topic, "split": self.split, "q": self.search}
-        text = urlencode({name: value for name, value in given.items() if value})
+        """Return the query string of the filter; '' if it is empty."""
+        values = more | {"topic": self.topic, "split": self.split, "q": self.search}
+        text = urlencode({name: value for name, value in values.items() if value})
         return f"?{text}" if text else ""
 
 
 @dataclass(frozen=True, slots=True)
 class CellRow:
-    """One chat as the list shows it."""
+    """One chat of the list."""
 
     chat_id: str
     title: str
@@ -103,14 +104,14 @@ class CellRow:
     split: str
     excerpt: str
     human: bool
-    champion: Told
-    candidate: Told
+    champion: JudgeAnswer
+    candidate: JudgeAnswer
     url: str
 
 
 @dataclass(frozen=True)
 class PairedCriterion:
-    """One criterion of a decided test: who answered what, and which chats `user` may read."""
+    """One criterion of a decided test: labels, answers, and the chats that `user` can see."""
 
     test: RegressionTest
     pair: PairedVerdicts
@@ -121,12 +122,12 @@ class PairedCriterion:
 
     @property
     def scope(self) -> Scope:
-        """The champion's run on this criterion."""
+        """Scope of the champion's run on this criterion."""
         return Scope(self.test.chat_set, self.test.baseline_run, only=self.pair.key)
 
     @cached_property
     def members(self) -> list[Member]:
-        """The chats that the user may read, in the runs' order."""
+        """The chats that the user can see, in the order of the runs."""
         rows = self.scope.members
         if not sees_every_chat(user=self.user):
             rows = rows.filter(chat__in=chats_shown(user=self.user))
@@ -135,35 +136,35 @@ class PairedCriterion:
         return [Member(places[row[1]], *row) for row in rows.values_list(*columns)]
 
     def total(self, cell: str) -> int:
-        """All chats of the cell, those too that the user may not read."""
+        """Count all chats of the cell, hidden ones included."""
         return self.pair.count(cell)
 
-    def readable(self, cell: str, narrow: Narrow) -> list[Member]:
-        """Those of the cell that the user may read and asks for; none while the lists are closed."""
+    def readable(self, cell: str, narrow: CellFilter) -> list[Member]:
+        """Return the visible chats of the cell that match the filter; none while lists are closed."""
         if self.own.closed:
             return []
         inside = set(np.flatnonzero(self.pair.cells[cell]).tolist())
         return [member for member in self.members if member.place in inside and narrow.fits(member)]
 
     def cell_of(self, place: int) -> str:
-        """The cell that the chat at this place falls into; '' where people have no True or False."""
+        """Return the cell of the chat at this position; '' without human True or False."""
         return next((name for name in CELLS if self.pair.cells[name][place]), "")
 
     def human(self, place: int) -> bool:
-        """What people say of an answered chat."""
+        """Return the human answer of a labelled chat."""
         return bool(self.pair.human[place] == HumanCode.TRUE)
 
-    def champion(self, place: int) -> Told:
-        """The champion's answer."""
-        return _told(self.pair.champion, self.champion_again, place)
+    def champion(self, place: int) -> JudgeAnswer:
+        """Return the champion's answer."""
+        return _judge_answer(self.pair.champion, self.champion_again, place)
 
-    def candidate(self, place: int) -> Told:
-        """The candidate's answer."""
-        return _told(self.pair.candidate, self.candidate_again, place)
+    def candidate(self, place: int) -> JudgeAnswer:
+        """Return the candidate's answer."""
+        return _judge_answer(self.pair.candidate, self.candidate_again, place)
 
     @cached_property
     def concealed(self) -> bool:
-        """Whether so few held-out chats are counted that the user is not told how many fall into a cell."""
+        """Whether the counts are hidden, because too few holdout chats are compared."""
         if reads_holdout(user=self.user) or not self.stored:
             return False
         run = self.test.baseline_run_id
@@ -171,36 +172,36 @@ class PairedCriterion:
 
     @cached_property
     def own(self) -> Own:
-        """The chats of the test that are still the user's to label."""
+        """The chats of the test that are still in the user's queue."""
         return own_chats(self.scope, user=self.user)
 
     @cached_property
     def stored(self) -> Mapping[str, Any]:
-        """What the gate counted; empty for a criterion that it did not."""
-        found = (self.test.body or {}).get("criteria", ())
-        return next((row for row in found if row["key"] == self.pair.key), {})
+        """Counts of the gate; empty for a criterion without counts."""
+        rows = (self.test.body or {}).get("criteria", ())
+        return next((row for row in rows if row["key"] == self.pair.key), {})
 
     @property
     def changed(self) -> bool:
-        """Whether labels or verdicts are others than those that the gate counted."""
+        """Whether labels or verdicts have changed since the gate counted them."""
         return bool(self.stored) and any(self.stored[STORED[name]] != self.pair.count(name) for name in CELLS)
 
 
 def paired_criterion(test: RegressionTest, *, key: str, user: User | AnonymousUser) -> PairedCriterion | None:
-    """The test's criterion of this key; None where it was not compared, or the gate has not decided yet."""
+    """Return a criterion of the test by key; None if it was not compared or the test is not decided."""
     if test.body is None:
         return None
-    found = paired_answers(test, candidate=test.candidate_run, only=key)
-    if not found.criteria:
+    answers = paired_answers(test, candidate=test.candidate_run, only=key)
+    if not answers.criteria:
         return None
     noise, confirm = (
         judge_codes(run, only=key).get(key) if run else None for run in (test.noise_run, test.confirm_run)
     )
-    return PairedCriterion(test, found.criteria[0], list(found.chat_ids), noise, confirm, user)
+    return PairedCriterion(test, answers.criteria[0], list(answers.chat_ids), noise, confirm, user)
 
 
 def cell_rows(tested: PairedCriterion, members: list[Member], query: str) -> list[CellRow]:
-    """Rows of one page of a cell's list; one query. `query` is added to each chat's address."""
+    """Return the rows of one page; one query. `query` is appended to the URL of each chat."""
     chats = Chat.objects.select_related("topic").in_bulk([member.pk for member in members])
     return [
         CellRow(
@@ -219,12 +220,12 @@ def cell_rows(tested: PairedCriterion, members: list[Member], query: str) -> lis
 
 
 def chat_url(tested: PairedCriterion, member: Member) -> str:
-    """The page of a chat side by side."""
+    """Return the URL of the page that compares both judges on a chat."""
     return reverse("alignment:regression_chat", args=[tested.test.pk, tested.pair.key, member.pk])
 
 
-def cell_filters(chats: list[Member], narrow: Narrow) -> list[dict[str, Any]]:
-    """Topic and split, of the chats that the person may read alone: a name, too, could tell of another."""
+def cell_filters(chats: list[Member], narrow: CellFilter) -> list[dict[str, Any]]:
+    """Return the filters by topic and split, with options from visible chats only."""
     topics = sorted({(member.topic, member.topic_name) for member in chats}, key=lambda pair: pair[1])
     splits = [(split, split) for split in sorted({member.split for member in chats if member.split})]
     return [
@@ -233,12 +234,12 @@ def cell_filters(chats: list[Member], narrow: Narrow) -> list[dict[str, Any]]:
     ]
 
 
-def _told(codes: Codes, again: Codes | None, place: int) -> Told:
+def _judge_answer(codes: Codes, again: Codes | None, place: int) -> JudgeAnswer:
     state, value = _answer(codes[place])
-    return Told(state, value, None if again is None else Told(*_answer(again[place])))
+    return JudgeAnswer(state, value, None if again is None else JudgeAnswer(*_answer(again[place])))
 
 
 def _answer(code: int) -> tuple[str, bool | None]:
-    """A judge's code as a verdict's state and value."""
-    found = JudgeCode(code)
-    return STATES.get(found, "read"), VALUES.get(found)
+    """Convert a judge code to state and value of a verdict."""
+    judge_code = JudgeCode(code)
+    return STATES.get(judge_code, "read"), VALUES.get(judge_code)

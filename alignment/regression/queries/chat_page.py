@@ -1,4 +1,4 @@
-"""One chat of a regression test: what people said, and champion and candidate beside each other."""
+"""One chat of a regression test: labels, champion and candidate in columns."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +11,10 @@ from alignment.comparison.queries.human_answers import People, people_on
 from alignment.regression.queries.cells import (
     MEANINGS,
     NAMES,
+    CellFilter,
+    JudgeAnswer,
     Member,
-    Narrow,
     PairedCriterion,
-    Told,
     chat_url,
 )
 from common.safe_text import cited_turns
@@ -26,31 +26,37 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One judge: its answer, why it gave it, and where all of it stands.
+class JudgeOutput:
+    """One judge's answer with its rationale.
 
-    `version` is the number of its prompt, None for a text that was never saved or an imported judge. `right`
-    says whether it answers as people do, None where that is not compared. `url` and `again_url` lead to the
-    whole evaluation in its run and in the run that asked it again.
+    version : number of its prompt; None for an unsaved text or an imported judge.
+    right : whether the answer equals the consensus; None if not compared.
+    url, repeated_url : pages of the evaluation in its run and in the repeated run.
     """
 
     name: str
     version: int | None
     run: Run
-    told: Told
+    answer: JudgeAnswer
     right: bool | None
     verdict: Verdict | None
     steps: tuple[ShownStep, ...]
     url: str
-    again_url: str
+    repeated_url: str
 
 
 def regression_chat_page(
-    *, tested: PairedCriterion, criterion: Criterion, chat: Chat, member: Member, cell: str, narrow: Narrow
+    *,
+    tested: PairedCriterion,
+    criterion: Criterion,
+    chat: Chat,
+    member: Member,
+    cell: str,
+    narrow: CellFilter,
 ) -> dict[str, Any]:
-    """The template context. `cell` is the one walked through ('' = the one the chat is in)."""
+    """Return the template context. `cell` : the list to page through; '' means the chat's own cell."""
     own, version = tested.cell_of(member.place), newest_versions(criteria=[criterion])[criterion.pk]
-    sides = _sides(tested, criterion, version, chat, member)
+    judges = _judge_outputs(tested, criterion, version, chat, member)
     people = people_on(tested.scope, chat).get(criterion.pk, People())
     return {
         "test": tested.test,
@@ -64,18 +70,18 @@ def regression_chat_page(
             **voices(chat=chat, criterion_id=criterion.pk),
         },
         "people": people,
-        "sides": sides,
-        "cited": {turn for side in sides for step in side.steps for turn in cited_turns(step.text)},
+        "judges": judges,
+        "cited": {turn for judge in judges for step in judge.steps for turn in cited_turns(step.text)},
         "own": {"key": own, "name": NAMES.get(own, "")},
         "meaning": MEANINGS.get(own, ""),
         "is_demo": chat.origin == Chat.Origin.DEMO,
-        **_walk(tested, member, cell or own, narrow),
+        **_neighbours(tested, member, cell or own, narrow),
     }
 
 
-def _sides(
+def _judge_outputs(
     tested: PairedCriterion, criterion: Criterion, version: CriterionVersion, chat: Chat, member: Member
-) -> list[Side]:
+) -> list[JudgeOutput]:
     test, place = tested.test, member.place
     judges = (
         ("Champion", test.baseline_run, test.noise_run, tested.champion(place)),
@@ -83,37 +89,37 @@ def _sides(
     )
     compared = tested.cell_of(place) not in ("", "no_verdict")
     runs = [run for _, run, _, _ in judges]
-    asked = JudgePrompt.objects.filter(judge__in=[run.judge_id for run in runs], criterion=criterion)
-    numbers = dict(asked.values_list("judge_id", "prompt_version__number"))
-    found = Verdict.objects.filter(run__in=runs, chat=chat, criterion=criterion)
-    verdicts = {row.run_id: row for row in found}
+    prompts = JudgePrompt.objects.filter(judge__in=[run.judge_id for run in runs], criterion=criterion)
+    numbers = dict(prompts.values_list("judge_id", "prompt_version__number"))
+    rows = Verdict.objects.filter(run__in=runs, chat=chat, criterion=criterion)
+    verdicts = {row.run_id: row for row in rows}
     return [
-        Side(
+        JudgeOutput(
             name=name,
             version=numbers.get(run.judge_id),
             run=run,
-            told=told,
-            right=told.value is tested.human(place) if compared else None,
+            answer=answer,
+            right=answer.value is tested.human(place) if compared else None,
             verdict=verdicts.get(run.pk),
             steps=_deciding(how_judged(run, chat, verdicts.get(run.pk), criterion, version)),
-            url=_whole(run, chat, criterion),
-            again_url=_whole(again, chat, criterion) if again else "",
+            url=_evaluation_url(run, chat, criterion),
+            repeated_url=_evaluation_url(repeated, chat, criterion) if repeated else "",
         )
-        for name, run, again, told in judges
+        for name, run, repeated, answer in judges
     ]
 
 
 def _deciding(judged: dict[str, Any]) -> tuple[ShownStep, ...]:
-    """The step that decided; without one, how far it came."""
+    """Return the deciding step, or the last one."""
     return tuple(judged["deciding"] or judged["steps"][-1:])
 
 
-def _whole(run: Run, chat: Chat, criterion: Criterion) -> str:
+def _evaluation_url(run: Run, chat: Chat, criterion: Criterion) -> str:
     return f"{reverse('alignment:chat', args=[run.pk, chat.pk])}?criterion={criterion.key}"
 
 
-def _walk(tested: PairedCriterion, here: Member, cell: str, narrow: Narrow) -> dict[str, Any]:
-    """The list that is walked through, and its chats before and after this one."""
+def _neighbours(tested: PairedCriterion, here: Member, cell: str, narrow: CellFilter) -> dict[str, Any]:
+    """Return links to the list and to the chats before and after this one."""
     query = narrow.query(cell=cell)
     listed = tested.readable(cell, narrow) if cell else []
     before = [member for member in listed if member.place < here.place]

@@ -1,4 +1,4 @@
-"""How often holdouts were opened: each look makes their figures a little less honest."""
+"""Uses of holdouts by tests. Each use makes their results less reliable."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from labeling.models.rubric import Criterion
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A set's holdout and a criterion: how often tests looked, when last, and whether that is too often."""
+    """Uses of a set's holdout for one criterion; `often` from the policy's warning threshold."""
 
     chat_set: str
     criterion: str
@@ -27,9 +27,9 @@ class Opened:
 def holdout_openings(
     *, criteria: Iterable[Criterion], chat_set: ChatSet | None = None, policy: GatePolicy | None = None
 ) -> list[Opened]:
-    """Openings of every set's holdout (or of one) for these criteria, most first; one query, two by default.
+    """Count the uses of the holdout by set and criterion, most first; one query, two without `policy`.
 
-    `policy` says from when on it warns; without one the policy in force does.
+    policy : sets the warning threshold; by default the current policy.
     """
     rows = HoldoutOpening.objects.filter(criterion__in=list(criteria))
     if chat_set is not None:

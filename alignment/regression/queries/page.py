@@ -1,4 +1,4 @@
-"""What the page of one regression test shows: the answer, the counts behind it, how far it is."""
+"""Page of one regression test: answer, counts and progress."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -31,13 +31,13 @@ RUNS = (
     ("confirm_run", "Candidate again"),
 )
 RATES = ("balanced_accuracy", "tpr", "tnr")
-# Read side by side, never one alone: where nearly all chats are True, kappa is low and AC1 high.
+# Always shown together: if nearly all chats are True, kappa is low and AC1 high.
 BEYOND_CHANCE = ("gwet_ac1", "kappa")
 NAMES = {
-    "right": "Right, share of chats",
+    "right": "Accuracy",
     "balanced_accuracy": "Balanced accuracy",
-    "tpr": "TPR, people said True",
-    "tnr": "TNR, people said False",
+    "tpr": "TPR",
+    "tnr": "TNR",
     "gwet_ac1": "AC1",
     "kappa": "Cohen κ",
 }
@@ -47,9 +47,9 @@ LANE = 15  # px between the dot of before and the one of after
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run of a test: what for, its live numbers, and what is to be done about it."""
+    """A run of a test: role, progress, error and next step."""
 
-    what: str
+    role: str
     run: Run
     progress: RunProgress
     trouble: str
@@ -57,12 +57,12 @@ class RunRow:
 
     @property
     def paid_before(self) -> bool:
-        """A run that was there before the test: it stands for the champion."""
+        """Whether the run is older than the test, as a baseline can be."""
         return self.run.purpose not in (Run.Purpose.REGRESSION, Run.Purpose.CONFIRM, Run.Purpose.NOISE)
 
 
 def regression_whole() -> QuerySet[RegressionTest]:
-    """Tests with all that their page names."""
+    """Return tests with the related rows of their page."""
     return RegressionTest.objects.select_related(
         "policy",
         "chat_set",
@@ -76,7 +76,7 @@ def regression_whole() -> QuerySet[RegressionTest]:
 
 
 def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
-    """The template context: the test, its criteria as they were counted, its runs with their state."""
+    """Return the template context: the test, its stored counts and its runs."""
     body = test.body or {}
     criteria = body.get("criteria", ())
     context = {
@@ -86,14 +86,15 @@ def regression_page(test: RegressionTest, user: User) -> dict[str, Any]:
         "pooled": body.get("pooled") if len(criteria) > 1 else None,
         "more_labels": body.get("more_labels"),
         "openings": _openings(test),
+        "retest_url": _retest_url(test),
         "drawn": covered(Scope(test.chat_set, test.baseline_run, test.split)).drawn,
     }
     return context | regression_progress(test)
 
 
 def regression_progress(test: RegressionTest) -> dict[str, Any]:
-    """How far its runs are, and what they asked and cost together."""
-    rows = [_row(what, run) for name, what in RUNS if (run := getattr(test, name)) is not None]
+    """Return the progress, calls and cost of the test's runs."""
+    rows = [_row(role, run) for name, role in RUNS if (run := getattr(test, name)) is not None]
     own = [row for row in rows if not row.paid_before]
     costs = [row.progress.cost_usd for row in own]
     states = [row.run.state for row in rows]
@@ -114,38 +115,46 @@ def regression_progress(test: RegressionTest) -> dict[str, Any]:
 
 
 def _openings(test: RegressionTest) -> list[Opened]:
-    """How often the holdout that the test looks at was opened, by criterion, most first; none for another."""
+    """Return the uses of the holdout by criterion, most first; empty if the test does not use it."""
     criteria = Criterion.objects.filter(pk__in=test.openings.values("criterion"))
     return holdout_openings(criteria=criteria, chat_set=test.chat_set, policy=gate_policy(test.policy))
 
 
 def regression_name(test: RegressionTest) -> str:
-    """What stands against what, in a line."""
+    """Return candidate and champion in one line."""
     if test.candidate is None:
         return f"Judge {test.candidate_run.judge.name}"
     before, after = _versions(test).get(test.candidate.criterion.key, (None, test.candidate.number))
     return f"Version {after} against champion version {before}" if before else f"Version {after}"
 
 
+def _retest_url(test: RegressionTest) -> str:
+    """Return the start form with the same candidate; '' for a whole judge."""
+    if test.candidate is None:
+        return ""
+    query = {"criterion": test.candidate.criterion.key, "version": test.candidate.number}
+    return reverse("alignment:regression_new", query=query)
+
+
 def _gate(test: RegressionTest) -> dict[str, str]:
-    """The answer in words, for the box at the head of the page."""
-    what = f"Version {test.candidate.number}" if test.candidate else "The candidate"
+    """Return the answer for the box at the top of the page."""
+    candidate = f"Version {test.candidate.number}" if test.candidate else "The candidate"
     words = {
-        "pass": ("", "ok", "Pass.", f"{what} may replace the champion."),
-        "fail": ("no", "ko", "Fail.", f"{what} is worse than the champion."),
-        "inconclusive": ("open-q", "open", "Inconclusive.", "It cannot be said yet."),
+        "pass": ("", "ok", "Pass.", f"{candidate} may replace the champion."),
+        "fail": ("no", "ko", "Fail.", f"{candidate} is worse than the champion."),
+        "inconclusive": ("open-q", "open", "Inconclusive.", "The evidence does not decide."),
     }
     box, css, word, meaning = words.get(test.result, ("", "", "", ""))
     return {"box": box, "css": css, "word": word, "meaning": meaning}
 
 
 def _sees_chats(test: RegressionTest, user: User) -> bool:
-    """Of a holdout authors see the numbers alone: there is no list of chats to lead them to."""
+    """Tell whether the user can see the chats: authors see only numbers of a holdout."""
     return test.split != Split.HOLDOUT or user.has_perm("labeling.see_holdout")
 
 
 def _versions(test: RegressionTest) -> dict[str, tuple[int | None, int | None]]:
-    """The prompt's number before and after, by criterion key."""
+    """Return the numbers of the prompts before and after, by criterion key."""
     used: dict[int, dict[str, int | None]] = {test.baseline_run.judge_id: {}, test.candidate_run.judge_id: {}}
     rows = JudgePrompt.objects.filter(judge__in=used).values_list(
         "judge_id", "criterion__key", "prompt_version__number"
@@ -157,64 +166,65 @@ def _versions(test: RegressionTest) -> dict[str, tuple[int | None, int | None]]:
 
 
 def _shown(test: RegressionTest, criteria: Any, *, linked: bool) -> list[dict[str, Any]]:
-    """Each criterion's counts with what a reader needs beside them."""
+    """Return the counts of each criterion for the page."""
     versions = _versions(test)
-    return [_criterion(test, found, versions, linked=linked) for found in criteria]
+    return [_criterion(test, counts, versions, linked=linked) for counts in criteria]
 
 
 def _criterion(
-    test: RegressionTest, found: dict[str, Any], versions: dict[str, Any], *, linked: bool
+    test: RegressionTest, counts: dict[str, Any], versions: dict[str, Any], *, linked: bool
 ) -> dict[str, Any]:
-    key = found["key"]
+    key = counts["key"]
     before, after = versions.get(key, (None, None))
     return {
-        **found,
+        **counts,
         "name": Criterion(key=key).name,
         "before_name": f"Champion, version {before}" if before else "Champion",
         "after_name": f"Candidate, version {after}" if after else "Candidate",
-        "subjective": found["tier"] == Tier.SUBJECTIVE,
+        "subjective": counts["tier"] == Tier.SUBJECTIVE,
         "cells": _cells(test, key) if linked else {},
-        "rows": _rates(found),
-        "flips": _flips(found),
+        "rows": _rates(counts),
+        "flips": _flips(counts),
     }
 
 
 def _cells(test: RegressionTest, key: str) -> dict[str, str]:
-    """Where the chats of each cell are listed."""
+    """Return the URL of each cell's list."""
     return {
         cell: reverse("alignment:regression_cell", args=[test.pk, key, cell])
         for cell in (*CELLS, "no_verdict")
     }
 
 
-def _rates(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of before and after on one axis; the share right first, as the gate looks at it."""
-    n = found["n"]
+def _rates(counts: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the statistics before and after, accuracy first, because the gate tests it."""
+    n = counts["n"]
     before, after = (
-        {**found[side], "right": proportion(right, n, reason="no chat").as_json()}
+        {**counts[side], "right": proportion(right, n, reason="no chat").as_json()}
         for side, right in (
-            ("before", found["still_right"] + found["broken"]),
-            ("after", found["still_right"] + found["fixed"]),
+            ("before", counts["still_right"] + counts["broken"]),
+            ("after", counts["still_right"] + counts["fixed"]),
         )
     )
-    # A test that was decided before these were counted has none of them stored.
+    # Old tests have none of these stored.
     keys = ("right", *RATES, *(key for key in BEYOND_CHANCE if key in before))
     rows: list[dict[str, Any]] = [
-        {"name": NAMES[key], "before": _told(before, key), "after": _told(after, key)} for key in keys
+        {"name": NAMES[key], "before": _statistic(before, key), "after": _statistic(after, key)}
+        for key in keys
     ]
-    rows[0]["change"] = found["change"]
+    rows[0]["change"] = counts["change"]
     for key, row in zip(keys, rows, strict=True):
-        ceiling = found["ceiling"] if key == "balanced_accuracy" else None
+        ceiling = counts["ceiling"] if key == "balanced_accuracy" else None
         row["plot"] = _plot(row, goal=key in RATES, ceiling=ceiling)
         row["points"] = _points(row["before"]["value"], row["after"]["value"])
     return rows
 
 
-def _told(side: dict[str, Any], key: str) -> dict[str, Any]:
-    """A statistic of one side; `why` says what a reader has to know where it has no interval."""
-    undefined = side.get("undefined", {})
-    why = side[key].get("flag") or undefined.get(key) or undefined.get(f"{key}.interval") or ""
-    return {**side[key], "why": why}
+def _statistic(judge: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return a statistic of one judge with the reason for a missing value or interval."""
+    undefined = judge.get("undefined", {})
+    why = judge[key].get("flag") or undefined.get(key) or undefined.get(f"{key}.interval") or ""
+    return {**judge[key], "why": why}
 
 
 def _plot(row: dict[str, Any], *, goal: bool, ceiling: float | None) -> plots.Plot:
@@ -225,31 +235,31 @@ def _plot(row: dict[str, Any], *, goal: bool, ceiling: float | None) -> plots.Pl
     return plots.plot(lanes, goal=goal, padding=LANE)
 
 
-def _estimate(told: dict[str, Any]) -> plots.Estimate:
-    return plots.Estimate(told["value"], told["low"], told["high"])
+def _estimate(statistic: dict[str, Any]) -> plots.Estimate:
+    return plots.Estimate(statistic["value"], statistic["low"], statistic["high"])
 
 
 def _points(before: float | None, after: float | None) -> float | None:
-    """The change in percentage points."""
+    """Return the change in percentage points."""
     return None if before is None or after is None else 100 * (after - before)
 
 
-def _flips(found: dict[str, Any]) -> dict[str, Any]:
-    """What changed beside what changes by itself; `within`: not shown to be more than that noise."""
-    changed: Estimate = proportion(found["fixed"] + found["broken"], found["n"], reason="no chat")
-    noise = found["noise"]
+def _flips(counts: dict[str, Any]) -> dict[str, Any]:
+    """Compare the share of changed verdicts with the judge's noise; `within` if not significantly larger."""
+    changed: Estimate = proportion(counts["fixed"] + counts["broken"], counts["n"], reason="no chat")
+    noise = counts["noise"]
     within = None
     if noise is not None and noise["high"] is not None and changed.interval is not None:
         within = changed.interval.low <= noise["high"]
     return {"changed": changed.as_json(), "noise": noise, "within": within}
 
 
-def _row(what: str, run: Run) -> RunRow:
-    return RunRow(what, run, run_progress(run), run_page.in_words(run.error), run_page.next_step(run))
+def _row(role: str, run: Run) -> RunRow:
+    return RunRow(role, run, run_progress(run), run_page.in_words(run.error), run_page.next_step(run))
 
 
 def _waits_for(test: RegressionTest, rows: list[RunRow]) -> str:
-    """What a test of the workers waits for where none of them is on any of its runs."""
+    """Return what the test waits for if no worker is on any of its runs."""
     going = [row for row in rows if row.run.state == Run.State.RUNNING and row.run.options.get(ON_WORKER)]
     if not test.is_open or not going or any(row.progress.workers for row in going):
         return ""
@@ -257,7 +267,7 @@ def _waits_for(test: RegressionTest, rows: list[RunRow]) -> str:
 
 
 def _seconds_left(rows: list[RunRow]) -> float | None:
-    """For what is left of the runs that go on, at the pace of all the test's runs: they share the workers."""
+    """Estimate the time for the remaining units at the pace of all runs, which share the workers."""
     left = sum(row.run.units_left for row in rows if row.run.state == Run.State.RUNNING)
     rate = units_a_minute([row.run for row in rows], now=timezone.now()) if left else 0.0
     return 60 * left / rate if rate else None

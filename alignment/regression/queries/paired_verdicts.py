@@ -1,4 +1,4 @@
-"""The verdicts of a regression test's runs beside the human answers, chat by chat."""
+"""Verdicts of a regression test's runs with the consensus, by chat."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from evaluation.models.runs import Run
 
 @dataclass(frozen=True, slots=True)
 class PairedAnswers:
-    """External ids in the runs' order, and the criteria that both judges were asked, arrays as long."""
+    """External chat ids in the order of the runs, and the criteria of both judges with arrays by chat."""
 
     chat_ids: Sequence[str]
     criteria: tuple[PairedVerdicts, ...]
 
 
 def paired_answers(test: RegressionTest, *, candidate: Run, only: str = "") -> PairedAnswers:
-    """Champion and one run of the candidate beside people; `only` narrows it to one criterion key.
+    """Read the answers of champion, candidate and raters; `only` limits them to one criterion key.
 
-    The number of queries depends on neither chats nor criteria; the verdicts of each run are read once.
+    The number of queries is fixed; the verdicts of each run are read once.
     """
     data = report_data(Scope(test.chat_set, test.baseline_run, only=only))
     verdicts = judge_codes(candidate, only=only)
@@ -32,19 +32,19 @@ def paired_answers(test: RegressionTest, *, candidate: Run, only: str = "") -> P
 
 
 def judge_codes(run: Run, *, only: str = "") -> dict[str, Codes]:
-    """The judge's codes by criterion key, chats in the run's order."""
+    """Return judge codes by criterion key, chats in the order of the run."""
     return judge_answers(Scope(run.chat_set, run, only=only))
 
 
-def _paired(people: CriterionData, candidate: Codes | None) -> PairedVerdicts | None:
-    """None for a criterion that only one of the two was asked: a baseline may know one retired since."""
-    if people.judge is None or candidate is None:
+def _paired(human: CriterionData, candidate: Codes | None) -> PairedVerdicts | None:
+    """Return None unless both judges have the criterion: a baseline may have one retired since."""
+    if human.judge is None or candidate is None:
         return None
     return PairedVerdicts(
-        key=people.spec.key,
-        tier=people.spec.tier,
-        human=people.human,
-        champion=people.judge,
+        key=human.spec.key,
+        tier=human.spec.tier,
+        human=human.human,
+        champion=human.judge,
         candidate=candidate,
-        ceiling=leave_one_rater_out(people.counts).balanced_accuracy,
+        ceiling=leave_one_rater_out(human.counts).balanced_accuracy,
     )

@@ -1,4 +1,4 @@
-"""What is known before a test is started: labels, openings of the holdout, versions to choose from."""
+"""Facts for the start form of a test: labels, holdout, versions and baselines."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -20,7 +20,7 @@ from labeling.models.rubric import Criterion, Tier
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """On how many chats people answered a criterion True, and False."""
+    """Numbers of chats with human True and False on a criterion."""
 
     criterion: Criterion
     true: int
@@ -28,19 +28,19 @@ class Labelled:
 
     @property
     def n(self) -> int:
-        """Chats that can be compared."""
+        """Labelled chats."""
         return self.true + self.false
 
     @property
     def blocks(self) -> bool:
-        """A subjective criterion is reported and never blocks."""
+        """Whether the criterion can block a release; subjective ones cannot."""
         return self.criterion.tier != Tier.SUBJECTIVE
 
 
 def labelled(*, chat_set: ChatSet, split: str, keys: Collection[str], user: User) -> list[Labelled]:
-    """Chats of the split ('' = all) with a human True or False, by criterion in the order of `keys`.
+    """Count chats of the split ('' means all) with human True or False, by criterion in the order of `keys`.
 
-    Of few holdout chats who may not read them is told nothing: see `alignment.comparison.queries.scope`.
+    Small numbers of hidden holdout chats are excluded: see `alignment.comparison.queries.scope`.
     """
     scope = narrowed(Scope(chat_set, split=split), user=user)
     rows = Criterion.objects.filter(rubric=chat_set.rubric_id, key__in=keys)
@@ -53,24 +53,24 @@ def labelled(*, chat_set: ChatSet, split: str, keys: Collection[str], user: User
     ):
         counts[criterion][state] = n
     by_key = {row.key: row for row in rows}
-    found = [(by_key[key], counts[by_key[key].pk]) for key in keys if key in by_key]
-    return [Labelled(row, n.get("true", 0), n.get("false", 0)) for row, n in found]
+    pairs = [(by_key[key], counts[by_key[key].pk]) for key in keys if key in by_key]
+    return [Labelled(row, n.get("true", 0), n.get("false", 0)) for row, n in pairs]
 
 
 def opens_holdout(*, chat_set: ChatSet, split: str) -> bool:
-    """Whether a test on this split ('' = all) looks at held-out chats."""
+    """Tell whether a test on this split ('' means all) uses holdout chats."""
     return split in ("", Split.HOLDOUT) and chat_set.members.filter(split=Split.HOLDOUT).exists()
 
 
 def candidates(criterion: Criterion) -> list[PromptVersion]:
-    """The versions that may be tested, newest first: all but the champion."""
+    """Return the versions to test, newest first: all but the champion."""
     champion = champions(criteria=[criterion]).get(criterion.pk)
     rows = PromptVersion.objects.filter(criterion=criterion).select_related("author", "criterion")
     return list((rows.exclude(pk=champion.pk) if champion else rows).order_by("-number"))
 
 
 def newest_drafts(criteria: Collection[Criterion]) -> list[PromptVersion]:
-    """Of each criterion that has one, the newest version that is younger than its champion."""
+    """Return the newest version of each criterion, if it is newer than the champion."""
     released = champions(criteria=criteria)
     newest = {
         row.criterion_id: row
@@ -82,7 +82,7 @@ def newest_drafts(criteria: Collection[Criterion]) -> list[PromptVersion]:
 
 
 def set_to_offer(criterion: Criterion | None) -> ChatSet | None:
-    """The set of the criterion's newest test; else the largest one that its rubric, or any, has."""
+    """Return the set of the criterion's newest test, otherwise the largest set of its rubric or of all."""
     if criterion is not None:
         tests = RegressionTest.objects.filter(candidate__criterion=criterion)
         if (newest := tests.select_related("chat_set").order_by("-id").first()) is not None:
@@ -92,7 +92,7 @@ def set_to_offer(criterion: Criterion | None) -> ChatSet | None:
 
 
 def finished_runs(*, most: int | None = 100) -> list[Run]:
-    """Runs that may stand for the champion, newest first: a LACE judge's, over a set, at their end."""
+    """Return runs that can be a baseline, newest first: finished runs of a LACE judge over a set."""
     done = Run.objects.filter(state__in=FINISHED, chat_set__isnull=False, judge__kind="lace").exclude(
         purpose=Run.Purpose.TRY
     )

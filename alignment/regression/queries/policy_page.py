@@ -1,4 +1,4 @@
-"""The gate's policies as pages and API show them: every limit in words and numbers."""
+"""Gate policies on pages and in the API, with a description of each limit."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,7 +12,7 @@ Unit = Literal["level", "points", "share", "chats", "times", "yes"]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One parameter of the gate: its name, what it says, and in what it counts."""
+    """One parameter of the gate: name, description and unit."""
 
     name: str
     words: str
@@ -21,7 +21,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Parameters that belong to one rule."""
+    """Parameters of one rule."""
 
     rule: str
     limits: tuple[Limit, ...]
@@ -31,50 +31,46 @@ LIMITS = (
     Limits(
         "Several criteria",
         (
-            Limit("family_alpha", "One criterion got worse (Holm over all): fails at a p value of", "level"),
-            Limit("pooled_alpha", "The mean over criteria got worse: fails at a p value of", "level"),
-            Limit("pooled_margin", "A loss of the mean that has to be ruled out to pass", "points"),
-            Limit("largest_drop", "The largest drop of one criterion that may pass", "points"),
+            Limit("family_alpha", "Fail if one criterion got worse (Holm over all), at p", "level"),
+            Limit("pooled_alpha", "Fail if the mean over criteria got worse, at p", "level"),
+            Limit("pooled_margin", "Loss of the mean to rule out", "points"),
+            Limit("largest_drop", "Largest drop of one criterion", "points"),
         ),
     ),
     Limits(
-        "One criterion by itself",
+        "One criterion alone",
         (
-            Limit("single_alpha", "It got worse: fails at a p value of", "level"),
-            Limit("single_minimum", "Labelled chats without which it cannot pass", "chats"),
-            Limit("single_margin", "A loss that has to be ruled out to pass", "points"),
-            Limit("single_many", "From so many labelled chats on the smaller margin holds", "chats"),
-            Limit("single_margin_many", "The smaller margin", "points"),
+            Limit("single_alpha", "Fail if it got worse, at p", "level"),
+            Limit("single_minimum", "Labelled chats needed to pass", "chats"),
+            Limit("single_margin", "Loss to rule out", "points"),
+            Limit("single_many", "Labelled chats for the smaller margin", "chats"),
+            Limit("single_margin_many", "Smaller loss to rule out", "points"),
         ),
     ),
     Limits(
         "Every test",
         (
-            Limit("bound_alpha", "Losses are ruled out with this chance of error", "level"),
-            Limit(
-                "class_alpha", "A person looks where chats of one answer get worse, at this level", "level"
-            ),
-            Limit("class_minimum", "Chats of that answer which this needs", "chats"),
-            Limit("floor", "Least TPR and TNR of the candidate", "share"),
-            Limit("ceiling_gap", "Balanced accuracy may lie under the human ceiling by", "points"),
-            Limit("largest_left_out", "Labelled chats that may lack a verdict because calls failed", "share"),
-            Limit(
-                "openings_warning", "Openings of a holdout for one criterion from which pages warn", "times"
-            ),
+            Limit("bound_alpha", "Error level for ruling out losses", "level"),
+            Limit("class_alpha", "Inconclusive if chats with one human answer got worse, at p", "level"),
+            Limit("class_minimum", "Chats with that answer needed", "chats"),
+            Limit("floor", "Minimum TPR and TNR of the candidate", "share"),
+            Limit("ceiling_gap", "Largest gap to the human ceiling", "points"),
+            Limit("largest_left_out", "Labelled chats with failed calls, at most", "share"),
+            Limit("openings_warning", "Warn after this many uses of the holdout", "times"),
         ),
     ),
     Limits(
-        "People",
+        "Releases",
         (
-            Limit("confirm", "A fail is final only after a second run of the candidate", "yes"),
-            Limit("authors_release", "Authors, too, may release what passed", "yes"),
+            Limit("confirm", "Confirm a fail with a second run of the candidate", "yes"),
+            Limit("authors_release", "Authors may release candidates that passed", "yes"),
         ),
     ),
 )
 
 
 def in_words(limit: Limit, value: Any) -> str:
-    """A limit's value with its unit.
+    """Format a limit with its unit.
 
     >>> in_words(Limit("floor", "Least", "share"), 0.7)
     '70%'
@@ -91,16 +87,16 @@ def in_words(limit: Limit, value: Any) -> str:
 
 
 def policy_chosen() -> Policy | None:
-    """The newest policy that a person made, which is in force; None as long as the start values are.
+    """Return the newest policy that a user created, the current one; None while the start values apply.
 
-    What a file brought along for one test (regress --policy) comes into force for no other.
+    A policy file of one test (regress --policy) does not become current.
     """
     rows = Policy.objects.filter(kind=Policy.Kind.GATE, created_by__isnull=False)
     return rows.select_related("created_by").order_by("-id").first()
 
 
 def policies_page() -> dict[str, Any]:
-    """The template context: the policy in force with its limits, and every version with what it changed."""
+    """Return the template context: limits of the current policy, and the changes of every version."""
     rows = list(Policy.objects.filter(kind=Policy.Kind.GATE).select_related("created_by").order_by("-id"))
     current = policy_chosen() or _start(rows)
     shown = rows or [current]
@@ -118,7 +114,7 @@ def policies_page() -> dict[str, Any]:
 
 
 def policy_body(row: Policy, *, in_force: bool) -> dict[str, Any]:
-    """A policy as the API answers it."""
+    """Return a policy for the API."""
     return {
         "id": row.pk,
         "name": row.name,
@@ -132,7 +128,7 @@ def policy_body(row: Policy, *, in_force: bool) -> dict[str, Any]:
 
 
 def _start(rows: list[Policy]) -> Policy:
-    """The start values, stored or not yet."""
+    """Return the start values, stored or not."""
     start = GatePolicy()
     stored = (row for row in rows if (row.name, row.version) == (start.name, start.version))
     return next(
@@ -146,13 +142,13 @@ def _value(row: Policy, limit: Limit) -> str:
 
 
 def _before(row: Policy, older: list[Policy]) -> dict[str, Any]:
-    """The version that this one followed; of a policy by another name the start values."""
+    """Return the parameters of the previous version; the start values for a new name."""
     same = next((one for one in older if one.name == row.name), None)
     return same.parameters if same else GatePolicy().as_json()
 
 
 def _changes(row: Policy, before: dict[str, Any]) -> list[dict[str, str]]:
-    """What differs, limit by limit, in words."""
+    """Return the changed limits."""
     return [
         {
             "words": limit.words,

@@ -1,4 +1,4 @@
-"""The list of regression tests, and what narrows it."""
+"""List of regression tests and its filters."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,19 +21,19 @@ STATES = (
 
 @dataclass(frozen=True, slots=True)
 class RegressionFilter:
-    """Which tests a list shows; '' is all of them. A whole-judge test is of every criterion."""
+    """Filter of the list; '' means all. A test of a whole judge matches every criterion."""
 
     criterion: str = ""
     state: str = ""
 
     @property
     def narrows(self) -> bool:
-        """Whether anything is left out."""
+        """Whether the filter is set."""
         return bool(self.criterion or self.state)
 
 
 def regression_rows(only: RegressionFilter | None = None) -> QuerySet[RegressionTest]:
-    """Tests with what a row names, newest first; what a filter names wrongly does not narrow."""
+    """Return tests with their related rows, newest first; unknown filter values are ignored."""
     rows = RegressionTest.objects.select_related(
         "policy",
         "chat_set",
@@ -47,7 +47,7 @@ def regression_rows(only: RegressionFilter | None = None) -> QuerySet[Regression
 
 
 def regression_filters(only: RegressionFilter) -> list[dict[str, Any]]:
-    """The filters of the list with their options; one query."""
+    """Return the filters with their options; one query."""
     criteria = Criterion.objects.order_by("rubric", "dimension__position", "position")
     return [
         _filter("criterion", "Criterion", only.criterion, [(row.key, row.name) for row in criteria]),

@@ -1,4 +1,4 @@
-"""Regression tests: the verdicts of champion and candidate beside the human answers."""
+"""Regression tests: evidence, and the result as JSON and text."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ RATES = (("TPR", "tpr"), ("TNR", "tnr"))
 
 
 def gate_policy(row: Policy) -> GatePolicy:
-    """The limits of a stored policy."""
+    """Return the limits of a stored policy."""
     return GatePolicy.from_json(row.parameters)
 
 
 def evidence_of(test: RegressionTest, *, candidate: Run) -> Evidence:
-    """Champion against one run of the candidate (the first, or the confirming one), on the human answers."""
+    """Compare the champion with one run of the candidate, the first or the confirming one."""
     return weigh(paired_answers(test, candidate=candidate).criteria)
 
 
 def regression_answer(test: RegressionTest) -> dict[str, Any]:
-    """What programs are told of a finished test (docs/commands.md)."""
+    """Return the JSON result of a finished test."""
     return {
         **(test.body or {}),
         "gate": test.result,
@@ -33,7 +33,7 @@ def regression_answer(test: RegressionTest) -> dict[str, Any]:
 
 
 def regression_title(test: RegressionTest) -> str:
-    """What was tested, in a line."""
+    """Return candidate and chats in one line."""
     where = f"{test.chat_set.name}, {test.split or 'all splits'}"
     if test.candidate is None:
         return f"judge {test.candidate_run.judge.name} on {where}"
@@ -41,19 +41,19 @@ def regression_title(test: RegressionTest) -> str:
 
 
 def regression_text(test: RegressionTest) -> str:
-    """The same for the terminal: the answer, why, and a line a criterion."""
+    """Format the result for the terminal: answer, reasons, and one line per criterion."""
     body = test.body or {}
     lines = [f"{test.get_result_display().upper()}: {'; '.join(test.reasons)}"]
     lines += [_line(criterion) for criterion in body.get("criteria", ())]
     if body.get("more_labels"):
-        lines.append(f"about {body['more_labels']:,} more labelled chats would decide")
+        lines.append(f"about {body['more_labels']:,} more labelled chats are needed")
     return "\n".join(lines)
 
 
-def _line(found: dict[str, Any]) -> str:
-    rates = [f"{name} {_share(found['before'][key])} → {_share(found['after'][key])}" for name, key in RATES]
-    counts = f"{found['fixed']} fixed, {found['broken']} broken of {found['n']}"
-    return f"{found['key']}: {counts}; {', '.join(rates)}"
+def _line(row: dict[str, Any]) -> str:
+    rates = [f"{name} {_share(row['before'][key])} → {_share(row['after'][key])}" for name, key in RATES]
+    counts = f"{row['fixed']} fixed, {row['broken']} broken of {row['n']}"
+    return f"{row['key']}: {counts}; {', '.join(rates)}"
 
 
 def _share(estimate: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What a regression test changed by topic, as one person may know it."""
+"""Changes of a regression test by topic, as far as a user can see them."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from labeling.people.queries.visibility import chats_shown, sees_every_chat
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """A topic's paired table; `key` is '' where several topics are counted together."""
+    """Paired table of a topic; `key` is '' if several topics are counted together."""
 
     key: str
     name: str
@@ -36,33 +36,32 @@ class TopicRow:
 
 
 def topic_rows(test: RegressionTest, *, key: str, user: User | AnonymousUser) -> list[TopicRow] | None:
-    """By topic, counted as the whole is; None where this criterion was not compared, or not decided yet.
+    """Return the changes by topic; None if the criterion was not compared or the test is not decided.
 
-    Who may not read some of the chats, held out or still to be labelled, gets no row that counts 1 to 9 of
-    these.
+    No row counts 1 to 9 chats that are hidden from the user.
     """
     if test.body is None:
         return None
-    found = paired_answers(test, candidate=test.candidate_run, only=key)
-    if not found.criteria:
+    answers = paired_answers(test, candidate=test.candidate_run, only=key)
+    if not answers.criteria:
         return None
     scope = Scope(test.chat_set, test.baseline_run)
     columns = ("chat_id", "chat__topic_id", "chat__topic__key", "chat__topic__name")
     chats = list(scope.members.values_list(*columns))
-    held = None
+    hidden = None
     if not sees_every_chat(user=user):
-        shown = set(chats_shown(user=user).filter(pk__in=scope.chat_ids).values_list("pk", flat=True))
-        held = np.array([chat not in shown for chat, *_ in chats], dtype=bool)
+        visible = set(chats_shown(user=user).filter(pk__in=scope.chat_ids).values_list("pk", flat=True))
+        hidden = np.array([chat not in visible for chat, *_ in chats], dtype=bool)
     names = {topic: (topic_key, name) for _, topic, topic_key, name in chats}
     topics = np.array([topic for _, topic, *_ in chats], dtype=np.int64)
     return [
         TopicRow(*_named(row.topics, names), row.table, row.difference)
-        for row in changes_by_topic(found.criteria[0], topics, held=held)
+        for row in changes_by_topic(answers.criteria[0], topics, held=hidden)
     ]
 
 
 def _named(topics: tuple[int, ...], names: dict[int, tuple[str, str]]) -> tuple[str, str]:
-    """Key and name; topics told together have no name, for one might be of held-out chats alone."""
+    """Return key and name; topics counted together have no names, because these could disclose chats."""
     if len(topics) == 1:
         return names[topics[0]]
     return "", f"{len(topics)} other topics"

@@ -1,4 +1,4 @@
-"""Pauses and resumes regression tests: what is done to one is done to its runs."""
+"""Pause and resume the runs of a regression test."""
 
 from decimal import Decimal
 
@@ -14,10 +14,10 @@ from labeling.models.people import User
 
 @transaction.atomic
 def regression_pause(*, test: RegressionTest, by: User | None) -> RegressionTest:
-    """Let no further call of the test begin. Raises RegressionRefused where none of its runs is running."""
+    """Pause the running runs of the test. Raises RegressionRefused if none is running."""
     running = _runs_in(_locked(test), Run.State.RUNNING)
     if not running:
-        raise RegressionRefused(f"regression test {test.pk} has no running run: it cannot be paused")
+        raise RegressionRefused(f"regression test {test.pk} has no running run to pause")
     for run in running:
         run_pause(run=run, by=by)
     return _fresh(test)
@@ -27,20 +27,20 @@ def regression_pause(*, test: RegressionTest, by: User | None) -> RegressionTest
 def regression_resume(
     *, test: RegressionTest, by: User | None, budget_usd: Decimal | None = None
 ) -> RegressionTest:
-    """Hand the test's paused runs to the workers again, each with a new cap if one is given.
+    """Resume the paused runs of the test, each with a new budget if there is one.
 
-    Raises RegressionRefused where none is paused, and InputProblem for a budget that cannot be kept.
+    Raises RegressionRefused if none is paused, and InputProblem for a budget that is too small.
     """
     paused = _runs_in(_locked(test), Run.State.PAUSED)
     if not paused:
-        raise RegressionRefused(f"regression test {test.pk} has no paused run: it cannot be resumed")
+        raise RegressionRefused(f"regression test {test.pk} has no paused run to resume")
     for run in paused:
         run_resume(run=run, by=by, budget_usd=budget_usd)
     return _fresh(test)
 
 
 def _locked(test: RegressionTest) -> RegressionTest:
-    """The test as it is now, under a lock. Raises RegressionRefused once it is over."""
+    """Return the current row, locked. Raises RegressionRefused if the test is over."""
     locked = RegressionTest.objects.select_for_update(of=("self",)).get(pk=test.pk)
     if not locked.is_open:
         raise RegressionRefused(f"regression test {test.pk} is over")

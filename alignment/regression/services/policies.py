@@ -1,4 +1,4 @@
-"""Stored policies of the gate: start values, then versions that people make."""
+"""Stored policies of the gate: start values and revisions."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ from labeling.people.services.audit import audit
 
 
 def policy_in_force() -> Policy:
-    """The newest policy that a person made; the start values where nobody has made one."""
+    """Return the current policy: the newest revision, or the start values."""
     return policy_chosen() or policy_ensure(GatePolicy())
 
 
 def policy_ensure(policy: GatePolicy) -> Policy:
-    """The row of these very limits under this name and version.
+    """Return the row with these limits under this name and version, created if missing.
 
-    Raises InputProblem where name and version stand for other limits already.
+    Raises InputProblem if name and version already have other limits.
     """
     row, _ = Policy.objects.get_or_create(
         kind=Policy.Kind.GATE,
@@ -30,28 +30,28 @@ def policy_ensure(policy: GatePolicy) -> Policy:
         defaults={"parameters": policy.as_json()},
     )
     if row.parameters != policy.as_json():
-        raise InputProblem(f"the policy {policy.label} has other limits already: give it another version")
+        raise InputProblem(f"the policy {policy.label} exists with other limits: change the version")
     return row
 
 
 @transaction.atomic
 def policy_revise(*, changes: dict[str, Any], reason: str, by: User, base: Policy | None = None) -> Policy:
-    """Make the next version of the policy in force; `base` is the one that its author had before them.
+    """Create the next version of the current policy; `base` is the version that the form showed.
 
-    Raises FieldProblem for a limit out of its range; InputProblem without a reason or a change, and where
-    another version has come into force since `base`.
+    Raises FieldProblem for a limit out of range; InputProblem without a reason or a change, or if the policy
+    has changed since `base`.
     """
     if not reason.strip():
-        raise InputProblem("a change of the policy needs a reason")
+        raise InputProblem("enter a reason for the change")
     current = Policy.objects.select_for_update().get(pk=policy_in_force().pk)
-    # Another revision may have been stored while this one waited for the lock.
+    # Another revision may have been stored before this one got the lock.
     newest = policy_in_force()
     if newest.pk != (base or current).pk:
-        raise InputProblem(f"the policy was changed meanwhile: {newest} is in force")
+        raise InputProblem(f"the policy has changed: {newest} is current. Open the form again")
     version = 1 + max(current.version, _newest_version(changes.get("name", current.name)))
     changed = GatePolicy.from_json(current.parameters | changes | {"version": version})
     if changed.as_json() == current.parameters | {"version": changed.version}:
-        raise InputProblem("no limit differs from those in force")
+        raise InputProblem("no limit was changed")
     row = Policy.objects.create(
         name=changed.name,
         version=changed.version,
@@ -64,6 +64,6 @@ def policy_revise(*, changes: dict[str, Any], reason: str, by: User, base: Polic
 
 
 def _newest_version(name: Any) -> int:
-    """The last version under a name that the policy is to have; 0 where the name is new."""
+    """Return the last version of a policy name; 0 for a new name."""
     named = Policy.objects.filter(kind=Policy.Kind.GATE, name=name) if isinstance(name, str) else None
     return int(named.aggregate(last=Max("version"))["last"] or 0) if named is not None else 0

@@ -1,4 +1,4 @@
-"""Regression tests that a person asks for: what one would ask and cost, and starting it once."""
+"""Estimate and start of a regression test from a form or the API."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from functools import cached_property
 from django.db import IntegrityError, transaction
 
 from alignment.models.regressions import RegressionTest
-from alignment.regression.core import gate_sight
+from alignment.regression.core import gate_power
 from alignment.regression.queries.holdout_access import Opened, holdout_openings
 from alignment.regression.queries.plan import Labelled, labelled, opens_holdout
 from alignment.regression.queries.tests import gate_policy
@@ -33,15 +33,15 @@ from evaluation.runs.services.runs import RunChoice
 from evaluation.runs.worker.estimate import Estimate
 from labeling.models.people import User
 
-# A page does not wait for 100,000 chats to be walked: so many are looked at and the figures scaled up.
+# Chats examined for an estimate; the result is scaled up to the whole set.
 MOST_CHATS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A test as it was asked for: of one prompt (`candidate`), or of a whole judge (`judge`).
+class RegressionRequest:
+    """The test that a user requests, of one prompt (`candidate`) or of a whole judge (`judge`).
 
-    `baseline` is a finished run in place of the champion's recipe; `prompts` go with the candidate's recipe.
+    baseline : a finished run in place of the champion. prompts : prompts of the candidate judge.
     """
 
     choice: RegressionChoice
@@ -52,8 +52,8 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """A test; `again`: the same form had started it before."""
+class StartedTest:
+    """A test; `again` if an earlier submission of the form started it."""
 
     test: RegressionTest
     again: bool = False
@@ -61,10 +61,10 @@ class Started:
 
 @dataclass(frozen=True)
 class RegressionEstimate:
-    """What a test would ask and cost, run by run; under the names of one run's estimate, together.
+    """Calls and cost of a test by run, and in total under the names of a run estimate.
 
-    `champion` is None where a finished run stands for it, `noise` where the champion is not asked again.
-    `criteria` are the keys of those that are asked.
+    champion : None with a finished run as baseline. noise : None without a repeated run of the champion.
+    criteria : keys of the judged criteria.
     """
 
     criteria: tuple[str, ...]
@@ -74,23 +74,23 @@ class RegressionEstimate:
 
     @property
     def runs(self) -> list[tuple[str, Estimate]]:
-        """The runs that would be started, under their names."""
-        named = ("Champion", self.champion), ("Candidate", self.candidate), ("Champion again", self.noise)
-        return [(name, run) for name, run in named if run is not None]
+        """The runs to start, with their names."""
+        estimates = ("Champion", self.champion), ("Candidate", self.candidate), ("Champion again", self.noise)
+        return [(name, run) for name, run in estimates if run is not None]
 
     @property
     def confirming(self) -> int:
-        """Calls of the candidate's second run, at most; it is asked only where the first one fails."""
+        """Maximum calls of the confirming run, which starts only after a fail."""
         return self.candidate.calls + self.candidate.reused
 
     @property
     def chats(self) -> int:
-        """Chats that both sides judge."""
+        """Chats that both judges score."""
         return self.candidate.chats
 
     @property
     def walked(self) -> int:
-        """Chats looked at; the figures are scaled up from them."""
+        """Chats examined for the estimate."""
         return self.candidate.walked
 
     @property
@@ -105,7 +105,7 @@ class RegressionEstimate:
 
     @property
     def reused(self) -> int:
-        """Calls that are answered already."""
+        """Calls with a stored answer."""
         return sum(run.reused for _, run in self.runs)
 
     @property
@@ -115,53 +115,53 @@ class RegressionEstimate:
 
     @property
     def prompt_tokens(self) -> int:
-        """Tokens in."""
+        """Prompt tokens."""
         return sum(run.prompt_tokens for _, run in self.runs)
 
     @property
     def completion_tokens(self) -> int:
-        """Tokens out, at most."""
+        """Maximum completion tokens."""
         return sum(run.completion_tokens for _, run in self.runs)
 
     @property
     def cost_usd(self) -> Decimal | None:
-        """At most; None where a price is unknown."""
+        """Maximum cost; None if a price is unknown."""
         costs = [run.cost_usd for _, run in self.runs]
         return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
 
     @property
     def seconds(self) -> float | None:
-        """What the calls take at the pace of earlier runs; None where one of these runs has no such pace."""
+        """Duration at the pace of earlier runs; None if there is no such pace."""
         known = [run.seconds for _, run in self.runs if run.calls]
         return None if None in known else sum(seconds for seconds in known if seconds is not None)
 
     @property
     def budget_usd(self) -> Decimal | None:
-        """The cap of each run."""
+        """Budget of each run."""
         return self.candidate.budget_usd
 
     @property
     def fits_budget(self) -> bool | None:
-        """Whether every run keeps under the cap; None without a cap or a cost."""
+        """Whether every run stays within its budget; None without a budget or a cost."""
         fits = [run.fits_budget for _, run in self.runs]
         return None if None in fits else all(fits)
 
 
 def profile_recipe(profile: JudgeProfile | None) -> tuple[JudgeProfile | None, JudgeChoice]:
-    """A profile, else the default one, and its recipe. Raises FieldProblem for one that cannot be read."""
+    """Return the profile (None means the default one) and its recipe. Raises FieldProblem if invalid."""
     row = profile or default_profile()
     return row, profile_choice(row) if row else JudgeChoice("direct")
 
 
 def source_hash(*parts: str) -> str:
-    """The mark that tells a second press of a button from a second test that is meant."""
+    """Return an id that is equal for repeated submissions of one form."""
     return hashlib.sha256("\n".join(("regression", *parts)).encode()).hexdigest()
 
 
-def regression_estimate(wish: Wish) -> RegressionEstimate:
-    """What the test would ask and cost today, both sides; of a large set from a part of its chats.
+def regression_estimate(wish: RegressionRequest) -> RegressionEstimate:
+    """Estimate calls and cost of a test; for a large set from a sample of its chats.
 
-    Nothing is sent and nothing is kept. Raises what regression_start raises.
+    Sends no request and writes nothing. Raises the same problems as regression_start.
     """
     keys, endpoint = tested_keys(wish), current_endpoint()
     run = RunChoice(criteria=keys, split=wish.choice.split, budget_usd=wish.choice.budget_usd)
@@ -194,21 +194,21 @@ def regression_estimate(wish: Wish) -> RegressionEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a test could show: the labels there are, what the gate sees with them, the holdout it opens.
+    """Labels and power of a test, and its use of the holdout.
 
-    `opened` is that of the criterion it was opened for most; None where it was never opened, or is not now.
+    opened : uses of the holdout for the criterion with most uses; None if the holdout is unused.
     """
 
     labelled: list[Labelled]
-    sight: str
+    power: str
     opens_holdout: bool
     opened: Opened | None
 
 
-def regression_outlook(wish: Wish, keys: Sequence[str], *, by: User) -> Outlook:
-    """The labels on the test's chats for its criteria, and in a sentence what so many let the gate see.
+def regression_outlook(wish: RegressionRequest, keys: Sequence[str], *, by: User) -> Outlook:
+    """Count the labels on the test's chats and describe the power of the gate.
 
-    Labels of few holdout chats are not counted for who may not read them.
+    Small numbers of hidden holdout chats are excluded from the counts.
     """
     choice = wish.choice
     counts = labelled(chat_set=choice.chat_set, split=choice.split, keys=keys, user=by)
@@ -217,51 +217,51 @@ def regression_outlook(wish: Wish, keys: Sequence[str], *, by: User) -> Outlook:
     criteria = [row.criterion for row in counts]
     opened = holdout_openings(criteria=criteria, chat_set=choice.chat_set, policy=policy) if opens else []
     blocking = [row for row in counts if row.blocks]
-    sight = gate_sight(
+    power = gate_power(
         min((row.n for row in blocking), default=0),
         criteria=len(blocking),
         policy=policy,
     )
-    return Outlook(counts, sight, opens, next(iter(opened), None))
+    return Outlook(counts, power, opens, next(iter(opened), None))
 
 
-def regression_start(wish: Wish, *, by: User) -> Started:
-    """Start the test on the workers, or find the one that the same form has started.
+def regression_start(wish: RegressionRequest, *, by: User) -> StartedTest:
+    """Start the test on the workers, or return the one that the same form has started.
 
-    Raises RegressionRefused, RunRefused, InputProblem; nothing is started then.
+    Raises RegressionRefused, RunRefused or InputProblem, with nothing started.
     """
     try:
         return _start(wish, by)
     except IntegrityError:
-        # The second of two presses in the same moment: the first one's test is stored by now.
+        # The second of two simultaneous submissions: the first one has stored its test.
         if (earlier := _started(wish)) is None:
             raise
         return earlier
 
 
-def tested_keys(wish: Wish) -> tuple[str, ...]:
-    """The criteria that the test asks. Raises RegressionRefused."""
+def tested_keys(wish: RegressionRequest) -> tuple[str, ...]:
+    """Return the keys of the test's criteria. Raises RegressionRefused."""
     if wish.candidate is not None:
         return tested_criteria(criterion=wish.candidate.criterion, choice=wish.choice)
     return judged_criteria(choice=wish.choice, baseline=wish.baseline)
 
 
 @transaction.atomic
-def _start(wish: Wish, by: User) -> Started:
+def _start(wish: RegressionRequest, by: User) -> StartedTest:
     if earlier := _started(wish):
         return earlier
     if wish.candidate is not None:
-        return Started(prompt_test_start(candidate=wish.candidate, choice=wish.choice, by=by))
+        return StartedTest(prompt_test_start(candidate=wish.candidate, choice=wish.choice, by=by))
     if wish.judge is None:
-        raise RegressionRefused("nothing is named to test: neither a version nor a judge")
-    return Started(
+        raise RegressionRefused("choose a version or a judge to test")
+    return StartedTest(
         judge_test_start(
             judge=wish.judge, choice=wish.choice, baseline=wish.baseline, prompts=wish.prompts, by=by
         )
     )
 
 
-def _started(wish: Wish) -> Started | None:
-    mark = wish.choice.source_hash
-    earlier = RegressionTest.objects.filter(candidate_run__source_hash=mark).first() if mark else None
-    return Started(earlier, again=True) if earlier else None
+def _started(wish: RegressionRequest) -> StartedTest | None:
+    source = wish.choice.source_hash
+    earlier = RegressionTest.objects.filter(candidate_run__source_hash=source).first() if source else None
+    return StartedTest(earlier, again=True) if earlier else None

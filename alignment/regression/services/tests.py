@@ -1,4 +1,4 @@
-"""Starts and ends regression tests: champion and candidate over the same labelled chats."""
+"""Start and cancel regression tests: champion and candidate over the same labelled chats."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -33,12 +33,13 @@ from labeling.models.rubric import Criterion
 
 @dataclass(frozen=True, slots=True)
 class RegressionChoice:
-    """On what a candidate is tested: a labelled set, one of its splits ('' = all), the champion's recipe.
+    """Settings of a test.
 
-    `noise` has the champion asked once more, so that its own flips are known. `budget_usd` caps each run.
-    `on_worker`: the workers carry the runs out, else whoever starts the test does. `profile` is where the
-    champion's recipe comes from, `candidate_profile` the candidate's, where a whole judge is tested. No two
-    tests share a `source_hash`.
+    chat_set, split : labelled chats; split '' means all. judge : the champion's recipe.
+    noise : run the champion a second time to measure its noise. budget_usd : budget of each run.
+    on_worker : whether workers process the runs; otherwise the caller does.
+    profile, candidate_profile : source of the recipes; the second only for a test of a whole judge.
+    source_hash : unique to a test.
     """
 
     chat_set: ChatSet
@@ -54,17 +55,16 @@ class RegressionChoice:
 
 
 class RegressionRefused(InputProblem):
-    """A test that makes no sense; the message says why."""
+    """The test cannot be started or changed; the message has the reason."""
 
 
 @transaction.atomic
 def prompt_test_start(
     *, candidate: PromptVersion, choice: RegressionChoice, by: User | None = None
 ) -> RegressionTest:
-    """Test a prompt version against its criterion's champion; only the criteria asked with it are asked.
+    """Test a prompt version against its criterion's champion, on the criteria of the same call.
 
-    Raises RegressionRefused; RunRefused and InputProblem as run_start does. A holdout is opened, and that is
-    recorded.
+    Records each use of the holdout. Raises RegressionRefused; RunRefused and InputProblem as run_start does.
     """
     criterion = candidate.criterion
     if champions_ensure(criteria=[criterion])[criterion.pk].pk == candidate.pk:
@@ -80,9 +80,9 @@ def prompt_test_start(
 
 
 def prompt_test_take_up(*, candidate: PromptVersion, choice: RegressionChoice) -> RegressionTest:
-    """Go on with the same test where a process that ended has left it open, else start one.
+    """Continue the same test if an earlier command left it open, otherwise start one.
 
-    Only tests that no worker carries out are taken up. Raises as prompt_test_start does.
+    Tests on workers are not continued here. Raises as prompt_test_start does.
     """
     with transaction.atomic():
         test = prompt_test_start(candidate=candidate, choice=choice)
@@ -101,12 +101,12 @@ def judge_test_start(
     prompts: Collection[PromptVersion] = (),
     by: User | None = None,
 ) -> RegressionTest:
-    """Test another recipe, other prompts or today's knowledge against the champion's, on every criterion.
+    """Test another recipe, other prompts or the current knowledge on every criterion.
 
-    `baseline` names a finished run in place of the champion's recipe as it would be asked today: after a
-    change of the knowledge only that knows the older one.
+    baseline : a finished run in place of the champion. After a change of knowledge, only an older run has the
+    earlier version.
 
-    Raises RegressionRefused when nothing differs, or for a baseline over other chats; else as above.
+    Raises RegressionRefused if nothing differs, or for a baseline over other chats; otherwise as above.
     """
     if baseline is None:
         keys = judged_criteria(choice=choice)
@@ -122,9 +122,9 @@ def judge_test_start(
 
 @transaction.atomic
 def regression_cancel(*, test: RegressionTest, by: User | None) -> None:
-    """End a test and the runs planned for it for good; what they answered stays.
+    """Cancel a test and its own runs; stored answers are kept.
 
-    Raises RegressionRefused once the test is over.
+    Raises RegressionRefused if the test is over.
     """
     test = RegressionTest.objects.select_for_update(of=("self",)).get(pk=test.pk)
     if not test.is_open:
@@ -137,20 +137,20 @@ def regression_cancel(*, test: RegressionTest, by: User | None) -> None:
 
 
 def nothing_new(candidate: PromptVersion | None) -> str:
-    """Why a candidate that asks what its baseline asks is not tested."""
+    """Return why a candidate equal to its baseline is not tested."""
     if candidate is None:
-        return "the candidate is the same judge as its baseline: there is nothing to test"
+        return "candidate and baseline are the same judge: choose another candidate"
     criterion = candidate.criterion
     champion = champions(criteria=[criterion]).get(criterion.pk)
     if champion is not None and champion.pk == candidate.pk:
-        return f"version {candidate.number} of {criterion.key} is the champion already"
-    return f"version {candidate.number} of {criterion.key} says the same as its champion"
+        return f"version {candidate.number} of {criterion.name} is already the champion"
+    return f"version {candidate.number} of {criterion.name} has the same text as its champion"
 
 
 def tested_criteria(*, criterion: Criterion, choice: RegressionChoice) -> tuple[str, ...]:
-    """The keys of the criteria that are asked in one call with this one: a change of one touches them all.
+    """Return the keys of the criteria in the same call, because a change of one affects them all.
 
-    Raises RunRefused for a criterion that the set's rubric does not ask.
+    Raises RunRefused for a criterion that is not in the set's rubric.
     """
     return asked_together(
         chat_set=choice.chat_set, criterion=criterion, judge=choice.judge, endpoint=current_endpoint()
@@ -158,27 +158,29 @@ def tested_criteria(*, criterion: Criterion, choice: RegressionChoice) -> tuple[
 
 
 def judged_criteria(*, choice: RegressionChoice, baseline: Run | None = None) -> tuple[str, ...]:
-    """The keys of the criteria of a whole-judge test: the rubric's, or those that the baseline was asked.
+    """Return the keys of the criteria of a whole-judge test: the rubric's, or the baseline's.
 
-    Raises RegressionRefused for a baseline that is not finished or covers other chats than the test would.
+    Raises RegressionRefused for a baseline that is not finished or has other chats than the test.
     """
     if baseline is None:
         return tuple(row.key for row in chosen_criteria(choice.chat_set, ()))
     run = baseline
     if run.finished_at is None or run.state == Run.State.CANCELLED:
-        raise RegressionRefused(f"run {run.pk} is not finished: it cannot be a baseline")
-    wanted = chosen_members(choice.chat_set, RunChoice(split=choice.split)).values_list("chat_id", flat=True)
-    if list(run.run_chats.values_list("chat_id", flat=True)) != list(wanted):
-        raise RegressionRefused(f"run {run.pk} covers other chats than the test would")
-    asked = set(run.judge.prompts.values_list("criterion__key", flat=True))
-    keys = tuple(row.key for row in chosen_criteria(choice.chat_set, ()) if row.key in asked)
+        raise RegressionRefused(f"run {run.pk} is not finished: choose a finished run as baseline")
+    members = chosen_members(choice.chat_set, RunChoice(split=choice.split)).values_list("chat_id", flat=True)
+    if list(run.run_chats.values_list("chat_id", flat=True)) != list(members):
+        raise RegressionRefused(
+            f"run {run.pk} has other chats than the test: choose another baseline or split"
+        )
+    judged = set(run.judge.prompts.values_list("criterion__key", flat=True))
+    keys = tuple(row.key for row in chosen_criteria(choice.chat_set, ()) if row.key in judged)
     if not keys:
-        raise RegressionRefused(f"run {run.pk} was asked no criterion that is active today")
+        raise RegressionRefused(f"run {run.pk} has no active criterion: choose another baseline")
     return keys
 
 
 def _left_open(test: RegressionTest) -> RegressionTest | None:
-    """The newest open test by the same judges on the same chats that a command has started."""
+    """Return the newest open test of a command with the same judges and chats."""
     rows = RegressionTest.objects.filter(
         pk__lt=test.pk,
         state__in=OPEN,
@@ -192,8 +194,8 @@ def _left_open(test: RegressionTest) -> RegressionTest | None:
     ).select_related("policy", "baseline_run", "candidate_run", "confirm_run", "noise_run")
     chats = list(test.candidate_run.run_chats.values_list("chat_id", flat=True))
     for row in rows:
-        covered = row.candidate_run.run_chats.values_list("chat_id", flat=True)
-        if not row.candidate_run.options.get(ON_WORKER) and list(covered) == chats:
+        tested = row.candidate_run.run_chats.values_list("chat_id", flat=True)
+        if not row.candidate_run.options.get(ON_WORKER) and list(tested) == chats:
             return row
     return None
 
@@ -207,7 +209,7 @@ def _run(
     prompts: Collection[PromptVersion] = (),
     candidate: bool = False,
 ) -> Run:
-    """Plan a run of a test. What was asked before, by whatever run, is not asked again."""
+    """Plan a run of a test. Stored answers of any run are reused."""
     start = run_launch if choice.on_worker else run_start
     planned = start(
         chat_set=choice.chat_set,
@@ -217,7 +219,7 @@ def _run(
             split=choice.split,
             purpose=Run.Purpose.REGRESSION,
             budget_usd=choice.budget_usd,
-            # A test has one candidate run: its mark is the test's.
+            # A test has one candidate run, which carries the id of the test.
             source_hash=choice.source_hash if candidate else "",
         ),
         endpoint=current_endpoint(),
@@ -231,7 +233,7 @@ def _run(
 
 
 def _noise_run(choice: RegressionChoice, baseline: Run, by: User | None) -> Run:
-    """The baseline's judge once more, under the test's own terms: the baseline may be an old run."""
+    """Plan a second run of the baseline's judge with the settings of the test."""
     noise = run_repeat(
         baseline,
         purpose=Run.Purpose.NOISE,
@@ -244,16 +246,16 @@ def _noise_run(choice: RegressionChoice, baseline: Run, by: User | None) -> Run:
     return noise
 
 
-def _hold_criteria(run: Run) -> None:
-    """Keep the run's criteria from being redesigned until the test is stored; raises RegressionRefused.
+def _lock_criteria(run: Run) -> None:
+    """Lock the run's criteria against a redesign until the test is stored; raises RegressionRefused.
 
-    NB: asked for last, after the planning: raters who submit wait for these locks.
+    NB: called after the planning, because raters who submit wait for these locks.
     """
-    asked = run.judge.prompts.values_list("criterion_id", flat=True)
-    held = Criterion.objects.filter(pk__in=criteria_lock(criterion_ids=list(asked)))
-    gone = held.exclude(state=Criterion.State.ACTIVE).values_list("key", flat=True).first()
-    if gone is not None:
-        raise RegressionRefused(f"{gone} is no active criterion any more")
+    ids = run.judge.prompts.values_list("criterion_id", flat=True)
+    locked = Criterion.objects.filter(pk__in=criteria_lock(criterion_ids=list(ids)))
+    retired = locked.exclude(state=Criterion.State.ACTIVE).first()
+    if retired is not None:
+        raise RegressionRefused(f"{retired.name} is no longer an active criterion: start the test again")
 
 
 def _test(
@@ -266,7 +268,7 @@ def _test(
     candidate: PromptVersion | None = None,
 ) -> RegressionTest:
     noise = _noise_run(choice, baseline, by) if choice.noise else None
-    _hold_criteria(tested)
+    _lock_criteria(tested)
     test = RegressionTest.objects.create(
         kind=kind,
         chat_set=choice.chat_set,

@@ -1,4 +1,4 @@
-"""The chats behind a regression test's paired table: a cell's list, one side by side, the counts by topic."""
+"""Chats of a regression test: lists by cell, comparison of one chat, counts by topic."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from alignment.regression.queries.cells import (
     MEANINGS,
     NAMES,
     STORED,
-    Narrow,
+    CellFilter,
     PairedCriterion,
     cell_filters,
     cell_rows,
@@ -34,14 +34,14 @@ PAGE = 50
 @permission_or_404("labeling.see_judge")
 @require_safe
 def regression_cell(request: HttpRequest, test_id: int, key: str, cell: str) -> HttpResponse:
-    """The chats of one cell that the person may read; the address narrows them."""
+    """List the visible chats of one cell, filtered by the query string."""
     criterion, tested = _tested_or_404(request, test_id, key)
     if cell not in CELLS:
         raise Http404
     narrow = _narrow(request)
-    readable, listed = tested.readable(cell, Narrow()), tested.readable(cell, narrow)
+    readable, listed = tested.readable(cell, CellFilter()), tested.readable(cell, narrow)
     page = Paginator(listed, PAGE).get_page(request.GET.get("page"))
-    total, untold = tested.total(cell), tested.concealed or tested.own.chats > 0
+    total, hidden = tested.total(cell), tested.concealed or tested.own.chats > 0
     context: dict[str, Any] = {
         "test": tested.test,
         "criterion": criterion,
@@ -49,8 +49,8 @@ def regression_cell(request: HttpRequest, test_id: int, key: str, cell: str) -> 
         "cell": {"name": NAMES[cell], "meaning": MEANINGS[cell]},
         "page_obj": page,
         "items": cell_rows(tested, list(page), narrow.query(cell=cell)),
-        "total": None if untold else total,
-        "hidden": 0 if untold else total - len(readable),
+        "total": None if hidden else total,
+        "hidden": 0 if hidden else total - len(readable),
         "own": tested.own,
         "then": tested.stored.get(STORED[cell]),
         "changed": tested.changed,
@@ -65,7 +65,7 @@ def regression_cell(request: HttpRequest, test_id: int, key: str, cell: str) -> 
 @permission_or_404("labeling.see_judge")
 @require_safe
 def regression_chat(request: HttpRequest, test_id: int, key: str, chat_id: int) -> HttpResponse:
-    """One chat of the test: people, champion and candidate side by side."""
+    """Compare champion and candidate on one chat."""
     criterion, tested = _tested_or_404(request, test_id, key)
     member = next((member for member in tested.members if member.pk == chat_id), None)
     cell = request.GET.get("cell", "")
@@ -81,7 +81,7 @@ def regression_chat(request: HttpRequest, test_id: int, key: str, chat_id: int) 
 @permission_or_404("labeling.see_judge")
 @require_safe
 def regression_topics(request: HttpRequest, test_id: int) -> HttpResponse:
-    """One criterion's counts by topic: a part of the test's page."""
+    """Show the counts of one criterion by topic, loaded into the test's page."""
     test = get_object_or_404(regression_whole(), pk=test_id)
     criterion = get_object_or_404(Criterion, key=request.GET.get("criterion", ""))
     rows = topic_rows(test, key=criterion.key, user=request.user)
@@ -99,7 +99,7 @@ def regression_topics(request: HttpRequest, test_id: int) -> HttpResponse:
 
 
 def _tested_or_404(request: HttpRequest, test_id: int, key: str) -> tuple[Criterion, PairedCriterion]:
-    """The criterion as it was tested; 404 before the gate has decided."""
+    """Return the tested criterion; 404 before the gate has decided."""
     test = get_object_or_404(regression_whole(), pk=test_id)
     criterion = get_object_or_404(Criterion.objects.select_related("dimension"), key=key)
     tested = paired_criterion(test, key=key, user=request.user)
@@ -108,5 +108,5 @@ def _tested_or_404(request: HttpRequest, test_id: int, key: str) -> tuple[Criter
     return criterion, tested
 
 
-def _narrow(request: HttpRequest) -> Narrow:
-    return Narrow(*(request.GET.get(name, "").strip() for name in ("topic", "split", "q")))
+def _narrow(request: HttpRequest) -> CellFilter:
+    return CellFilter(*(request.GET.get(name, "").strip() for name in ("topic", "split", "q")))

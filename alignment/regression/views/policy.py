@@ -1,4 +1,4 @@
-"""The gate's policies: all their versions, and the next one."""
+"""Gate policies: versions and revision."""
 
 from typing import cast
 
@@ -18,14 +18,14 @@ from labeling.models.people import User
 @permission_or_404("labeling.see_judge")
 @require_safe
 def policy_list(request: HttpRequest) -> HttpResponse:
-    """Every stored policy, the one in force first."""
+    """Show the current policy and all versions."""
     return render(request, "alignment/regression/policy_list.html", policies_page())
 
 
 @permission_or_404("labeling.release_prompts")
 @require_http_methods(["GET", "POST"])
 def policy_edit(request: HttpRequest) -> HttpResponse:
-    """Change limits of the policy in force: the next version, with a reason."""
+    """Create the next version of the current policy, with a reason."""
     current = policy_in_force()
     form = PolicyForm(request.POST or None, policy=current)
     if request.method == "POST" and form.is_valid():
@@ -41,6 +41,6 @@ def policy_edit(request: HttpRequest) -> HttpResponse:
         except InputProblem as problem:
             form.add_error(None, str(problem))
         else:
-            messages.success(request, f"{row.name}, version {row.version}, is in force for new tests.")
+            messages.success(request, f"{row.name}, version {row.version}, applies to new tests.")
             return redirect("alignment:policy_list")
     return render(request, "alignment/regression/policy_edit.html", {"form": form, "policy": current})

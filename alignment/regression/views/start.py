@@ -1,4 +1,4 @@
-"""Starting a regression test: the form, what it would cost and show, and the start."""
+"""Start of a regression test: form, estimate and power."""
 
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ from alignment.regression.forms.tests import JudgeTestForm, PromptTestForm, Star
 from alignment.regression.queries.plan import set_to_offer
 from alignment.regression.queries.tests import gate_policy
 from alignment.regression.services.starts import (
-    Wish,
+    RegressionRequest,
     regression_estimate,
     regression_outlook,
     regression_start,
@@ -22,18 +22,18 @@ from evaluation.gateway.current import current_endpoint
 from labeling.models.people import User
 from labeling.models.rubric import Criterion
 
-STARTED = "Regression test {} is started. You can leave this page; it goes on."
-STARTED_BEFORE = "This form had started regression test {} already: no second one was made."
+STARTED = "Regression test {} started. You can leave this page."
+STARTED_BEFORE = "This form already started regression test {}. No second test was started."
 FORMS: dict[str, type[StartForm]] = {"prompt": PromptTestForm, "judge": JudgeTestForm}
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_http_methods(["GET", "POST"])
 def regression_new(request: HttpRequest) -> HttpResponse:
-    """Choose, see what it costs and shows, start; `?criterion=` and `?version=` choose beforehand."""
+    """Show the form and start a test; `?criterion=` and `?version=` preselect."""
     kind, user = _form(request), cast(User, request.user)
     if request.method != "POST":
-        return _page(request, kind(initial=_offered(request, kind), by=user))
+        return _page(request, kind(initial=_initial(request, kind), by=user))
     form = kind(request.POST, by=user)
     if form.is_valid():
         try:
@@ -41,8 +41,8 @@ def regression_new(request: HttpRequest) -> HttpResponse:
         except InputProblem as problem:
             form.add_error(None, str(problem))
         else:
-            said = STARTED_BEFORE if started.again else STARTED
-            messages.success(request, said.format(started.test.pk))
+            message = STARTED_BEFORE if started.again else STARTED
+            messages.success(request, message.format(started.test.pk))
             return redirect("alignment:regression_detail", started.test.pk)
     return _page(request, form)
 
@@ -50,20 +50,20 @@ def regression_new(request: HttpRequest) -> HttpResponse:
 @permission_or_404("labeling.edit_prompts")
 @require_safe
 def regression_estimate_part(request: HttpRequest) -> HttpResponse:
-    """What the chosen test would ask, cost and show: the part of the page beside the form."""
+    """Show calls, cost and power of the test in the form: the panel beside it."""
     user = cast(User, request.user)
     form = _form(request)(request.GET, by=user)
     context: dict[str, Any] = {"form": form}
     if form.is_valid():
         try:
-            context = _told(form.wish, user)
+            context = _estimated(form.wish, user)
         except InputProblem as problem:
             context = {"problem": str(problem)}
     return render(request, "alignment/regression/_estimate.html", context)
 
 
-def _told(wish: Wish, user: User) -> dict[str, Any]:
-    """Calls and cost of both sides, the labels there are, and what the gate can see with them."""
+def _estimated(wish: RegressionRequest, user: User) -> dict[str, Any]:
+    """Return calls, cost, labels and power."""
     estimate = regression_estimate(wish)
     outlook = regression_outlook(wish, estimate.criteria, by=user)
     policy = gate_policy(wish.choice.policy)
@@ -76,17 +76,17 @@ def _told(wish: Wish, user: User) -> dict[str, Any]:
 
 
 def _form(request: HttpRequest) -> type[StartForm]:
-    given = request.POST if request.method == "POST" else request.GET
-    return FORMS.get(given.get("kind", ""), PromptTestForm)
+    data = request.POST if request.method == "POST" else request.GET
+    return FORMS.get(data.get("kind", ""), PromptTestForm)
 
 
-def _offered(request: HttpRequest, kind: type[StartForm]) -> dict[str, Any]:
-    """What the address chooses; a set where there is one to offer, the newest version."""
-    given: dict[str, Any] = {name: value for name, value in request.GET.items() if name in kind.base_fields}
-    criterion = Criterion.objects.filter(key=given.get("criterion", "")).first()
-    if "set" not in given and (chat_set := set_to_offer(criterion)) is not None:
-        given["set"] = chat_set.pk
-    return given
+def _initial(request: HttpRequest, kind: type[StartForm]) -> dict[str, Any]:
+    """Return the values of the query string, with a default chat set."""
+    values: dict[str, Any] = {name: value for name, value in request.GET.items() if name in kind.base_fields}
+    criterion = Criterion.objects.filter(key=values.get("criterion", "")).first()
+    if "set" not in values and (chat_set := set_to_offer(criterion)) is not None:
+        values["set"] = chat_set.pk
+    return values
 
 
 def _page(request: HttpRequest, form: StartForm) -> HttpResponse:

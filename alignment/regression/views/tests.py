@@ -1,6 +1,5 @@
-"""Regression tests: all of them, what one found, and what can be done with it."""
+"""Regression tests: list, page, actions and release."""
 
-from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib import messages
@@ -25,22 +24,23 @@ from alignment.regression.services.tests import regression_cancel
 from alignment.regression.worker import runs_of
 from common.access import permission_or_404
 from common.problems import InputProblem
-from evaluation.runs.forms import ResumeForm
 from evaluation.runs.queries.redact_errors import tell_errors
+from evaluation.runs.views.control import Control, perform_action, polls, replace_page, resume_form
 from labeling.models.people import User
 
 PAGE = 50
-ACTS: dict[str, tuple[Callable[..., object], str]] = {
-    "pause": (regression_pause, "Regression test {} is paused. What is in flight is still taken in."),
-    "resume": (regression_resume, "Regression test {} goes on from where it stood."),
-    "cancel": (regression_cancel, "Regression test {} is cancelled. Its verdicts so far stay."),
-}
+CONTROL = Control(
+    name="Regression test",
+    url="alignment:regression_detail",
+    argument="test",
+    services={"pause": regression_pause, "resume": regression_resume, "cancel": regression_cancel},
+)
 
 
 @permission_or_404("labeling.see_judge")
 @require_safe
 def regression_list(request: HttpRequest) -> HttpResponse:
-    """Tests, newest first; the address filters them."""
+    """List the tests, newest first, filtered by the query string."""
     only = RegressionFilter(request.GET.get("criterion", ""), request.GET.get("state", ""))
     page = Paginator(regression_rows(only), PAGE).get_page(request.GET.get("page"))
     rows = list(page)
@@ -57,46 +57,34 @@ def regression_list(request: HttpRequest) -> HttpResponse:
 @permission_or_404("labeling.see_judge")
 @require_safe
 def regression_detail(request: HttpRequest, test_id: int) -> HttpResponse:
-    """One test: how far it is, the gate's answer and the counts behind it; no chat is named.
+    """Show one test: progress, the gate's answer and its counts; no single chats.
 
-    The page asks for its progress with the states it has `seen`; in others all of it is new.
+    The page requests its progress with the states it has `seen`; after a change the whole page reloads.
     """
     test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
     tell([test], user=user)
     tell_errors(runs_of(test), user=user)
-    again = bool(request.headers.get("HX-Request"))
+    again = polls(request)
     if again and request.GET.get("seen") == (progress := regression_progress(test))["seen"]:
         return render(request, "alignment/regression/_progress.html", progress)
     response = _page(request, test, OverrideForm())
-    if again:
-        for header, value in (("Retarget", "#main"), ("Reselect", "#main"), ("Reswap", "outerHTML")):
-            response[f"HX-{header}"] = value
-    return response
+    return replace_page(response) if again else response
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def regression_act(request: HttpRequest, test_id: int, act: str) -> HttpResponse:
-    """Pause, resume or cancel; what is refused is said on the page."""
-    test, user = get_object_or_404(RegressionTest, pk=test_id), cast(User, request.user)
-    if act not in ACTS:
-        raise Http404
-    do, said = ACTS[act]
-    try:
-        do(test=test, by=user, **(_budget(request) if act == "resume" else {}))
-    except InputProblem as refused:
-        messages.error(request, f"Regression test {test.pk} stays as it is: {refused}.")
-    else:
-        messages.success(request, said.format(test.pk))
-    return redirect("alignment:regression_detail", test.pk)
+    """Pause, resume or cancel; the page shows a refusal."""
+    test = get_object_or_404(RegressionTest, pk=test_id)
+    return perform_action(request, CONTROL, test, act)
 
 
 @permission_or_404("labeling.edit_prompts")
 @require_POST
 def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
-    """Put the candidate in the champion's place; against the gate's answer only with a reason.
+    """Release the candidate; if it did not pass, only with a reason.
 
-    Refused, the page says why and keeps the reason.
+    After a refusal the page shows the problem and keeps the reason.
     """
     test, user = get_object_or_404(regression_whole(), pk=test_id), cast(User, request.user)
     if not may_release(test=test, user=user):
@@ -108,12 +96,12 @@ def regression_release(request: HttpRequest, test_id: int) -> HttpResponse:
             raise InputProblem(str(form.errors["reason"][0]).rstrip("."))
         reason = form.cleaned_data["reason"] if override else ""
         release(test=test, by=user, reason=reason, override=override)
-    except InputProblem as refused:
-        messages.error(request, f"Not released: {refused}.")
+    except InputProblem as problem:
+        messages.error(request, f"Not released: {problem}.")
         tell([test], user=user)
         tell_errors(runs_of(test), user=user)
         return _page(request, test, form if override else OverrideForm())
-    messages.success(request, "Released. Judges ask it in every new run; older runs keep theirs.")
+    messages.success(request, "Released. New runs use this candidate; older runs keep their prompts.")
     return redirect("alignment:regression_detail", test.pk)
 
 
@@ -124,22 +112,12 @@ def _page(request: HttpRequest, test: RegressionTest, override: OverrideForm) ->
     return render(request, "alignment/regression/detail.html", context)
 
 
-def _budget(request: HttpRequest) -> dict[str, Any]:
-    """A new cap, if one is given; raises InputProblem."""
-    form = ResumeForm(request.POST)
-    if not form.is_valid():
-        why = str(form.errors["budget_usd"][0]).rstrip(".")
-        raise InputProblem(f"the budget is no amount in dollars: {why}")
-    return form.cleaned_data
-
-
 def _can(test: RegressionTest, user: User) -> dict[str, Any]:
-    """What this user may do with the test, and what stands against it."""
-    budget = test.candidate_run.budget_usd
+    """Return the actions that the user may take, and a problem that prevents a release."""
     over = test.state == RegressionTest.State.DONE and test.released_at is None
     return {
         "controls": test.is_open and user.has_perm("labeling.edit_prompts"),
-        "resume": None if budget is None else ResumeForm(initial={"budget_usd": budget}),
+        "resume": resume_form(test.candidate_run.budget_usd),
         "problem": release_problem(test) if over else "",
         "may_release": may_release(test=test, user=user),
     }

@@ -1,5 +1,5 @@
-// Announces changes of regions that htmx swaps repeatedly. The texts of [data-said] elements within a [data-heard]
-// region go into its permanent status line, but only when they change. Focus stays in the region.
+// Announces changes of regions that htmx swaps repeatedly. The texts of [data-said] elements within a
+// [data-heard] region go into its permanent status line when they change. Focus stays in the region.
 
 const heard = new WeakMap(); // the announced text of each region
 const focused = new WeakMap(); // the focused element when a request started

@@ -1,4 +1,4 @@
-// Colour scheme: system, light or dark. Runs in <head> before the first paint, so that the page never flashes.
+// Colour scheme: system, light or dark. Runs in <head> before the first paint to avoid flashes.
 (function () {
   "use strict";
   const KEY = "lace-theme";

@@ -15,7 +15,7 @@ class FlagWords:
     meaning: str
 
 
-# Which sample and which window a verdict rests on; the page shows that by itself.
+# Flags with the sample and window of a verdict, which pages show separately.
 PLACES = ("from_sample", "from_window", "windows")
 
 _WORDS: Mapping[str, tuple[str, str]] = {

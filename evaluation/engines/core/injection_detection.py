@@ -16,7 +16,7 @@ INVISIBLE = "suspect_invisible"
 ENCODED = "suspect_encoded"
 FENCE = "suspect_fence"
 
-# How each of them begins, for searching in stored flags.
+# The common prefix, for searching in stored flags.
 SUSPECT = '"suspect_'
 CHAT_FLAGS = (INSTRUCTION, VERDICT, INVISIBLE, ENCODED, FENCE)
 
@@ -44,8 +44,8 @@ _EVALUATORS = (
     "scores",
 )
 
-# Each pattern with words of which one must be there: looking for those first is what makes it fast.
-# English first; the rest is what the same sentence looks like in languages that customers write.
+# Each pattern with words, one of which must occur; searching for words first is faster.
+# English first, then the same sentences in other languages of customers.
 _INSTRUCTIONS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         _RULE_WORDS,

@@ -123,7 +123,7 @@ class Session:
     ) -> Reply:
         sampling = self.setup.roles[role]
         step = 1 + sum(1 for known, _ in self._calls if known == role)
-        self._calls[role, step] = None  # takes its place before the advocates' answers race
+        self._calls[role, step] = None  # reserves the place before parallel answers arrive
         request = Request(
             role=role,
             step=step,

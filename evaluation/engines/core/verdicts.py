@@ -19,7 +19,7 @@ _LINE = re.compile(r"[\s*_`#+•\-]*(?:\d+[.)][\s*_`]*)?([a-z][a-z0-9_]*)[\s*_`]
 _MARKS = "|".join((MESSAGE_MARK, DRAFT_MARK, *(role.mark for role in ADVOCATES)))
 _MARKED_LINE = re.compile(rf"^[ \t]*(?:{_MARKS})\|")
 _CODE_FENCE = re.compile(r"\s*(?:```|~~~)[a-z]*\s*", re.IGNORECASE)
-ANSWER_DECORATION = " \t*_`.,;"  # no tilde: an answer that is struck through is none
+ANSWER_DECORATION = " \t*_`.,;"  # no tilde: a struck-through answer does not count
 _LONGEST_LINE = 300
 _LONGEST_EXPLANATION = 600
 

@@ -7,7 +7,7 @@ from evaluation.core.transcript_fencing import render_message
 from evaluation.core.types import Chat, Criterion, Size, VerdictResult, VerdictState, WindowRule, Windows
 from evaluation.prompts.core.texts import some_texts
 
-WINDOWS_VERSION = 1  # of how a chat is cut and its parts' verdicts are joined
+WINDOWS_VERSION = 1  # of splitting and joining
 CHARACTERS_PER_TOKEN = 4  # English prose in common tokenisers
 
 _RULES = {

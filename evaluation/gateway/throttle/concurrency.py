@@ -4,16 +4,16 @@ import math
 
 from evaluation.gateway.throttle.queueing import Queueing
 
-# So large a share of refusals is cheaper than fewer calls in flight.
+# Up to this share of refusals is cheaper than fewer calls in flight.
 TOLERATED_SHARE = 0.01
 MOST_CREDIT = 2.0
-# After a time-out at least this share of the calls in flight must go.
+# After a time-out at most this share of the calls in flight stays.
 TIMEOUT_SHARE = 0.9
-# Some refusals among few calls, where many were served at once a minute ago, are not about their number.
+# A few refusals among few calls do not mean overload if many calls were served a minute ago.
 SPORADIC_SHARE = 0.15
 PROVEN_SHARE = 0.8
 PROVEN_SECONDS = 60.0
-# How long the limit stays where a refusal put it; doubled each time that trying one more was refused.
+# How long the limit stays after a refusal; doubled when the next increase is refused too.
 FIRST_HOLD = 5.0
 LONGEST_HOLD = 160.0
 
@@ -29,7 +29,7 @@ class Concurrency:
         self.most = most
         self.limit = min(most, start or most)
         self._queueing = Queueing()
-        self._answers = 0  # since the limit last moved
+        self._answers = 0  # since the last change of the limit
         self._step = 1
         self._credit = 0.0
         self._hold = FIRST_HOLD
@@ -78,12 +78,12 @@ class Concurrency:
             self._hold = min(self._hold * 2, LONGEST_HOLD)
         self.limit = max(1, min(self.limit, served))
         self._step, self._answers = 1, 0
-        # Where nobody was served the burst says nothing about how many could be.
+        # If no call was served, the burst does not show how many could be.
         self._grow_at = now + (self._hold if served > 0 else 0.0)
         self._queueing.forget()
 
     def _grow(self) -> None:
         if self._step > 1:
-            self._hold = FIRST_HOLD  # the step before this one was borne
+            self._hold = FIRST_HOLD  # the previous step succeeded
         self.limit = min(self.most, self.limit + self._step)
         self._step, self._answers = self._step * 2, 0

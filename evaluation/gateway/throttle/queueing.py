@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 ROUNDS = 4
 SMALLEST_ROUND = 32
-# Even the quick answers take so many times as long as they used to: calls may be waiting.
+# If even quick answers take this many times longer than before, calls may be queued.
 SUSPICION = 1.75
-# Where it is known that calls wait, less is enough.
+# A smaller increase is enough once queueing is known.
 CERTAINTY = 1.3
-# A little more in flight than the endpoint serves at once, so that it never idles.
+# Slightly more in flight than the endpoint serves at once, so that it never idles.
 MARGIN = 1.25
-# The answers a second that must be left with fewer in flight; a wrong guess loses more than that.
+# The share of the answer rate that must remain with fewer calls in flight.
 SHARE_KEPT = 0.8
 
 
@@ -20,7 +20,7 @@ SHARE_KEPT = 0.8
 class _Round:
     answers: int
     seconds: float
-    quick: float  # the tenth part of the answers were as quick as this
+    quick: float  # the fastest tenth of the answers were at least this quick
     full: bool
 
 
@@ -43,7 +43,7 @@ class Queueing:
 
     def __init__(self) -> None:
         self.waiting = False  # more in flight would only wait
-        self._queues = False  # a trial has shown that it does let calls wait
+        self._queues = False  # a trial has shown that the endpoint queues calls
         self._base = math.inf
         self._suspicion = SUSPICION
         self._trial: _Trial | None = None
@@ -84,7 +84,7 @@ class Queueing:
         if not steady or limit == 1 or quick <= self._suspicion * self._base:
             return None
         fewer = max(1, math.ceil(limit * MARGIN * self._base / quick))
-        # Those in flight beyond the new limit have to come back first.
+        # Calls in flight beyond the new limit must end first.
         skip = math.ceil(limit / max(fewer, SMALLEST_ROUND))
         self._trial = _Trial(limit, self._rate(), quick, skip)
         self._rounds.clear()

@@ -8,10 +8,10 @@ T = TypeVar("T")
 
 FAILURES_TO_OPEN = 5
 PROBE_SECONDS = 10.0
-# How much of an unused allowance may be made up for, in seconds of it: 1% and 10% over in any ten seconds.
+# How much unused allowance may be used later, in seconds: 1% and 10% more within ten seconds.
 REQUEST_BURST = 0.1
 TOKEN_BURST = 1.0
-# The share of a limit that is used, so that requests which the network bunches together are not refused.
+# The share of a limit that is used, so that requests bunched by the network are not refused.
 USED_SHARE = 0.98
 
 

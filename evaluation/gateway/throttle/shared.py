@@ -15,17 +15,17 @@ from evaluation.gateway.throttle.stores import Store
 
 # How long an outage may last before it is raised.
 PATIENCE = 600.0
-# How long it may last where nobody has answered this process yet: the address may be wrong.
+# The same before the first answer: the address may be wrong.
 FIRST_PATIENCE = 15.0
-# How often a process looks at the shared state while it has no reason to ask.
+# How often an idle process reads the shared state.
 LOOK_SECONDS = 1.0
-# A shorter wait is none: the timers of a loop are no finer.
+# Shorter waits count as zero: loop timers are not finer.
 NOW_SECONDS = 0.001
-# How much faster than its limit a process sends what it is late with.
+# How much faster than its limit a process sends overdue requests.
 CATCH_UP = 1.5
-# An x-ratelimit header holds everybody up for no longer.
+# The longest pause that an x-ratelimit header can cause.
 LONGEST_PAUSE = 60.0
-# What shows that the endpoint works, whatever it thinks of the request.
+# Outcomes that show a working endpoint.
 _WORKS = frozenset({"answered", "refused", "cut_off", "too_long", "empty", "too_big", "bad_request"})
 _SERVED = frozenset({"answered", "refused", "cut_off", "empty"})
 
@@ -63,7 +63,7 @@ class SharedThrottle:
         self._total = total
         self._probe_every = probe_every
         self._state = State()
-        self._ahead: float | None = None  # the store's clock minus the loop's; None before the first look
+        self._ahead: float | None = None  # the store's clock minus the loop's; None before the first read
         self._looked_at = 0.0
         self._free_at = 0.0  # when the next request may leave this process at the earliest
         self._news = News()
@@ -95,7 +95,7 @@ class SharedThrottle:
                 raise
             if wait is None:
                 return
-            # Whoever waits for the endpoint gives the slot back, so that the calls return gently after it.
+            # A waiting request frees its slot, so that calls return gradually afterwards.
             self.leave()
             await asyncio.sleep(min(wait, LOOK_SECONDS))
 
@@ -114,7 +114,7 @@ class SharedThrottle:
             self._total.release()
         self.slots.leave()
 
-    # ---------- what came back
+    # ---------- outcomes
 
     def _take_in(self, outcome: Outcome) -> None:
         if is_lasting(outcome):
@@ -122,7 +122,7 @@ class SharedThrottle:
         self.slots.seen(outcome)
         news = self._news_of(outcome)
         if not news:
-            self._news = self._news.then(news)  # corrected tokens travel with the next request
+            self._news = self._news.then(news)  # corrected tokens are sent with the next request
             return
         was_open = self._state.opened_at is not None
         self._news = self._news.then(news)
@@ -143,7 +143,7 @@ class SharedThrottle:
 
     def _note_trouble(self, outcome: Outcome, works: bool) -> None:
         if works or outcome.kind == "rate_limited":
-            self._patience = self._patience_later  # somebody is there
+            self._patience = self._patience_later  # the endpoint exists
         if works:
             self._trouble = ""
             return
@@ -168,7 +168,7 @@ class SharedThrottle:
     def _learn(self, state: State, news: News) -> State:
         return learn(state, self._now(), news, limits=self._limits, probe_every=self._probe_every)
 
-    # ---------- what may leave
+    # ---------- admission
 
     async def _take_slot(self) -> None:
         await self.slots.enter()
@@ -213,7 +213,7 @@ class SharedThrottle:
     async def _wait_until(self, due: float) -> float | None:
         """Sleep until the reserved time; a pause or an outage in between voids the reservation."""
         waited = False
-        # After a stall of this process many are due at once; they leave one after another, only faster.
+        # After a stall of this process many requests are due at once; they leave in sequence, only faster.
         while (left := max(due, self._free_at) - self._now()) > NOW_SECONDS:
             waited = True
             await asyncio.sleep(min(left, LOOK_SECONDS))
@@ -267,7 +267,7 @@ class SharedThrottle:
         self._looked_at = self._loop_time()
         self._ahead = step.now - self._looked_at
         was_open = self._state.opened_at is not None
-        self._state = self._learn(step.state, self._news)  # what came back during the step is newer
+        self._state = self._learn(step.state, self._news)  # outcomes during the step are newer
         if was_open and self._state.opened_at is None:
             self._trouble = ""
             self.slots.restart()

@@ -6,10 +6,10 @@ from collections import deque
 from evaluation.gateway.replies import Outcome
 from evaluation.gateway.throttle.concurrency import Concurrency
 
-# A server that is busy, or a proxy that says so for it.
+# A busy server, or its proxy.
 _OVERLOADED = (429, 503, 529)
 
-# How many calls each model bore when this process last stopped asking it.
+# Each model's limit when this process last stopped calling it.
 _borne: dict[tuple[str, str], int] = {}
 
 
@@ -50,7 +50,7 @@ class Slots:
         try:
             await slot
         except asyncio.CancelledError:
-            if not slot.cancelled():  # given and cancelled in one turn of the loop
+            if not slot.cancelled():  # assigned and cancelled in one cycle of the loop
                 self.leave()
             raise
 

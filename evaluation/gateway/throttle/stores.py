@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 REDIS_SCHEMES = ("redis://", "rediss://")
 REDIS_TIMEOUT = 5.0
-# A state that nobody touched for a day says nothing any more.
+# An unused state is dropped after a day.
 REDIS_EXPIRY = 86_400
-# How long a Redis that failed is left alone; each process goes by what it knows meanwhile.
+# How long a failed Redis is not used; each process uses its own state meanwhile.
 REDIS_REST = 5.0
 _NAMES = [field.name for field in fields(State)]
 
@@ -67,7 +67,7 @@ class DatabaseStore:
 
     async def close(self) -> None:
         """End the thread and its connection."""
-        # NB: `connection` is another one in each thread.
+        # NB: each thread has its own `connection`.
         await asyncio.get_running_loop().run_in_executor(self._thread, lambda: connection.close())
         self._thread.shutdown()
 
@@ -89,7 +89,7 @@ class RedisStore:
     """Stores the state in one key of Redis or Valkey, changed only if it is unchanged since it was read."""
 
     def __init__(self, url: str, *, endpoint: str, model: str) -> None:
-        # A broker's address may list several servers; the first is the one to agree on.
+        # A broker's address may list several servers; all workers use the first.
         self._redis: Redis = Redis.from_url(
             url.split(";")[0], socket_timeout=REDIS_TIMEOUT, socket_connect_timeout=REDIS_TIMEOUT
         )

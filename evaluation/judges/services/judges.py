@@ -36,7 +36,7 @@ from labeling.models.rubric import Criterion, CriterionVersion
 
 SCHEMA = 2
 HOSTED_MODEL = "gpt-4.1-mini"
-# With or without its maker's name before it; the chat editions of GPT-5 do not reason.
+# With or without the maker's prefix; the chat editions of GPT-5 do not reason.
 REASONING_MODELS = re.compile(r"(^|/)(o\d|gpt-5(?!(\.\d+)?-chat))")
 TIER_ENGINES: dict[str, types.Engine] = {"simple": "direct", "context": "debate", "subjective": "direct"}
 

@@ -9,10 +9,10 @@ PASSAGE_TOKENS = 120
 CHARACTERS_A_TOKEN = 4
 
 _LONGEST = PASSAGE_TOKENS * CHARACTERS_A_TOKEN
-_SHORTEST = _LONGEST // 4  # a cut that would leave less looks for a later place
+_SHORTEST = _LONGEST // 4  # a cut that would leave less is moved further
 _INK = re.compile(r"\S")
 _HEADING = re.compile(r"#{1,6}[ \t]")
-# Where a passage may end, best first: before a blank line, a line end, behind a sentence, before a space.
+# Where a passage may end, best first: before a blank line, a line end, after a sentence, before a space.
 _CUTS = tuple(map(re.compile, (r"(?=\n[ \t]*\n)", r"(?=\n)", r"(?<=[.!?])(?=\s)", r"(?=\s)")))
 
 

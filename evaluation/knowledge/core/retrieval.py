@@ -20,11 +20,11 @@ RETRIEVER_VERSION = 1
 
 _METHOD, _K1, _B = "lucene", 1.5, 0.75
 _DIGITS = 4  # of a score; further ones may differ between machines
-_MOST_REPEATS = 3  # a word counts so often at most, however often the chat says it
-_LEAST_SHARE = 0.2  # of the criterion's best score: what scores less shares but a common word with the chat
+_MOST_REPEATS = 3  # the most that repetitions of a word count
+_LEAST_SHARE = 0.2  # of the criterion's best score; lower scores share only a common word with the chat
 _WORD = re.compile(r"\w\w+")
 
-# What decides which passages are found, beside articles, chat, question and budget.
+# The settings that affect retrieval, besides articles, chat, question and budget.
 RETRIEVER: Mapping[str, Any] = {
     "version": RETRIEVER_VERSION,
     "method": f"bm25 {_METHOD}",
@@ -130,7 +130,7 @@ def _index(articles: tuple[Article, ...]) -> _Index:
     words = [_words(f"{article.title}\n{article.text[start:end]}") for article, start, end in pieces]
     if not any(words):
         return _Index(pieces, None)
-    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of every step otherwise
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # otherwise it logs every step
     bm25 = BM25(k1=_K1, b=_B, method=_METHOD)
     bm25.index(words, show_progress=False)
     return _Index(pieces, bm25)

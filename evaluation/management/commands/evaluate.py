@@ -56,7 +56,7 @@ class Command(WorkbenchCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         endpoint = current_endpoint()
-        current_prices()  # a price file that cannot be read is refused before a run is planned
+        current_prices()  # refuse an unreadable price file before a run is planned
         if options["resume"]:
             refuse_plan_options(options)
         if options["dry_run"]:
@@ -80,7 +80,7 @@ class Command(WorkbenchCommand):
 
     def _resumed(self, options: dict[str, Any]) -> Run:
         run = run_named(options["resume"])
-        plan = plan_load(run)  # settings that cannot go on with this run are refused before it is touched
+        plan = plan_load(run)  # refuse unsuitable settings before the run changes
         budget = options["budget"] or run.budget_usd
         budget_check(budget=budget, models=plan.models, prices=plan.prices)
         if options["budget"]:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from evaluation.core.types import Chat, Criterion
 from evaluation.probes.core.attacks import chat_of
 
-# By word list, not by a model: the meaning stays and the wording moves a little. It says nothing about how a
-# judge takes a free paraphrase.
+# Replaced by word list, not by a model. This does not show how a
+# judge handles a free paraphrase.
 _REWORDED = {
     "can't": "cannot",
     "won't": "will not",

@@ -46,7 +46,7 @@ def probe_cases(*, chats: Mapping[str, Chat], groups: Mapping[int, Group], suite
     for chat_id, chat in chats.items():
         before = set(chat_flags(chat))
         for number, group in groups.items():
-            # By its hash a changed chat would no longer be known as one of the examples.
+            # The hash of a changed chat would no longer match its example.
             criteria = without_own_example(group.criteria, chat=chat)
             own = Case(chat_id, number, chat, criteria, group.setup)
             yield own

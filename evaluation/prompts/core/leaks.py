@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-SHINGLE = 8  # words; shorter runs are shared by chance and by common phrases
+SHINGLE = 8  # words; shorter runs coincide by chance
 LONGEST_SHOWN = 120  # characters of a passage in a message
 
 Shingles = npt.NDArray[np.uint64]

@@ -9,7 +9,7 @@ from evaluation.prompts.core.costar import COSTAR, PREAMBLE, sections
 
 LONG_WORDS = 900  # twice the longest shipped prompt
 
-# NB: for texts of any length by anybody: no two repeats side by side that may take the same characters.
+# NB: texts are untrusted and long: no adjacent repeats that match the same characters.
 _SLOT = re.compile(r"\{\{([^{}\n]*)\}\}")
 _KNOWN_SLOTS = ("knowledge",)
 _VERDICT_LINE = re.compile(r"^[ \t>*`#-]*verdicts?[^\w\n]*$", re.IGNORECASE | re.MULTILINE)

@@ -95,7 +95,7 @@ def example_choices(lines: Sequence[dict[str, Any]], *, chats: Sequence[Chat]) -
     by_id = {chat.external_id: chat for chat in chats}
     for index, line in enumerate(lines):
         if line["chat"] not in by_id:
-            # NB: without its id: a chat of the base may have become one that its author must not know of.
+            # NB: without its id: a chat of the base may be hidden from the author by now.
             raise PromptRefused("chat", "you cannot read this example's chat", index=index)
     return tuple(_choice(line, by_id[line["chat"]]) for line in lines)
 
@@ -126,7 +126,7 @@ def version_save(
     says_so = PromptVersion.objects.filter(
         criterion=criterion, content_hash=prompt_hash(text=text, examples=examples)
     )
-    # What needs no lock comes before it. A version never goes, so one that says the same stays.
+    # Checks without a lock come first. Versions are never deleted, so an equal one stays.
     if not says_so.exists():
         _check(criterion, text, examples, reason)
     with transaction.atomic():

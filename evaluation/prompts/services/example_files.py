@@ -11,7 +11,7 @@ from evaluation.prompts.services.examples import ExampleChoice, PromptRefused
 from labeling.models.chats import Chat
 
 FIELDS = frozenset(("chat_id", "turns", "value", "rationale"))
-MOST_LINES = 100  # far more than a prompt takes: the service says what is too many
+MOST_LINES = 100  # far more than allowed: the service checks the exact limit
 
 
 @dataclass(frozen=True, slots=True)

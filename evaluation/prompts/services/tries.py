@@ -24,7 +24,7 @@ def trial_ensure(
     """
     if prompt.revision == 0:
         return prompt.base
-    # The first version is the shipped or generated one, whatever is tried.
+    # A try must not become version 1, which is the shipped or generated champion.
     champions_ensure(criteria=[criterion])
     Criterion.objects.select_for_update(no_key=True).get(pk=criterion.pk)
     prompt_check(criterion=criterion, text=prompt.text, examples=examples)

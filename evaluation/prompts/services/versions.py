@@ -96,7 +96,7 @@ def _version_add(
         origin = PromptVersion.Origin.SHIPPED
     else:
         origin, text = PromptVersion.Origin.GENERATED, generated_prompt(criterion, version)
-    # NB: under the lock the next number is free: a version that somebody saved meanwhile is not promoted.
+    # NB: under the lock the next number is free, so no other user's version is promoted.
     prompt, _ = PromptVersion.objects.get_or_create(
         criterion=criterion,
         number=1 if before is None else next_number(criterion),

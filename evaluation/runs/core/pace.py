@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-# A longer time without a request is a pause or the way to another run, not the endpoint's pace.
+# A longer time without a request is a pause, not the endpoint's pace.
 PAUSE_SECONDS = 15.0
 
 

@@ -10,9 +10,9 @@ from django.db.models import Count, Exists, OuterRef, Q, Sum
 
 from evaluation.models.runs import Attempt, Run, UnitCall
 
-# What came back after a model had worked.
+# Outcomes for which a model worked.
 PAID = (Attempt.Outcome.ANSWERED, Attempt.Outcome.REFUSED, Attempt.Outcome.CUT_OFF)
-# No outcome, or none yet: a model may have worked.
+# No known outcome: a model may have worked.
 MAYBE_BILLED = Q(outcome__in=(Attempt.Outcome.UNKNOWN, Attempt.Outcome.SENT))
 
 

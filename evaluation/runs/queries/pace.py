@@ -5,9 +5,9 @@ from evaluation.models.runs import Attempt, Run
 from evaluation.runs.core.pace import busy_seconds
 from evaluation.runs.queries.progress import PAID
 
-RUNS = 5  # the newest that are alike
-ATTEMPTS = 400  # the newest of each
-FEWEST = 10  # answers; fewer say nothing of a pace
+RUNS = 5  # the latest similar runs
+ATTEMPTS = 400  # the latest of each run
+FEWEST = 10  # answers; fewer give no reliable pace
 
 
 def calls_a_second(judge: Judge, *, max_in_flight: int | None = None) -> float | None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from evaluation.models.runs import Attempt, Run, Unit, WorkerLease
 
 WINDOW = timedelta(seconds=60)
-# What came back after a model had worked.
+# Outcomes for which a model worked.
 PAID = (Attempt.Outcome.ANSWERED, Attempt.Outcome.REFUSED, Attempt.Outcome.CUT_OFF)
 
 
@@ -109,6 +109,6 @@ def units_a_minute(runs: Collection[Run], *, now: datetime) -> float:
     finished = lately.aggregate(count=Count("id"), first=Min("finished_at"))
     if not finished["count"]:
         return 0.0
-    # What ended within a moment says little about a minute.
+    # A very short time is no basis for a rate per minute.
     seconds = max((now - finished["first"]).total_seconds(), 10.0)
     return float(60 * finished["count"] / seconds)

@@ -9,7 +9,7 @@ from evaluation.models.runs import Run, RunChat
 from labeling.models.chats import ChatSetMember, Split
 from labeling.models.people import User
 
-# What follows a status, or stands in brackets at the end, may be the endpoint's own.
+# Text after a status, or in brackets at the end, may be the endpoint's own.
 _ITS_WORDS = re.compile(r"(?<=HTTP \d{3}):.*|\s*\([^()]*\)\s*$", re.DOTALL)
 
 

@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from evaluation.models.runs import ModelCall, UnitCall
 
-# A model worked for these.
+# States for which a model worked.
 _PAID = (ModelCall.State.ANSWERED, ModelCall.State.REFUSED, ModelCall.State.CUT_OFF)
 
 

@@ -36,7 +36,7 @@ def run_launch(
 ) -> Run:
     """Plan a run and enqueue it once it is stored. `prompts` as for run_start. Raises RunRefused."""
     if endpoint.embedded and judge.grouping == "auto":
-        # The embedded model does best with one criterion a call.
+        # The embedded model works best with one criterion per call.
         judge = replace(judge, grouping="criterion")
     planned = replace(run, options={**run.options, ON_WORKER: True})
     started = run_start(

@@ -1,19 +1,15 @@
 """Runs: list, page and actions."""
 
-from collections.abc import Callable
 from typing import Any, cast
 
-from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_POST, require_safe
 
 from common.access import permission_or_404
-from common.problems import InputProblem
 from evaluation.judges.queries.recipes import judge_roles, judge_settings
 from evaluation.models.runs import Run
-from evaluation.runs.forms import ResumeForm
 from evaluation.runs.queries import run_page
 from evaluation.runs.queries.engine_stats import run_engine_stats
 from evaluation.runs.queries.ledger import run_ledger
@@ -29,14 +25,16 @@ from evaluation.runs.services.control import (
     run_pause,
     run_resume,
 )
+from evaluation.runs.views.control import Control, perform_action, polls, replace_page, resume_form
 from labeling.models.people import User
 
 RUNS_A_PAGE = 50
-ACTS: dict[str, tuple[Callable[..., object], str]] = {
-    "pause": (run_pause, "Run {} paused. Pending calls are still stored."),
-    "resume": (run_resume, "Run {} resumed."),
-    "cancel": (run_cancel, "Run {} cancelled. Its verdicts are kept."),
-}
+CONTROL = Control(
+    name="Run",
+    url="evaluation:run_detail",
+    argument="run",
+    services={"pause": run_pause, "resume": run_resume, "cancel": run_cancel},
+)
 
 
 @permission_or_404("labeling.see_judge")
@@ -70,14 +68,11 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     """
     run = get_object_or_404(runs_open_to(request.user).select_related("started_by"), pk=run_id)
     tell_errors([run], user=request.user)
-    user, again = cast(User, request.user), bool(request.headers.get("HX-Request"))
+    user, again = cast(User, request.user), polls(request)
     if again and request.GET.get("seen", run.state) == run.state:
         return render(request, "evaluation/runs/_progress.html", _progress(run, user))
     response = render(request, "evaluation/runs/detail.html", _progress(run, user) | _whole(run, user))
-    if again:
-        for header, value in (("Retarget", "#main"), ("Reselect", "#main"), ("Reswap", "outerHTML")):
-            response[f"HX-{header}"] = value
-    return response
+    return replace_page(response) if again else response
 
 
 @permission_or_404("labeling.see_judge")
@@ -93,25 +88,7 @@ def run_engine(request: HttpRequest, run_id: int) -> HttpResponse:
 def run_act(request: HttpRequest, run_id: int, act: str) -> HttpResponse:
     """Pause, resume or cancel; the page shows a refusal."""
     run = get_object_or_404(Run.objects.select_related("judge"), pk=run_id)
-    if act not in ACTS:
-        raise Http404
-    do, message = ACTS[act]
-    try:
-        do(run=run, by=cast(User, request.user), **(_budget(request) if act == "resume" else {}))
-    except InputProblem as refused:
-        messages.error(request, f"Run {run.pk} not changed: {refused}.")
-    else:
-        messages.success(request, message.format(run.pk))
-    return redirect("evaluation:run_detail", run.pk)
-
-
-def _budget(request: HttpRequest) -> dict[str, Any]:
-    """Return the new budget, if any; raises InputProblem."""
-    form = ResumeForm(request.POST)
-    if not form.is_valid():
-        why = str(form.errors["budget_usd"][0]).rstrip(".")
-        raise InputProblem(f"the budget is not an amount in dollars: {why}")
-    return form.cleaned_data
+    return perform_action(request, CONTROL, run, act)
 
 
 def _progress(run: Run, user: User) -> dict[str, Any]:
@@ -139,7 +116,7 @@ def _whole(run: Run, user: User) -> dict[str, Any]:
         "failures": run_page.run_failures(run, user=user),
         "outcomes": run_page.run_outcomes(run),
         "ledger": run_ledger(run),
-        "resume": None if run.budget_usd is None else ResumeForm(initial={"budget_usd": run.budget_usd}),
+        "resume": resume_form(run.budget_usd),
         "settings": judge_settings(run.judge, run),
         "roles": judge_roles(run.judge),
         "prompts": run.judge.prompts.select_related(

@@ -86,7 +86,7 @@ def _lease(run: Run) -> WorkerLease | None:
     """Return this process's right to step; None if another process has it."""
     Run.objects.select_for_update().get(pk=run.pk)
     units_release(run)
-    # What a dead process left has expired, or was found dead by its process id.
+    # Leases of dead processes have expired, or were found by process id.
     alive = WorkerLease.objects.filter(run=run, expires_at__gt=timezone.now())
     if alive.exists():
         return None
@@ -137,7 +137,7 @@ class _Step:
 
     def _go_on(self) -> BatchStep:
         pending = self._pending()
-        # One that was not sent is of a step that was cut short: units may be left that it did not come to.
+        # An unsent batch is from an interrupted step, which may not have reached all units.
         cut_short = any(batch.state == Batch.State.PREPARED for batch in pending)
         for batch in pending:
             self._push(batch)

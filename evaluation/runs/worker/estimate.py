@@ -28,7 +28,7 @@ from labeling.models.people import Workspace
 
 # Units replayed side by side, with their chats in memory.
 CHUNK = 400
-# Chats on which the two layouts are compared; the shares hardly move beyond.
+# Chats on which the two layouts are compared; more hardly change the shares.
 COMPARED = 200
 # A missing answer counts as half as long as allowed, and at most this long per criterion.
 ANSWER_TOKENS = 300

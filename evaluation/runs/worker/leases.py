@@ -54,7 +54,7 @@ def lease_begin(run_id: int | None) -> WorkerLease:
 def machine() -> str:
     """Return where process ids are unique: host, boot and process namespace (containers may share a host)."""
     parts = [socket.gethostname()[:60]]
-    with contextlib.suppress(OSError):  # not on Linux: the host name has to do
+    with contextlib.suppress(OSError):  # not on Linux: the host name alone
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8])
         parts.append(os.readlink("/proc/self/ns/pid"))
     return " ".join(parts)[:120]
@@ -101,7 +101,7 @@ def leases_release(leases: QuerySet[WorkerLease], *, own: bool = False, run: Run
     if not dead and not stray.exists():
         return Release()
     with transaction.atomic():
-        # Locked and looked at again: a worker that was only slow may have beaten meanwhile.
+        # Checked again under the lock: a slow worker may have sent a heartbeat meanwhile.
         locked = WorkerLease.objects.select_for_update(skip_locked=True).filter(pk__in=dead)
         dead_now = [lease for lease in locked if is_dead(lease, own=own)]
         gone = [lease.pk for lease in dead_now]

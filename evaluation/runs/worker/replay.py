@@ -24,7 +24,7 @@ class Lookups(Generic[T]):
         if key not in self._waiting:
             loop = asyncio.get_running_loop()
             if not self._waiting:
-                # Called once everybody who is ready now has put its key down.
+                # Called once all ready tasks have added their keys.
                 loop.call_soon(self._start)
             self._waiting[key] = loop.create_future()
         return await self._waiting[key]

@@ -15,7 +15,7 @@ from evaluation.models.runs import Passage, Run, Unit, UnitCall, Verdict, Worker
 from evaluation.runs.queries.chats import core_chat
 from labeling.models.chats import Chat as ChatRow
 
-LARGEST_SMALL_COUNT = 2**15 - 1  # what PostgreSQL's smallint holds
+LARGEST_SMALL_COUNT = 2**15 - 1  # PostgreSQL's smallint limit
 
 _UNIT_CALL = ("unit", "call", "role", "step", "window", "sample", "reused")
 _COUNTED = ("prompt_tokens", "cached_tokens", "completion_tokens", "prompt_chars", "repeated_chars")

@@ -29,8 +29,7 @@ from labeling.rating.queries.labels import (
     rules_of,
 )
 from labeling.rating.queries.notes import own_notes
-from labeling.rating.queries.queue import job_progress
-from labeling.rating.queries.screen import chat_in_work, chat_number
+from labeling.rating.queries.queue import chat_in_work, chat_number, job_progress
 from labeling.rating.services.leases import LEASE, Conflict, SkipReason
 from labeling.rubric.queries.criteria import criteria_of, newest_version
 from labeling.rubric.queries.guidelines import changes_since, guideline_for

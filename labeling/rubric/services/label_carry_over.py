@@ -19,7 +19,7 @@ CHATS_AT_ONCE = 1000
 FIXED = {"state": Label.State.SUBMITTED, "source": Label.Source.CARRIED}
 
 
-def answers_carry(*, olds: Sequence[Criterion], version: CriterionVersion) -> Carrying:
+def labels_carry_over(*, olds: Sequence[Criterion], version: CriterionVersion) -> Carrying:
     """
     Copy counted labels and current adjudications to a new criterion and update its consensus.
 

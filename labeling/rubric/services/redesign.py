@@ -18,7 +18,7 @@ from labeling.rubric.core.redesign import REASON_LIMIT, Redesign, Successor
 from labeling.rubric.core.rubric import version_hash
 from labeling.rubric.queries.lineage import BROUGHT_BACK, ENDED
 from labeling.rubric.queries.redesign import Carrying, redesigned
-from labeling.rubric.services.label_carry_over import answers_carry
+from labeling.rubric.services.label_carry_over import labels_carry_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def criteria_redesign(*, redesign: Redesign, reason: str, by: User | None) -> Re
     new = _create(redesign, olds, reason, by)
     _lineage(redesign, olds, new, reason=reason, by=by, at=now)
     carried = tuple(
-        answers_carry(olds=[row for row in olds if row.key in successor.carries], version=version)
+        labels_carry_over(olds=[row for row in olds if row.key in successor.carries], version=version)
         for successor, version in zip(redesign.into, new, strict=True)
         if successor.carries
     )

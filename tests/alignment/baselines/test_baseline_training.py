@@ -61,7 +61,7 @@ def test_while_it_is_computed_the_page_says_how_far_it_is(
     lead.get(url(large))
     train(BaselineTraining.objects.get().pk)
     assert (seen[0]["state"], seen[0]["done"], seen[0]["total"]) == ("working", 1, 3)
-    assert "Being computed: 1 of 3 criteria." in seen[1]
+    assert "Computing: 1 of 3 criteria." in seen[1]
 
 
 def test_it_is_asked_for_once_however_often_the_page_asks(large: Compared, lead: Client) -> None:
@@ -106,7 +106,7 @@ def test_who_looks_on_takes_back_what_a_dead_worker_held(large: Compared, lead: 
         WorkerLease.objects.all().delete()
     before = timezone.now()
     page = text_of(lead.get(url(large, "alignment:baselines"), headers=HTMX))
-    assert "Waiting for a worker." in page and "Being computed" not in page
+    assert "Waiting for a worker." in page and "Computing" not in page
     rung_at = BaselineTraining.objects.get().rung_at
     assert rung_at is not None and rung_at > before
 

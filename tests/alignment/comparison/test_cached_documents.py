@@ -72,6 +72,7 @@ def test_parts_without_a_chat_leave_nothing_behind(compared: Compared, lead: Cli
     assert not Report.objects.filter(kind__in=set(Kind) - {Kind.COVERED}).exists()
 
 
+@pytest.mark.heavy
 def test_a_stored_link_shows_the_same_whatever_was_kept_since(compared: Compared, lead: Client) -> None:
     judged(compared, "another", perfect)
     opened(compared, lead)

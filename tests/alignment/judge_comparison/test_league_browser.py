@@ -44,20 +44,20 @@ def test_its_page_is_accessible_and_no_wider_than_the_window(
     lead: Page, live_server: LiveServer, leagued: Compared
 ) -> None:
     lead.goto(f"{live_server.url}/reports/sets/{leagued.chat_set.pk}/league/")
-    expect(lead.get_by_text("for one more right answer").first).to_be_visible()
-    lead.get_by_text("Choose the runs").click()
+    expect(lead.get_by_text("per additional right answer").first).to_be_visible()
+    lead.get_by_text("Choose runs").click()
     assert_fine(lead, every_impact=True)
 
 
 def test_its_runs_are_chosen_by_keyboard(lead: Page, live_server: LiveServer, leagued: Compared) -> None:
     lead.goto(f"{live_server.url}/reports/sets/{leagued.chat_set.pk}/league/")
-    lead.get_by_text("Choose the runs").press("Enter")
+    lead.get_by_text("Choose runs").press("Enter")
     lead.get_by_role("checkbox", name="outside judge").press("Space")
     lead.get_by_role("button", name="Compare").press("Enter")
     expect(lead.locator(".league").first.locator("tbody tr")).to_have_count(2)
 
 
-def test_on_a_phone_each_pair_stands_once_and_names_both_judges_without_scrolling_sideways(
+def test_on_a_phone_each_pair_appears_once_with_both_judges_and_without_horizontal_scrolling(
     lead: Page, live_server: LiveServer, leagued: Compared
 ) -> None:
     lead.set_viewport_size({"width": 390, "height": 900})

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from alignment.comparison.core.codes import HumanCode, JudgeCode
-from alignment.judge_comparison.core import CriterionAnswers, Group, Without, compare
-from alignment.judge_comparison.core.cost_effectiveness import worth
+from alignment.judge_comparison.core import CriterionAnswers, Exclusion, Group, compare
+from alignment.judge_comparison.core.cost_effectiveness import cost_effectiveness
 from alignment.statistics.design_effect import design_effect
 from alignment.statistics.intervals import wilson
 from alignment.statistics.paired_tests import PairedTable, tango_interval
@@ -20,23 +20,23 @@ Bools = NDArray[np.bool_]
 def answers(
     human: Sequence[int], *judges: Sequence[int], key: str = "polite", tier: str = "simple", counts: int = 0
 ) -> CriterionAnswers:
-    people = np.array(human, dtype=np.int8)
-    labels = np.full((len(human), 3), 0)
-    labels[people == HumanCode.TRUE, 0] = labels[people == HumanCode.FALSE, 1] = counts
-    return CriterionAnswers(key, tier, people, np.array(judges, dtype=np.int8), labels)
+    codes = np.array(human, dtype=np.int8)
+    labels = np.full((len(codes), 3), 0)
+    labels[codes == HumanCode.TRUE, 0] = labels[codes == HumanCode.FALSE, 1] = counts
+    return CriterionAnswers(key, tier, codes, np.array(judges, dtype=np.int8), labels)
 
 
 def right_or_wrong(right: Bools, *, key: str, tier: str = "simple") -> CriterionAnswers:
-    """From what each judge is right on, (judges, chats); people say True and False in turn."""
-    people = (np.arange(right.shape[1]) % 2).astype(np.int8)
-    judges = np.where(right, people, 1 - people).astype(np.int8)
-    return CriterionAnswers(key, tier, people, judges, np.zeros((right.shape[1], 3), dtype=np.int64))
+    """Answers from `right`, (judges, chats); the consensus alternates between True and False."""
+    human = (np.arange(right.shape[1]) % 2).astype(np.int8)
+    judges = np.where(right, human, 1 - human).astype(np.int8)
+    return CriterionAnswers(key, tier, human, judges, np.zeros((right.shape[1], 3), dtype=np.int64))
 
 
 def simulated(
     rng: np.random.Generator, *, rates: tuple[float, ...], chats: int, criteria: int
 ) -> list[Group]:
-    """Judges that are right so often; what is hard in a chat is hard for all its criteria and each judge."""
+    """Judges with these accuracies; the difficulty of a chat is shared by its criteria and judges."""
     hard = rng.normal(size=(1, chats)) * 0.5 + rng.normal(size=(len(rates), chats)) * 0.5
     noise = rng.normal(size=(criteria, len(rates), chats)) * np.sqrt(0.5)
     limits = np.quantile(rng.normal(size=100_000), rates)[:, np.newaxis]
@@ -50,30 +50,30 @@ def simulated(
 # ---------- by hand ----------
 
 
-def test_only_what_people_and_every_judge_answered_is_compared() -> None:
+def test_only_answers_of_raters_and_every_judge_are_compared() -> None:
     human = [T, F, T, F, HumanCode.NA, HumanCode.UNRESOLVED, HumanCode.UNLABELLED]
     one, other = [T, F, NA, F, T, T, T], [T, T, T, REFUSED, T, F, T]
     overall, simple = compare([answers(human, one, other)], runs=[4, 9])
     assert (overall.key, simple.key) == ("overall", "simple")
     assert (overall.n, overall.chats, overall.answered) == (2, 2, 4)
-    assert [row.table.cells.tolist() for row in overall.standings] == [[1, 0, 0, 1], [1, 0, 1, 0]]
-    (duel,) = overall.duels
-    assert (duel.first, duel.second) == (4, 9)
-    assert duel.table == PairedTable(both=1, first=1, second=0, neither=0)
-    assert duel.difference.value == 0.5
+    assert [row.table.cells.tolist() for row in overall.results] == [[1, 0, 0, 1], [1, 0, 1, 0]]
+    (pair,) = overall.pairs
+    assert (pair.first, pair.second) == (4, 9)
+    assert pair.table == PairedTable(both=1, first=1, second=0, neither=0)
+    assert pair.difference.value == 0.5
 
 
 def test_a_chat_that_counts_once_gets_the_plain_intervals() -> None:
     human = [T] * 20 + [F] * 20
     one = [T] * 18 + [F] * 2 + [F] * 15 + [T] * 5
     other = [T] * 12 + [F] * 8 + [F] * 17 + [T] * 3
-    (duel,) = compare([answers(human, one, other)], runs=[1, 2])[0].duels
-    assert duel.table == PairedTable(both=27, first=6, second=2, neither=5)
-    plain = tango_interval(duel.table)
-    assert plain and duel.difference.interval
-    assert duel.difference.interval.low == pytest.approx(plain.low)
-    assert duel.difference.interval.high == pytest.approx(plain.high)
-    standing = compare([answers(human, one, other)], runs=[1, 2])[0].standings[0]
+    (pair,) = compare([answers(human, one, other)], runs=[1, 2])[0].pairs
+    assert pair.table == PairedTable(both=27, first=6, second=2, neither=5)
+    plain = tango_interval(pair.table)
+    assert plain and pair.difference.interval
+    assert pair.difference.interval.low == pytest.approx(plain.low)
+    assert pair.difference.interval.high == pytest.approx(plain.high)
+    standing = compare([answers(human, one, other)], runs=[1, 2])[0].results[0]
     tpr, expected = standing.rates["tpr"], wilson(18, 20)
     assert tpr.value == 0.9 and tpr.interval and expected
     assert tpr.interval.low == pytest.approx(expected.low)
@@ -83,8 +83,8 @@ def test_a_chat_that_counts_once_gets_the_plain_intervals() -> None:
 def test_criteria_that_only_repeat_each_other_add_no_certainty() -> None:
     rng = np.random.default_rng(3)
     right = rng.random((2, 60)) < np.array([[0.9], [0.7]])
-    once = compare([right_or_wrong(right, key="a")], runs=[1, 2])[0].duels[0]
-    five = compare([right_or_wrong(right, key=str(n)) for n in range(5)], runs=[1, 2])[0].duels[0]
+    once = compare([right_or_wrong(right, key="a")], runs=[1, 2])[0].pairs[0]
+    five = compare([right_or_wrong(right, key=str(n)) for n in range(5)], runs=[1, 2])[0].pairs[0]
     assert five.table.n == 5 * once.table.n
     assert five.difference.interval == once.difference.interval
     assert five.p == pytest.approx(once.p)
@@ -101,7 +101,7 @@ def test_the_ceiling_is_that_of_the_compared_answers() -> None:
     assert overall.ceiling.value == 1.0
 
 
-def test_a_ceiling_that_nobody_can_say_has_its_reason() -> None:
+def test_an_undefined_ceiling_has_a_reason() -> None:
     alone = compare([answers([T, F], [T, F], [T, F], counts=1)], runs=[1, 2])[0]
     assert (alone.ceiling.value, alone.ceiling.reason) == (None, "no chat with two raters")
     one_answer = compare([answers([T, T], [T, T], [T, T], counts=3)], runs=[1, 2])[0]
@@ -116,16 +116,16 @@ def test_tiers_are_apart_and_overall_is_their_sum() -> None:
     overall, simple, context = groups
     assert overall.n == simple.n + context.n == 200
     for place in range(3):
-        first = [group.duels[place].table.first for group in groups]
+        first = [group.pairs[place].table.first for group in groups]
         assert first[0] == first[1] + first[2]
 
 
-def test_nothing_in_common_is_undefined_and_shows_no_winner() -> None:
+def test_without_common_answers_all_is_undefined() -> None:
     overall = compare([answers([T, F], [T, F], [NA, NA])], runs=[1, 2])[0]
-    (duel,) = overall.duels
-    assert (duel.difference.value, duel.difference.interval) == (None, None)
-    assert (duel.better, duel.p, duel.p_holm) == (None, None, None)
-    assert "every judge" in duel.difference.reason and "every judge" in overall.untested
+    (pair,) = overall.pairs
+    assert (pair.difference.value, pair.difference.interval) == (None, None)
+    assert (pair.better, pair.p, pair.p_holm) == (None, None, None)
+    assert "every judge" in pair.difference.reason and "every judge" in overall.untested
     assert compare([], runs=[1, 2]) == []
 
 
@@ -134,19 +134,19 @@ def test_on_nine_chats_no_pair_is_tested_and_on_ten_it_is() -> None:
         compare([answers([T] * n, [T] * n, [F] * n, key=str(key)) for key in range(5)], runs=[1, 2])[0]
         for n in (9, 10)
     )
-    (untested,), (tested,) = nine.duels, ten.duels
+    (untested,), (tested,) = nine.pairs, ten.pairs
     assert (nine.untested, ten.untested) == ("fewer than 10 chats", "")
     assert untested.table == PairedTable(both=0, first=45, second=0, neither=0)
     assert (untested.difference.value, untested.difference.interval) == (1.0, None)
     assert (untested.p, untested.p_holm, untested.more_right, untested.better) == (None, None, None, None)
     assert untested.as_json()["undefined"]["difference.interval"] == "fewer than 10 chats"
-    assert worth(nine, prices={1: 0.003, 2: 0.001}).better == ()
-    assert tested.better == 1 and worth(ten, prices={1: 0.003, 2: 0.001}).better != ()
+    assert cost_effectiveness(nine, prices={1: 0.003, 2: 0.001}).better == ()
+    assert tested.better == 1 and cost_effectiveness(ten, prices={1: 0.003, 2: 0.001}).better != ()
 
 
 def test_holm_goes_over_the_tested_pairs_alone() -> None:
     many, few = [T, F] * 10, [T, F] * 2
-    alone = compare([answers(many, many, [T] * 20)], runs=[1, 2])[0].duels[0]
+    alone = compare([answers(many, many, [T] * 20)], runs=[1, 2])[0].pairs[0]
     both = compare(
         [
             answers(many, many, [T] * 20),
@@ -154,16 +154,16 @@ def test_holm_goes_over_the_tested_pairs_alone() -> None:
         ],
         runs=[1, 2],
     )
-    assert both[2].untested and both[2].duels[0].p_holm is None
+    assert both[2].untested and both[2].pairs[0].p_holm is None
     assert alone.p is not None and alone.p_holm == alone.p
-    assert both[1].duels[0].p_holm == pytest.approx(2 * alone.p)
+    assert both[1].pairs[0].p_holm == pytest.approx(2 * alone.p)
 
 
 def test_a_tier_that_holds_all_compared_answers_is_not_tested_twice() -> None:
     human, other = [T, F] * 10, [F, T] * 2 + [T, F] * 8
     nothing = answers([HumanCode.UNLABELLED] * 20, human, other, key="b", tier="context")
     overall, simple, context = compare([answers(human, human, other), nothing], runs=[1, 2])
-    (all_of_them,), (the_tier,) = overall.duels, simple.duels
+    (all_of_them,), (the_tier,) = overall.pairs, simple.pairs
     assert overall.n == simple.n and context.untested
     assert all_of_them.p == the_tier.p == pytest.approx(0.0455, abs=1e-4)
     assert all_of_them.p_holm == the_tier.p_holm == all_of_them.p
@@ -173,28 +173,28 @@ def test_a_tier_that_holds_all_compared_answers_is_not_tested_twice() -> None:
 # ---------- what makes a comparison small ----------
 
 
-def test_each_judge_says_how_many_of_peoples_answers_it_answered() -> None:
+def test_each_judge_counts_the_human_answers_it_answered() -> None:
     human, one, other = [T, F, T, HumanCode.NA], [T, T, NA, T], [T, REFUSED, REFUSED, T]
     overall = compare([answers(human, one, other)], runs=[4, 9])[0]
-    assert [row.answered for row in overall.standings] == [2, 1]
+    assert [row.answered for row in overall.results] == [2, 1]
 
 
-def test_a_judge_without_which_a_fifth_more_is_compared_is_named() -> None:
+def test_a_judge_is_named_if_its_exclusion_adds_a_fifth() -> None:
     human, most, few = [T] * 12, [T] * 12, [T] * 10 + [NA] * 2
     overall = compare([answers(human, most, few, most)], runs=[4, 9, 11])[0]
-    assert (overall.n, overall.without) == (10, Without((9,), 12))
+    assert (overall.n, overall.exclusion) == (10, Exclusion((9,), 12))
     nearly = compare([answers(human, most, [T] * 11 + [NA], most)], runs=[4, 9, 11])[0]
-    assert nearly.without is None
+    assert nearly.exclusion is None
 
 
 def test_judges_that_make_it_small_only_together_are_named_together() -> None:
     human, full, none = [T] * 12, [T] * 12, [NA] * 12
     overall = compare([answers(human, none, full, none, full)], runs=[4, 9, 11, 12])[0]
-    assert overall.without == Without((4, 11), 12)
+    assert overall.exclusion == Exclusion((4, 11), 12)
 
 
-def test_of_two_judges_none_is_left_out() -> None:
-    assert compare([answers([T] * 12, [T] * 12, [NA] * 12)], runs=[4, 9])[0].without is None
+def test_of_two_judges_none_is_excluded() -> None:
+    assert compare([answers([T] * 12, [T] * 12, [NA] * 12)], runs=[4, 9])[0].exclusion is None
 
 
 def test_arrays_of_another_length_are_refused_by_name() -> None:
@@ -216,31 +216,31 @@ def test_a_planted_better_judge_is_found_in_its_tier() -> None:
         *(right_or_wrong(better, key=f"c{n}", tier="context") for n in range(2)),
     ]
     groups = {group.key: group for group in compare(criteria, runs=[7, 8])}
-    assert groups["context"].duels[0].better == 7
-    assert groups["simple"].duels[0].better is None
+    assert groups["context"].pairs[0].better == 7
+    assert groups["simple"].pairs[0].better is None
 
 
-def test_who_always_says_the_frequent_answer_is_right_more_often_and_no_better() -> None:
+def test_a_majority_judge_has_a_higher_accuracy_and_is_not_better() -> None:
     rng = np.random.default_rng(13)
-    people = (rng.random(400) < 0.07).astype(np.int8)
-    sensible = np.where(rng.random(400) < 0.8, people, 1 - people)
-    overall, _ = compare([answers(people.tolist(), [T] * 400, sensible.tolist())], runs=[1, 2])
-    (duel,) = overall.duels
-    assert duel.more_right == 1 and duel.better is None
-    assert duel.balanced.value is not None and duel.balanced.value < -0.2
-    assert worth(overall, prices={1: 0.003, 2: 0.001}).better == ()
+    human = (rng.random(400) < 0.07).astype(np.int8)
+    sensible = np.where(rng.random(400) < 0.8, human, 1 - human)
+    overall, _ = compare([answers(human.tolist(), [T] * 400, sensible.tolist())], runs=[1, 2])
+    (pair,) = overall.pairs
+    assert pair.more_right == 1 and pair.better is None
+    assert pair.balanced.value is not None and pair.balanced.value < -0.2
+    assert cost_effectiveness(overall, prices={1: 0.003, 2: 0.001}).better == ()
 
 
-def test_where_people_gave_one_answer_only_the_one_who_gives_it_more_often_is_better() -> None:
+def test_with_one_human_answer_the_judge_that_gives_it_more_often_is_better() -> None:
     overall, _ = compare([answers([T] * 40, [T] * 40, [F] * 40)], runs=[1, 2])
-    assert overall.duels[0].better == 1
-    assert "False" in overall.duels[0].balanced.reason
+    assert overall.pairs[0].better == 1
+    assert "False" in overall.pairs[0].balanced.reason
 
 
 def test_a_difference_of_balanced_accuracies_is_computed_by_hand_and_not_bounded_below_ten_chats() -> None:
     one, other = [T, T, T, F, F, T], [T, F, F, F, T, T]
     overall, _ = compare([answers([T, T, T, F, F, F], one, other)], runs=[1, 2])
-    balanced = overall.duels[0].balanced
+    balanced = overall.pairs[0].balanced
     assert balanced.value == pytest.approx((2 / 3 + 1 / 3) / 2) and balanced.interval is None
 
 
@@ -248,7 +248,7 @@ def test_a_difference_of_balanced_accuracies_is_bounded_by_both_of_its_halves() 
     human = [T] * 20 + [F] * 20
     one = [T] * 18 + [F] * 2 + [F] * 15 + [T] * 5
     other = [T] * 12 + [F] * 8 + [F] * 17 + [T] * 3
-    balanced = compare([answers(human, one, other)], runs=[1, 2])[0].duels[0].balanced
+    balanced = compare([answers(human, one, other)], runs=[1, 2])[0].pairs[0].balanced
     true = tango_interval(PairedTable(both=12, first=6, second=0, neither=2))
     false = tango_interval(PairedTable(both=15, first=0, second=2, neither=3))
     assert true and false and balanced.interval
@@ -259,43 +259,41 @@ def test_a_difference_of_balanced_accuracies_is_bounded_by_both_of_its_halves() 
 
 
 @pytest.mark.parametrize(("rare", "shown"), [(1, False), (2, False), (10, True)])
-def test_judges_of_which_one_never_errs_and_one_never_varies_are_as_far_apart_as_the_rare_answers_tell(
-    rare: int, shown: bool
-) -> None:
+def test_a_perfect_and_a_constant_judge_differ_by_the_rare_answers(rare: int, shown: bool) -> None:
     human = [T] * (60 - rare) + [F] * rare
-    balanced = compare([answers(human, human, [T] * 60)], runs=[1, 2])[0].duels[0].balanced
+    balanced = compare([answers(human, human, [T] * 60)], runs=[1, 2])[0].pairs[0].balanced
     assert balanced.value == 0.5 and balanced.interval
     assert balanced.interval.low < 0.45 and balanced.interval.high > 0.52
     assert (balanced.interval.low > 0) is shown
 
 
-def test_one_chat_with_peoples_rare_answer_is_too_few_to_call_a_judge_better() -> None:
+def test_one_chat_with_the_rare_human_answer_is_too_few_to_call_a_judge_better() -> None:
     human = [T] * 59 + [F]
-    (duel,) = compare([answers(human, human, [F] * 20 + [T] * 39 + [F])], runs=[1, 2])[0].duels
-    assert (duel.more_right, duel.better) == (1, None)
+    (pair,) = compare([answers(human, human, [F] * 20 + [T] * 39 + [F])], runs=[1, 2])[0].pairs
+    assert (pair.more_right, pair.better) == (1, None)
 
 
 @pytest.mark.heavy
-def test_intervals_of_a_difference_of_balanced_accuracies_cover_what_was_planted() -> None:
+def test_intervals_of_a_difference_of_balanced_accuracies_cover_the_true_difference() -> None:
     rng = np.random.default_rng(23)
-    held = [
-        duel.balanced.interval is not None
-        and duel.balanced.interval.low <= 0.1 <= duel.balanced.interval.high
+    covered = [
+        pair.balanced.interval is not None
+        and pair.balanced.interval.low <= 0.1 <= pair.balanced.interval.high
         for _ in range(300)
-        for duel in simulated(rng, rates=(0.9, 0.8), chats=80, criteria=4)[0].duels
+        for pair in simulated(rng, rates=(0.9, 0.8), chats=80, criteria=4)[0].pairs
     ]
-    assert np.mean(held) > 0.92
+    assert np.mean(covered) > 0.92
 
 
 @pytest.mark.heavy
-def test_equal_judges_are_not_told_apart() -> None:
-    """In 300 leagues of four equal judges on hard chats at most a few name any winner: 5% are allowed."""
+def test_equal_judges_are_rarely_called_different() -> None:
+    """Of 300 leagues of four equal judges at most about 5% name a better one."""
     rng = np.random.default_rng(17)
     named = sum(
         any(
-            duel.better is not None
+            pair.better is not None
             for group in simulated(rng, rates=(0.85,) * 4, chats=60, criteria=6)
-            for duel in group.duels
+            for pair in group.pairs
         )
         for _ in range(300)
     )
@@ -303,40 +301,40 @@ def test_equal_judges_are_not_told_apart() -> None:
 
 
 @pytest.mark.heavy
-def test_intervals_of_a_difference_cover_what_was_planted() -> None:
+def test_intervals_of_a_difference_cover_the_true_difference() -> None:
     rng = np.random.default_rng(19)
     covered = 0
     for _ in range(600):
-        difference = simulated(rng, rates=(0.9, 0.8), chats=60, criteria=6)[0].duels[0].difference
+        difference = simulated(rng, rates=(0.9, 0.8), chats=60, criteria=6)[0].pairs[0].difference
         assert difference.interval
         covered += difference.interval.low <= 0.1 <= difference.interval.high
     assert 0.92 <= covered / 600 <= 0.98
 
 
-# ---------- worth ----------
+# ---------- cost effectiveness ----------
 
 
 def group_of(gains: list[float]) -> Group:
-    """Judges, runs 0, 1, …: the first is right on half of 400 chats, each other on so much more."""
+    """Judges, runs 0, 1, …: the first is right on half of 400 chats, each other on more by its gain."""
     limits = 0.5 + np.array(gains)[:, np.newaxis]
     right = (np.arange(400) + 0.5) / 400 < limits
     return compare([right_or_wrong(right, key="a")], runs=range(len(gains)))[0]
 
 
-def test_an_extra_right_answer_costs_the_difference_of_prices_by_that_of_right_answers() -> None:
-    found = worth(group_of([0.0, 0.2, 0.4]), prices={0: 0.001, 1: 0.002, 2: 0.009})
-    assert (found.cheapest, [one.run for one in found.better]) == (0, [1, 2])
-    assert found.better[0].each == pytest.approx(0.001 / 0.2)
-    assert found.better[1].each == pytest.approx(0.008 / 0.4)
-    for one in found.better:
-        assert one.interval.low < one.each < one.interval.high
+def test_an_additional_right_answer_costs_the_price_difference_divided_by_the_gain() -> None:
+    costs = cost_effectiveness(group_of([0.0, 0.2, 0.4]), prices={0: 0.001, 1: 0.002, 2: 0.009})
+    assert (costs.cheapest, [one.run for one in costs.better]) == (0, [1, 2])
+    assert costs.better[0].per_right_answer == pytest.approx(0.001 / 0.2)
+    assert costs.better[1].per_right_answer == pytest.approx(0.008 / 0.4)
+    for one in costs.better:
+        assert one.interval.low < one.per_right_answer < one.interval.high
 
 
 def test_a_judge_without_a_price_is_named_and_not_guessed() -> None:
-    found = worth(group_of([0.0, 0.2]), prices={0: 0.001, 1: None})
-    assert (found.cheapest, found.better, found.unpriced) == (0, (), (1,))
-    assert worth(group_of([0.0, 0.2]), prices={0: None, 1: None}).cheapest is None
+    costs = cost_effectiveness(group_of([0.0, 0.2]), prices={0: 0.001, 1: None})
+    assert (costs.cheapest, costs.better, costs.unpriced) == (0, (), (1,))
+    assert cost_effectiveness(group_of([0.0, 0.2]), prices={0: None, 1: None}).cheapest is None
 
 
-def test_what_is_not_shown_to_be_better_is_worth_no_money() -> None:
-    assert worth(group_of([0.0, 0.0]), prices={0: 0.001, 1: 0.002}).better == ()
+def test_a_judge_that_is_not_better_has_no_cost_effectiveness() -> None:
+    assert cost_effectiveness(group_of([0.0, 0.0]), prices={0: 0.001, 1: 0.002}).better == ()

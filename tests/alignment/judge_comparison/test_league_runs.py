@@ -1,4 +1,4 @@
-"""Which runs a league takes, and who makes its comparison small."""
+"""Runs of a league, and runs that make its comparison small."""
 
 from decimal import Decimal
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 # ---------- which runs ----------
 
 
-def test_without_a_choice_the_newest_finished_run_of_each_engine_and_model_stands(
+def test_the_default_is_the_newest_finished_run_of_each_engine_and_model(
     compared: Compared, lead: Client
 ) -> None:
     judged(compared, "direct old", perfect, engine="direct")
@@ -52,7 +52,7 @@ def test_the_address_names_runs_and_split(compared: Compared, lead: Client) -> N
 
 
 @pytest.mark.parametrize("query", ["run=999999", "run=x", "run=", "run=%00", "split=all", "run=" + "9" * 40])
-def test_what_is_not_there_is_not_found(query: str, compared: Compared, lead: Client) -> None:
+def test_unknown_runs_and_splits_get_404(query: str, compared: Compared, lead: Client) -> None:
     for name in ("alignment:league", "api_set_league", "api_set_league_csv"):
         assert lead.get(f"{reverse(name, args=[compared.chat_set.pk])}?{query}").status_code == 404
 
@@ -79,7 +79,7 @@ def test_a_set_with_one_run_says_what_to_do(compared: Compared, lead: Client) ->
     assert "A league needs two finished runs" in page
 
 
-# ---------- few chats, and who makes them few ----------
+# ---------- few compared chats ----------
 
 
 def test_on_fewer_than_ten_chats_no_judge_is_called_better_and_no_pair_is_tested(
@@ -93,12 +93,12 @@ def test_on_fewer_than_ten_chats_no_judge_is_called_better_and_no_pair_is_tested
     assert (overall["chats"], overall["untested"], overall["worth"]) == (9, "fewer than 10 chats", None)
     assert (pair["only_first"], pair["p"], pair["more_right"], pair["better"]) == (27, None, None, None)
     page = text_of(lead.get(league_url(compared, few, wrong)))
-    assert "Only 9 chats have answers of people and of all these judges: too few" in page
-    assert "On fewer than 10 chats no pair is tested and no judge is called better." in page
-    assert 'class="grid duels"' not in page and "the cheapest" not in page
+    assert "Only 9 chats have answers of raters and all judges: too few" in page
+    assert "No pair is tested: fewer than 10 chats." in page
+    assert 'class="grid judge-pairs"' not in page and "the cheapest" not in page
 
 
-def test_the_run_that_makes_the_comparison_small_is_named_with_a_way_to_leave_it_out(
+def test_a_run_that_makes_the_comparison_small_is_named_with_a_link_that_excludes_it(
     compared: Compared, lead: Client
 ) -> None:
     few = judged(compared, "hardly begun", on_first(12), engine="direct")
@@ -113,55 +113,53 @@ def test_the_run_that_makes_the_comparison_small_is_named_with_a_way_to_leave_it
     assert (overall["n"], overall["without"]) == (36, {"runs": [few.pk], "n": 114})
     url = f"?run={most.pk}&amp;run={compared.run.pk}"
     page = text_of(lead.get(league_url(compared, *runs)))
-    assert page.count(f'<a href="{url}">Leave it out</a>') == 1  # the tiers do not say it again
-    assert f"(run {few.pk}), 114 answers would be compared instead of 36." in page
+    assert page.count(f'<a href="{url}">Exclude it</a>') == 1  # not repeated in the tiers
+    assert f"(run {few.pk}), the league would compare 114 answers instead of 36." in page
     assert "answered 36 of 120" in page and "answered 120 of 120" not in page
-    assert "Leave it out" not in text_of(lead.get(league_url(compared, compared.run, most)))
+    assert "Exclude it" not in text_of(lead.get(league_url(compared, compared.run, most)))
 
 
-def test_a_better_judge_that_left_answers_open_is_said_to(compared: Compared, lead: Client) -> None:
+def test_a_better_judge_that_abstains_often_is_flagged(compared: Compared, lead: Client) -> None:
     shy = judged(compared, "shy", on_first(30), engine="direct")
     contrarian = judged(compared, "contrarian", contrary, engine="debate")
     page = text_of(lead.get(league_url(compared, shy, contrarian)))
-    assert "where both answer; it left 30 of 120 answers of people open" in page
-    open_to_all = judged(compared, "open", perfect, engine="auto")
-    assert "answers of people open" not in text_of(lead.get(league_url(compared, open_to_all, contrarian)))
+    assert "but has no verdict on 30 of 120 human answers" in page
+    complete = judged(compared, "open", perfect, engine="auto")
+    assert "has no verdict on" not in text_of(lead.get(league_url(compared, complete, contrarian)))
 
 
-def test_runs_with_nothing_in_common_say_what_each_answered(compared: Compared, lead: Client) -> None:
+def test_runs_without_common_answers_show_what_each_answered(compared: Compared, lead: Client) -> None:
     none = judged(compared, "failed", on_first(0), engine="direct")
     page = text_of(lead.get(league_url(compared, none, compared.run)))
-    assert "None of 120 answers of people was given by every judge, too" in page
+    assert "No answer is compared. Of 120 human answers, " in page
     assert f"(run {none.pk}) answered 0" in page and f"(run {compared.run.pk}) answered 120" in page
 
 
-def test_without_a_choice_a_run_that_answered_less_than_half_of_the_best_is_left_out(
+def test_by_default_a_run_with_less_than_half_of_the_most_answers_is_excluded(
     compared: Compared, lead: Client
 ) -> None:
     few = judged(compared, "hardly begun", on_first(19), engine="direct")
     half = judged(compared, "half", on_first(20), engine="debate")
-    found = document(lead, compared)
-    assert [row["run"] for row in found["runs"]] == [half.pk, compared.run.pk]
-    (left,) = found["runs_left_out"]
-    assert (left["run"], left["judge"], left["answered"], left["most"]) == (few.pk, "hardly begun", 57, 120)
+    league = document(lead, compared)
+    assert [row["run"] for row in league["runs"]] == [half.pk, compared.run.pk]
+    (one,) = league["runs_left_out"]
+    assert (one["run"], one["judge"], one["answered"], one["most"]) == (few.pk, "hardly begun", 57, 120)
     page = text_of(lead.get(league_url(compared)))
-    assert (
-        f"(run {few.pk}) is left out: of the answers that people gave it answered 57, another run 120" in page
-    )
+    assert f"(run {few.pk}) is excluded: it answered 57 of the human answers, another run 120" in page
     url = f"?run={half.pk}&amp;run={compared.run.pk}&amp;run={few.pk}"
-    assert f'<a href="{url}">Put it in</a>' in page
+    assert f'<a href="{url}">Include</a>' in page
     chosen = document(lead, compared, few, half, compared.run)
     assert (len(chosen["runs"]), chosen["runs_left_out"]) == (3, [])
 
 
-def test_two_runs_always_stay(compared: Compared, lead: Client) -> None:
+def test_two_runs_are_always_kept(compared: Compared, lead: Client) -> None:
     fewer, few = (judged(compared, f"on {n}", on_first(n), engine=e) for n, e in ((2, "direct"), (5, "auto")))
     assert [row["run"] for row in document(lead, compared)["runs"]] == [few.pk, compared.run.pk]
     Run.objects.filter(pk=fewer.pk).update(state="cancelled")
     assert [row["run"] for row in document(lead, compared)["runs"]] == [few.pk, compared.run.pk]
 
 
-def test_before_people_answered_no_run_is_left_out(compared: Compared, lead: Client) -> None:
+def test_without_labels_no_run_is_excluded(compared: Compared, lead: Client) -> None:
     Consensus.objects.all().delete()
     for engine in ("direct", "debate"):
         judged(compared, engine, on_first(40 if engine == "direct" else 0), engine=engine)

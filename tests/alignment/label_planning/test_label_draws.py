@@ -1,11 +1,11 @@
-"""Chats drawn from a run: which, with what probability, into which split, and how often."""
+"""Samples of a run: eligible chats, probabilities, splits and repeated submissions."""
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from alignment.label_planning.services.draw_preview import label_draw_preview
-from alignment.label_planning.services.draws import draw_source, label_draw
+from alignment.label_planning.services.draws import label_draw, sample_source
 from common.problems import InputProblem
 from labeling.chats.core.allocation import AllocationRule
 from labeling.jobs.services import job_close, job_open
@@ -33,7 +33,7 @@ def members_of(chat_set: ChatSet) -> list[ChatSetMember]:
     return list(chat_set.members.select_related("chat__topic"))
 
 
-def test_only_chats_without_a_label_are_drawn_as_many_as_asked_of_either_verdict(
+def test_a_sample_has_the_requested_size_of_either_verdict_and_only_unlabelled_chats(
     bare: Compared, lead_user: User
 ) -> None:
     drawn = label_draw(wish_of(bare), by=lead_user)
@@ -57,7 +57,7 @@ def test_each_chat_keeps_its_stratum_and_its_probability(bare: Compared, lead_us
     assert (sampling["seed"], sampling["run"]) == (3, bare.run.pk)
 
 
-def test_a_chat_that_an_open_job_asks_for_is_not_drawn(bare: Compared, lead_user: User) -> None:
+def test_a_chat_in_an_open_job_is_not_eligible(bare: Compared, lead_user: User) -> None:
     chats = make_set(bare.rubric, *(bare.chat(n) for n in range(9, 25)), name="asked")
     polite = bare.rubric.criteria.filter(key="polite")
     job = job_open(
@@ -70,7 +70,7 @@ def test_a_chat_that_an_open_job_asks_for_is_not_drawn(bare: Compared, lead_user
     assert preview.available.suspect + preview.available.other == len(BARE)
 
 
-def test_of_near_duplicates_one_is_there_and_none_where_one_has_labels(
+def test_one_of_near_duplicates_is_eligible_and_none_if_one_has_labels(
     bare: Compared, lead_user: User
 ) -> None:
     Chat.objects.filter(pk__in=[bare.chat(n).pk for n in (9, 10)]).update(near_hash=0xFFFF00)
@@ -80,16 +80,16 @@ def test_of_near_duplicates_one_is_there_and_none_where_one_has_labels(
     assert there == {bare.chat(n).pk for n in BARE if n not in (10, 11)}
 
 
-def test_the_press_of_one_form_draws_once(bare: Compared, lead_user: User) -> None:
+def test_a_repeated_submission_returns_the_first_sample(bare: Compared, lead_user: User) -> None:
     wish = wish_of(bare)
-    source = draw_source(scope=wish.scope, by=lead_user, token="t")
+    source = sample_source(scope=wish.scope, by=lead_user, token="t")
     first = label_draw(wish_of(bare, source=source), by=lead_user)
     again = label_draw(wish_of(bare, source=source), by=lead_user)
     assert (first.again, again.again, again.chat_set) == (False, True, first.chat_set)
     assert AuditEvent.objects.filter(verb="chats drawn").count() == 1
 
 
-def test_what_was_drawn_is_on_record(bare: Compared, lead_user: User) -> None:
+def test_a_sample_is_in_the_audit_log(bare: Compared, lead_user: User) -> None:
     drawn = label_draw(wish_of(bare), by=lead_user)
     event = AuditEvent.objects.get(verb="chats drawn", object_id=drawn.chat_set.pk)
     assert (event.actor, event.detail["chats"], event.detail["judge_false"]) == (lead_user, 12, 8)
@@ -98,16 +98,16 @@ def test_what_was_drawn_is_on_record(bare: Compared, lead_user: User) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": "calibration"}, "there is a chat set 'calibration' already"),
-        ({"name": " "}, "a name has 1 to 120 characters"),
-        ({"chats": 40}, "were asked for, and there are"),
-        ({"chats": 4}, "8 of the chats cannot be judged False"),
+        ({"name": "calibration"}, "a chat set 'calibration' exists: choose another name"),
+        ({"name": " "}, "the name needs 1 to 120 characters"),
+        ({"chats": 40}, "40 chats requested, 32 are eligible"),
+        ({"chats": 4}, "8 chats judged False do not fit into a sample of 4"),
         ({"split": "all"}, "'all' is not one of train, dev, holdout"),
         ({"criteria": ()}, "choose at least one criterion"),
-        ({"topics": ("nowhere",)}, "no chat is left to draw"),
+        ({"topics": ("nowhere",)}, "no chat is eligible"),
     ],
 )
-def test_what_cannot_be_drawn_leaves_nothing(
+def test_a_refused_request_writes_nothing(
     bare: Compared, lead_user: User, changes: dict[str, object], message: str
 ) -> None:
     sets = ChatSet.objects.count()
@@ -116,24 +116,24 @@ def test_what_cannot_be_drawn_leaves_nothing(
     assert (ChatSet.objects.count(), AuditEvent.objects.filter(verb="chats drawn").count()) == (sets, 0)
 
 
-def test_without_numbers_as_much_is_drawn_as_a_badge_is_likely_to_need(
+def test_without_sizes_the_sample_is_as_large_as_a_status_is_likely_to_need(
     compared: Compared, lead_user: User
 ) -> None:
     add_chats(compared, to=400)
     strip(compared, range(101, 401))
-    # 100 chats are labelled, half of them False: 50 of each, so a badge misses nothing.
-    with pytest.raises(InputProblem, match="no label is missing for a badge"):
+    # 100 chats are labelled, 50 True and 50 False: enough for a status.
+    with pytest.raises(InputProblem, match="these criteria have enough labels for a status"):
         label_draw_preview(wish_of(compared, chats=None, suspect=None), by=lead_user)
     strip(compared, range(41, 401))
     preview = label_draw_preview(wish_of(compared, chats=None, suspect=None), by=lead_user)
-    (polite,) = preview.outlook
+    (polite,) = preview.forecasts
     assert polite.missing_false == 10 and preview.chats >= 60 and preview.reaches
 
 
 # ---------- splits ----------
 
 
-def test_chats_keep_their_split_unless_asked_otherwise(bare: Compared, lead_user: User) -> None:
+def test_chats_keep_their_split_unless_another_is_requested(bare: Compared, lead_user: User) -> None:
     kept = members_of(label_draw(wish_of(bare), by=lead_user).chat_set)
     assert all(member.split == SPLITS[number(member) % 4] for member in kept)
     moved = members_of(
@@ -144,28 +144,28 @@ def test_chats_keep_their_split_unless_asked_otherwise(bare: Compared, lead_user
         assert member.split == ("train" if before == "train" else "holdout")
 
 
-def test_what_is_held_out_anywhere_stays_held_out(bare: Compared, lead_user: User) -> None:
+def test_holdout_chats_of_any_set_stay_holdout(bare: Compared, lead_user: User) -> None:
     make_set(bare.rubric, *(bare.chat(n) for n in BARE), name="gold", split="holdout")
     members = members_of(label_draw(wish_of(bare, split="train"), by=lead_user).chat_set)
     assert {member.split for member in members} == {"holdout"}
 
 
-# ---------- who sees what ----------
+# ---------- visibility ----------
 
 
-def test_who_may_not_read_the_holdout_draws_none_of_it(bare: Compared) -> None:
+def test_a_user_without_holdout_access_samples_no_holdout_chat(bare: Compared) -> None:
     author = make_user("otto", Role.AUTHOR)
     preview = label_draw_preview(wish_of(bare, chats=4, suspect=2), by=author)
     there = {chat for share in preview.shares for chat in share.stratum.chats}
     assert there == {bare.chat(n).pk for n in BARE if SPLITS[n % 4] != "holdout"}
 
 
-def test_the_place_of_a_chat_in_the_set_says_nothing_of_the_verdict(bare: Compared, lead_user: User) -> None:
-    said = []
+def test_the_order_of_the_set_does_not_reveal_the_verdicts(bare: Compared, lead_user: User) -> None:
+    orders = []
     for seed in range(3):
         members = members_of(label_draw(few_of(bare, name=f"n{seed}", seed=seed), by=lead_user).chat_set)
-        said.append([JUDGE["polite"](number(member)) for member in members])
-    assert all(one not in (sorted(one), sorted(one, reverse=True)) for one in said)
+        orders.append([JUDGE["polite"](number(member)) for member in members])
+    assert all(one not in (sorted(one), sorted(one, reverse=True)) for one in orders)
 
 
 def test_queries_do_not_grow_with_the_chats(bare: Compared, lead_user: User) -> None:
@@ -184,14 +184,14 @@ def test_queries_do_not_grow_with_the_chats(bare: Compared, lead_user: User) -> 
     assert queries("many") == few
 
 
-def test_a_preview_counts_the_chats_without_a_chance(bare: Compared, lead_user: User) -> None:
+def test_a_preview_counts_chats_without_a_chance(bare: Compared, lead_user: User) -> None:
     Chat.objects.filter(pk=bare.chat(40).pk).update(topic=Topic.objects.create(key="refund", name="Refund"))
     preview = label_draw_preview(wish_of(bare, chats=4, suspect=2), by=lead_user)
-    assert preview.left_out == 1
-    assert label_draw_preview(wish_of(bare, chats=4, suspect=2, minimum=1), by=lead_user).left_out == 0
+    assert preview.without_chance == 1
+    assert label_draw_preview(wish_of(bare, chats=4, suspect=2, minimum=1), by=lead_user).without_chance == 0
 
 
-def test_topics_can_be_chosen_and_shared_equally(bare: Compared, lead_user: User) -> None:
+def test_topics_can_be_selected_and_allocated_equally(bare: Compared, lead_user: User) -> None:
     topics = sorted({bare.chat(n).topic.key for n in BARE})
     one = label_draw_preview(wish_of(bare, chats=4, suspect=2, topics=(topics[0],)), by=lead_user)
     assert {share.stratum.topic for share in one.shares} == {topics[0]}
@@ -200,10 +200,10 @@ def test_topics_can_be_chosen_and_shared_equally(bare: Compared, lead_user: User
     assert sum(share.n for share in even.shares) == 8
 
 
-# ---------- either verdict keeps a chance ----------
+# ---------- chats of either verdict have a chance ----------
 
 
-def test_a_draw_left_open_takes_a_fifth_or_more_of_chats_not_judged_false(
+def test_a_sample_without_sizes_has_at_least_a_fifth_of_chats_not_judged_false(
     bare: Compared, lead_user: User
 ) -> None:
     preview = label_draw_preview(wish_of(bare, chats=10, suspect=None), by=lead_user)
@@ -212,13 +212,13 @@ def test_a_draw_left_open_takes_a_fifth_or_more_of_chats_not_judged_false(
     assert preview.suspect == 5 and (preview.chats - preview.suspect) / preview.chats >= 0.2
 
 
-def test_who_asks_for_chats_judged_false_alone_gets_these(bare: Compared, lead_user: User) -> None:
+def test_a_request_for_chats_judged_false_alone_is_met(bare: Compared, lead_user: User) -> None:
     preview = label_draw_preview(wish_of(bare, chats=8, suspect=8), by=lead_user)
     assert (preview.suspect, preview.chats, preview.without_topic) == (8, 8, 0)
-    assert preview.left_out == preview.available.other
+    assert preview.without_chance == preview.available.other
 
 
-def test_chats_of_an_earlier_draw_are_not_drawn_again(bare: Compared, lead_user: User) -> None:
+def test_chats_of_an_earlier_sample_are_not_eligible(bare: Compared, lead_user: User) -> None:
     first = label_draw(wish_of(bare, chats=6, suspect=3), by=lead_user).chat_set
     preview = label_draw_preview(wish_of(bare, chats=4, suspect=2), by=lead_user)
     there = {chat for share in preview.shares for chat in share.stratum.chats}

@@ -1,4 +1,4 @@
-"""Draws at one moment: the database is held for the writing alone, and no chat is drawn twice."""
+"""Simultaneous samples: the lock is short, and no chat is sampled twice."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from alignment.label_planning.queries.sampling_frame import Frame, label_frame
-from alignment.label_planning.services import draw_preview as label_draw_plans
-from alignment.label_planning.services.draws import draw_source, label_draw
+from alignment.label_planning.queries.sampling_frame import SamplingFrame, sampling_frame
+from alignment.label_planning.services import draw_preview as preview_module
+from alignment.label_planning.services.draws import label_draw, sample_source
 from common.problems import InputProblem
 from labeling.models.chats import ChatSet
 from labeling.models.labels import Consensus
@@ -30,22 +30,22 @@ def bare(compared: Compared) -> Compared:
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Something happens each time that the chats of a draw were looked up, but not inside of itself."""
-    real = label_frame
+    """Run a callback each time after the eligible chats are read, but not within the callback."""
+    real = sampling_frame
     busy: list[bool] = []
 
-    def happening(what: Callable[[], object]) -> None:
-        def frame(*args: Any, **kwargs: Any) -> Frame:
-            found = real(*args, **kwargs)
+    def after_reading(what: Callable[[], object]) -> None:
+        def frame(*args: Any, **kwargs: Any) -> SamplingFrame:
+            rows = real(*args, **kwargs)
             if not busy:
                 busy.append(True)
                 what()
                 busy.clear()
-            return found
+            return rows
 
-        monkeypatch.setattr(label_draw_plans, "label_frame", frame)
+        monkeypatch.setattr(preview_module, "sampling_frame", frame)
 
-    return happening
+    return after_reading
 
 
 def chats_of(chat_set: ChatSet) -> set[int]:
@@ -53,18 +53,18 @@ def chats_of(chat_set: ChatSet) -> set[int]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_database_is_not_held_while_a_draw_is_computed(
+def test_no_transaction_is_open_while_a_sample_is_computed(
     meanwhile: Callable[[Callable[[], object]], None],
 ) -> None:
     compared = make_compared()
     strip(compared, BARE)
-    held: list[bool] = []
-    meanwhile(lambda: held.append(connection.in_atomic_block))
+    in_transaction: list[bool] = []
+    meanwhile(lambda: in_transaction.append(connection.in_atomic_block))
     label_draw(few_of(compared), by=make_user("ines", Role.LEAD))
-    assert held == [False]
+    assert in_transaction == [False]
 
 
-def test_what_another_draw_took_meanwhile_is_not_drawn_again(
+def test_chats_of_a_simultaneous_sample_are_not_sampled_again(
     bare: Compared, lead_user: User, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:
     others: list[ChatSet] = []
@@ -77,10 +77,10 @@ def test_what_another_draw_took_meanwhile_is_not_drawn_again(
     mine = label_draw(few_of(bare), by=lead_user).chat_set
     assert len(chats_of(mine)) == 7 and not chats_of(mine) & chats_of(others[0])
     strata = (mine.sampling or {})["strata"]
-    assert sum(row["size"] for row in strata) == len(BARE) - 7  # its probabilities are of what was left
+    assert sum(row["size"] for row in strata) == len(BARE) - 7  # probabilities refer to the remaining chats
 
 
-def test_a_chat_that_gets_a_label_meanwhile_is_not_drawn(
+def test_a_chat_that_gets_a_label_meanwhile_is_not_sampled(
     bare: Compared, lead_user: User, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:
     labelled = [bare.chat(n) for n in BARE][:20]
@@ -90,17 +90,17 @@ def test_a_chat_that_gets_a_label_meanwhile_is_not_drawn(
     assert not chats_of(mine) & {chat.pk for chat in labelled}
 
 
-def test_two_presses_of_one_form_at_one_moment_make_one_set(
+def test_two_simultaneous_submissions_of_one_form_create_one_set(
     bare: Compared, lead_user: User, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:
     wish = few_of(bare)
-    wish = few_of(bare, source=draw_source(scope=wish.scope, by=lead_user, token="t"))
+    wish = few_of(bare, source=sample_source(scope=wish.scope, by=lead_user, token="t"))
     meanwhile(lambda: label_draw(wish, by=lead_user))
     assert label_draw(wish, by=lead_user).again
     assert AuditEvent.objects.filter(verb="chats drawn").count() == 1
 
 
-def test_where_others_are_always_quicker_that_is_said_and_nothing_is_written(
+def test_a_request_is_refused_if_others_keep_sampling_the_chats(
     bare: Compared, lead_user: User, meanwhile: Callable[[Callable[[], object]], None]
 ) -> None:
     numbers = iter(range(100))

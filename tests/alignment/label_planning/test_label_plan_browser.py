@@ -1,4 +1,4 @@
-"""A lead plans and draws labels in a real browser."""
+"""A lead plans labels and creates a sample in a real browser."""
 
 from collections.abc import Iterator
 
@@ -27,21 +27,21 @@ def lead(page: Page, live_server: LiveServer) -> Iterator[Page]:
         yield signed_in
 
 
-def test_a_lead_sees_what_a_draw_brings_and_goes_on_to_a_job(
+def test_a_lead_previews_a_sample_creates_it_and_opens_a_job(
     lead: Page, live_server: LiveServer, bare: Compared
 ) -> None:
     lead.goto(f"{live_server.url}/reports/runs/{bare.run.pk}/labels/?criterion=polite")
     estimate = lead.locator("#estimate")
     expect(estimate).to_contain_text("Chats to label")
     lead.get_by_label("Chats", exact=True).fill("12")
-    lead.get_by_label("of them judged False").fill("8")
+    lead.get_by_label("Judged False").fill("8")
     expect(estimate.locator("dd").first).to_have_text("12")
     assert_fine(lead, every_impact=True)
     lead.get_by_label("Chats", exact=True).fill("4000")
-    lead.get_by_role("button", name="Draw").press("Enter")
-    expect(lead.get_by_text("Nothing drawn.")).to_be_in_viewport()
+    lead.get_by_role("button", name="Create sample").press("Enter")
+    expect(lead.get_by_text("Sample not created.")).to_be_in_viewport()
     lead.get_by_label("Chats", exact=True).fill("12")
-    lead.get_by_role("button", name="Draw").press("Enter")
+    lead.get_by_role("button", name="Create sample").press("Enter")
     expect(lead.get_by_role("link", name="Open a labelling job")).to_be_in_viewport()
     lead.get_by_role("link", name="Open a labelling job").click()
     chat_set = ChatSet.objects.get(kind="sample")

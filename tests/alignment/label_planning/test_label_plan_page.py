@@ -1,4 +1,4 @@
-"""The page and the API that plan labels: what leads read, draw once, and what raters never learn of it."""
+"""The label plan, page and API: needs, samples, and what stays hidden from raters."""
 
 from typing import Any
 
@@ -39,9 +39,7 @@ API_DRAW: dict[str, Any] = {"criteria": ["polite"], "chats": 12, "judge_false": 
 # ---------- rights ----------
 
 
-def test_for_raters_and_authors_it_does_not_exist(
-    bare: Compared, author: Client, client: Client, rater_user: User
-) -> None:
+def test_raters_and_authors_get_404(bare: Compared, author: Client, client: Client, rater_user: User) -> None:
     client.force_login(rater_user)
     for someone in (client, author):
         for url in (plan_url(bare), estimate_url(bare), api_url(bare, "label_plan")):
@@ -51,7 +49,7 @@ def test_for_raters_and_authors_it_does_not_exist(
     assert not ChatSet.objects.filter(kind="sample").exists()
 
 
-def test_only_leads_are_led_to_it(bare: Compared, lead: Client, author: Client) -> None:
+def test_only_leads_see_the_link(bare: Compared, lead: Client, author: Client) -> None:
     assert plan_url(bare) in text_of(lead.get(urls(bare)["report"]))
     assert plan_url(bare) not in text_of(author.get(urls(bare)["report"]))
 
@@ -59,19 +57,19 @@ def test_only_leads_are_led_to_it(bare: Compared, lead: Client, author: Client) 
 # ---------- what it says ----------
 
 
-def test_the_report_says_what_to_label_next(compared: Compared, lead: Client, author: Client) -> None:
+def test_the_report_shows_the_next_labels_to_add(compared: Compared, lead: Client, author: Client) -> None:
     for someone, start in ((lead, "Label"), (author, "Ask a lead to label")):
         page = text_of(someone.get(urls(compared)["report"]))
         assert f"{start} 20 more chats: 10 True and 10 False" in page
         assert f"{start} 30 more chats with answer False" in page  # welcome: never False
 
 
-def test_the_page_says_what_each_decision_misses(bare: Compared, lead: Client) -> None:
+def test_the_page_shows_the_missing_labels_of_each_decision(bare: Compared, lead: Client) -> None:
     response = lead.get(plan_url(bare, "?criterion=polite"))
     page = text_of(response)
-    assert "answered 8 chats: 4 True, 4 False" in page
+    assert "</span> on 8 chats: 4 True, 4 False" in page
     assert "Label 92 more chats, at least 26 True" in page
-    assert "that the judge calls False: about" in page
+    assert "chats judged False: about" in page
     assert response.context["focus"].counts.three == 8
     assert lead.get(plan_url(bare, "?criterion=nothing")).status_code == 404
     assert lead.get(plan_url(bare, "?split=nothing")).status_code == 404
@@ -103,17 +101,19 @@ def test_the_page_asks_no_more_queries_of_more_chats(bare: Compared, lead: Clien
     assert (queries(plan_url(bare)), queries(estimate)) == before
 
 
-# ---------- the draw ----------
+# ---------- samples ----------
 
 
-def test_the_preview_writes_nothing_and_says_what_may_come(bare: Compared, lead: Client) -> None:
+def test_the_preview_writes_nothing_and_estimates_the_labels(bare: Compared, lead: Client) -> None:
     page = text_of(lead.get(estimate_url(bare), DRAW))
     assert "<dt>Chats to label</dt><dd>12</dd>" in page
     assert not ChatSet.objects.filter(kind="sample").exists()
-    assert "were asked for, and there are" in text_of(lead.get(estimate_url(bare), DRAW | {"chats": 99}))
+    assert "99 chats requested, 32 are eligible" in text_of(
+        lead.get(estimate_url(bare), DRAW | {"chats": 99})
+    )
 
 
-def test_a_draw_leads_on_to_a_labelling_job(bare: Compared, lead: Client) -> None:
+def test_a_new_sample_links_to_a_labelling_job(bare: Compared, lead: Client) -> None:
     response = lead.post(plan_url(bare), DRAW, follow=True)
     chat_set = ChatSet.objects.get(name="November")
     assert chat_set.members.count() == 12
@@ -122,18 +122,18 @@ def test_a_draw_leads_on_to_a_labelling_job(bare: Compared, lead: Client) -> Non
     assert lead.get(job).status_code == 200
 
 
-def test_a_second_press_draws_no_second_set(bare: Compared, lead: Client) -> None:
+def test_a_repeated_submission_creates_no_second_set(bare: Compared, lead: Client) -> None:
     for _ in range(2):
         assert lead.post(plan_url(bare), DRAW).status_code == 302
     assert ChatSet.objects.filter(kind="sample").count() == 1
 
 
-def test_what_is_refused_stays_in_the_form(bare: Compared, lead: Client) -> None:
+def test_a_refused_request_stays_in_the_form(bare: Compared, lead: Client) -> None:
     response = lead.post(plan_url(bare), DRAW | {"name": "calibration", "into": "nowhere"})
     assert response.status_code == 200
     assert "is not one of train, dev, holdout" in text_of(response)
     response = lead.post(plan_url(bare), DRAW | {"name": "calibration"})
-    assert "There is a chat set" in text_of(response)
+    assert "A chat set &#x27;calibration&#x27; exists: choose another name" in text_of(response)
 
 
 # ---------- a part of the run ----------
@@ -149,15 +149,17 @@ def test_the_preview_is_of_the_split_that_is_planned_whatever_split_the_set_gets
         assert there == {bare.chat(n).pk for n in BARE if SPLITS[n % 4] == "dev"}
 
 
-def test_a_topic_is_planned_and_drawn_alone_and_stays_in_the_address(bare: Compared, lead: Client) -> None:
+def test_a_topic_is_planned_and_sampled_alone_and_stays_in_the_address(bare: Compared, lead: Client) -> None:
     refund = Topic.objects.create(key="refund", name="Refund")
     Chat.objects.filter(external_id__in=[f"chat-{n}" for n in (1, 2, *range(20, 30))]).update(topic=refund)
     response = lead.get(plan_url(bare, "?criterion=polite&topic=refund"))
     assert response.context["focus"].counts.n == 2
     assert '?criterion=welcome&amp;topic=refund"' in text_of(response)
     assert lead.get(api_url(bare, "label_plan") + "?topic=refund").json()["topic"] == "refund"
-    drawn = lead.post(plan_url(bare, "?criterion=polite&topic=refund"), DRAW | {"chats": 4, "judge_false": 1})
-    assert "topic=refund" in drawn["Location"]
+    created = lead.post(
+        plan_url(bare, "?criterion=polite&topic=refund"), DRAW | {"chats": 4, "judge_false": 1}
+    )
+    assert "topic=refund" in created["Location"]
     chat_set = ChatSet.objects.get(name="November")
     assert {row.chat.topic for row in chat_set.members.select_related("chat__topic")} == {refund}
     assert (chat_set.sampling or {})["run_topic"] == "refund"
@@ -166,7 +168,7 @@ def test_a_topic_is_planned_and_drawn_alone_and_stays_in_the_address(bare: Compa
 # ---------- API ----------
 
 
-def test_the_api_tells_the_same_and_draws_once(bare: Compared, lead: Client) -> None:
+def test_the_api_returns_the_same_needs_and_creates_one_sample(bare: Compared, lead: Client) -> None:
     plan = lead.get(api_url(bare, "label_plan")).json()
     (polite,) = [row for row in plan["criteria"] if row["key"] == "polite"]
     badge = polite["decisions"][1]
@@ -188,7 +190,7 @@ def test_the_api_tells_the_same_and_draws_once(bare: Compared, lead: Client) -> 
 # ---------- what raters must not learn ----------
 
 
-def test_a_rater_of_a_drawn_set_reads_nothing_of_how_it_was_drawn(
+def test_a_rater_of_a_sample_cannot_see_how_it_was_sampled(
     bare: Compared, lead: Client, client: Client
 ) -> None:
     lead.post(plan_url(bare), DRAW)
@@ -216,9 +218,7 @@ def test_a_rater_of_a_drawn_set_reads_nothing_of_how_it_was_drawn(
         assert "CANARY" not in page.content.decode()
 
 
-def test_the_order_of_the_job_does_not_put_what_the_judge_calls_false_first(
-    bare: Compared, lead: Client
-) -> None:
+def test_the_order_of_the_job_does_not_put_chats_judged_false_first(bare: Compared, lead: Client) -> None:
     lead.post(plan_url(bare), DRAW | {"chats": 24, "judge_false": 12, "seed": 4})
     chat_set = ChatSet.objects.get(name="November")
     polite = bare.rubric.criteria.filter(key="polite")
@@ -226,8 +226,8 @@ def test_the_order_of_the_job_does_not_put_what_the_judge_calls_false_first(
         chat_set=chat_set, name="Job", criteria=list(polite), overlap=1, by=None, raters=[make_rater()]
     )
     names = job.assignments.order_by("position").values_list("chat__external_id", flat=True)
-    said = [JUDGE["polite"](int(name.removeprefix("chat-"))) for name in names]
-    assert 2 <= sum(said[:12]) <= 10
+    verdicts = [JUDGE["polite"](int(name.removeprefix("chat-"))) for name in names]
+    assert 2 <= sum(verdicts[:12]) <= 10
 
 
 def test_a_lead_who_labels_too_sees_no_strata_by_topic(bare: Compared, client: Client) -> None:
@@ -239,59 +239,57 @@ def test_a_lead_who_labels_too_sees_no_strata_by_topic(bare: Compared, client: C
     assert answer.json()["strata"] is None
 
 
-# ---------- what is on its way, and what cannot be drawn ----------
+# ---------- pending labels, and samples that cannot be created ----------
 
 
-def drawn_set(bare: Compared, lead: Client, **more: Any) -> ChatSet:
+def new_sample(bare: Compared, lead: Client, **more: Any) -> ChatSet:
     lead.post(plan_url(bare), DRAW | more)
     return ChatSet.objects.get(name="November")
 
 
-def test_a_drawn_set_waits_for_its_job_which_asks_for_the_criteria_it_was_drawn_for(
-    bare: Compared, lead: Client
-) -> None:
-    chat_set = drawn_set(bare, lead)
+def test_a_sample_without_a_job_is_named_and_its_job_has_its_criteria(bare: Compared, lead: Client) -> None:
+    chat_set = new_sample(bare, lead)
     page = text_of(lead.get(plan_url(bare, "?criterion=polite")))
-    assert "November waits for its labels" in page and "Open its labelling job" in page
-    assert "waits for its labels" not in text_of(lead.get(plan_url(bare, "?criterion=welcome")))
+    assert "Sample November has no labelling job yet" in page and "Open a job for it" in page
+    assert "no labelling job yet" not in text_of(lead.get(plan_url(bare, "?criterion=welcome")))
     form = lead.get(f"{reverse('labeling:job_new')}?set={chat_set.pk}").context["form"]
     assert [row.key for row in form["criteria"].initial] == ["polite"]
 
 
-def test_the_plan_tells_which_job_asks_for_how_many_chats(bare: Compared, lead: Client) -> None:
-    chat_set = drawn_set(bare, lead, chats=6, judge_false=3)
+def test_the_plan_names_open_jobs_and_their_chats(bare: Compared, lead: Client) -> None:
+    chat_set = new_sample(bare, lead, chats=6, judge_false=3)
     polite = list(bare.rubric.criteria.filter(key="polite"))
     job = job_open(
         chat_set=chat_set, name="Drawn six", criteria=polite, overlap=1, by=None, raters=[make_rater()]
     )
     response = lead.get(plan_url(bare, "?criterion=polite"))
-    assert [(one.job, one.chats, one.done) for one in response.context["asking"]] == [(job.pk, 6, 0)]
-    assert response.context["waiting"] == []
+    assert [(one.job, one.chats, one.done) for one in response.context["jobs"]] == [(job.pk, 6, 0)]
+    assert response.context["samples_without_job"] == []
     job.assignments.filter(position=1).update(state="skipped")
-    (one,) = lead.get(plan_url(bare, "?criterion=polite")).context["asking"]
+    (one,) = lead.get(plan_url(bare, "?criterion=polite")).context["jobs"]
     assert (one.chats, one.done) == (6, 1)
 
 
-def test_where_nothing_is_left_no_draw_is_advised_and_the_page_says_what_to_do(
+def test_without_eligible_chats_the_page_advises_no_sample_but_the_next_step(
     bare: Compared, lead: Client
 ) -> None:
     preview = lead.get(estimate_url(bare), DRAW | {"chats": 4, "judge_false": 2}).context["preview"]
     there = preview.available
-    drawn_set(bare, lead, chats=there.suspect + there.other, judge_false=there.suspect)
+    new_sample(bare, lead, chats=there.suspect + there.other, judge_false=there.suspect)
     page = lead.get(plan_url(bare, "?criterion=polite"))
     estimate = lead.get(estimate_url(bare), DRAW | {"chats": ""})
     assert page.context["advice"] == ""
     for text in (text_of(page), text_of(estimate)):
-        assert "No chat is left to draw" in text
+        assert "No chat is eligible" in text
         assert reverse("labeling:set_detail", args=[bare.chat_set.pk]) in text
         assert f"{reverse('evaluation:run_new')}?set={bare.chat_set.pk}" in text
     assert 'type="submit" disabled' in page.content.decode()
 
 
-def test_the_preview_says_which_verdict_gives_none(bare: Compared, lead: Client) -> None:
+def test_the_preview_warns_if_one_verdict_is_not_sampled(bare: Compared, lead: Client) -> None:
     page = text_of(lead.get(estimate_url(bare), DRAW | {"chats": 8, "judge_false": 8}))
-    assert "that the judge does not call False is drawn" in page
-    assert "in topics that give none" not in page
+    assert "chats not judged False. Overall rates will use earlier labels" in page
+    assert "in topics without a sampled chat" not in page
 
 
 def test_small_topics_are_folded_and_named_as_they_are(bare: Compared, lead: Client) -> None:
@@ -304,7 +302,7 @@ def test_small_topics_are_folded_and_named_as_they_are(bare: Compared, lead: Cli
 
 
 @pytest.mark.parametrize("page", ["label_plan", "league"])
-def test_its_pages_stand_under_reports_in_the_navigation(bare: Compared, lead: Client, page: str) -> None:
+def test_its_pages_are_under_reports_in_the_navigation(bare: Compared, lead: Client, page: str) -> None:
     about = bare.run.pk if page == "label_plan" else bare.chat_set.pk
     nav = lead.get(reverse(f"alignment:{page}", args=[about])).context["nav"]
     assert [item.label for item in nav if item.current] == ["Reports"]

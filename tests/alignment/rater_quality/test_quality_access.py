@@ -35,7 +35,7 @@ def test_only_leads_find_any_of_it(compared: Compared, lead: Client, author: Cli
         assert nobody.get(url).status_code == (403 if "api" in name else 302)
 
 
-def test_what_does_not_exist_is_not_found(lead: Client, compared: Compared) -> None:
+def test_unknown_pages_get_404(lead: Client, compared: Compared) -> None:
     for name in ("overview", "pairs", "team", "raters_csv"):
         for page in (f"quality:{name}", f"quality:set_{name}"):
             assert lead.get(reverse(page, args=[99])).status_code == 404
@@ -44,7 +44,7 @@ def test_what_does_not_exist_is_not_found(lead: Client, compared: Compared) -> N
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
-def test_names_in_the_file_are_no_formulas(lead: Client, compared: Compared, start: str) -> None:
+def test_names_in_the_csv_are_no_formulas(lead: Client, compared: Compared, start: str) -> None:
     name = f'{start}cmd|"/c calc"!A1'
     Rater.objects.filter(name="anna").update(name=name)
     response = lead.get(set_page(compared, "raters_csv"))

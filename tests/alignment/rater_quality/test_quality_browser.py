@@ -54,9 +54,9 @@ def test_a_lead_goes_from_the_bar_to_the_chats_people_part_on(
     row = lead.get_by_role("row", name="Polite")
     expect(row).to_contain_text("22%")  # 13 of 40 chats, one pair of three agrees there
     row.get_by_role("link", name="13 chats").click()
-    expect(lead.get_by_role("heading", level=1)).to_have_text("Polite: where raters part")
-    chat = lead.locator("article.parted").first
-    expect(chat.locator(".side").first).to_contain_text("anna")
+    expect(lead.get_by_role("heading", level=1)).to_have_text("Polite: disagreements between raters")
+    chat = lead.locator("article.disputed").first
+    expect(chat.locator(".answer").first).to_contain_text("anna")
     chat.get_by_text("Read the chat").click()
     expect(chat.locator(".turn").first).to_contain_text("Where is order 3?")
 

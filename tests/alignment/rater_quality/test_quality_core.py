@@ -24,7 +24,7 @@ from alignment.rater_quality.core import (
     pooled,
     shortest_ms,
 )
-from alignment.rater_quality.core.trend import course
+from alignment.rater_quality.core.trend import trend
 
 Table = list[list[int]]
 # Feinstein & Cicchetti 1990, as printed in Gerstman, Epidemiology Kept Simple, Table 10.6.
@@ -100,7 +100,7 @@ def test_with_one_answer_a_chat_the_interval_of_agreement_is_wilsons(n: int, agr
     assert (found.share.interval.low, found.share.interval.high) == pytest.approx((low, high), abs=1e-6)
 
 
-def test_answers_that_hang_together_count_as_one_a_chat() -> None:
+def test_correlated_answers_count_as_one_per_chat() -> None:
     # Five identical rows a chat: the standard error grows by the square root of 5.
     alone = one_rater(*from_table(FEINSTEIN_A))
     reference, values = ([x for x in rows for _ in range(5)] for rows in from_table(FEINSTEIN_A))
@@ -131,12 +131,12 @@ def test_raters_do_not_disturb_each_other() -> None:
 @pytest.mark.parametrize(
     ("reference", "values", "reason"),
     [
-        ([TRUE, FALSE] * 4, [TRUE, FALSE] * 4, "an interval needs 10 chats"),
-        ([TRUE, FALSE] * 10, [TRUE, FALSE] * 10, "no chat changes the value"),
+        ([TRUE, FALSE] * 4, [TRUE, FALSE] * 4, "needs 10 chats for an interval"),
+        ([TRUE, FALSE] * 10, [TRUE, FALSE] * 10, "the value is the same without any one chat"),
         ([TRUE] * 20, [TRUE] * 19 + [FALSE], "without one of the chats"),
     ],
 )
-def test_an_interval_of_kappa_that_would_say_nothing_is_missing_with_its_reason(
+def test_a_missing_interval_of_kappa_has_a_reason(
     reference: list[int], values: list[int], reason: str
 ) -> None:
     found = one_rater(reference, values)
@@ -146,7 +146,7 @@ def test_an_interval_of_kappa_that_would_say_nothing_is_missing_with_its_reason(
 
 def test_a_rater_who_always_gives_one_answer_is_flagged() -> None:
     found = one_rater([TRUE] * 15 + [FALSE] * 15, [TRUE] * 30)
-    assert (found.kappa.value, found.kappa.flag) == (0.0, "one side gave a single answer")
+    assert (found.kappa.value, found.kappa.flag) == (0.0, "one of the two gave a single answer")
 
 
 def test_fewer_than_thirty_answers_or_ten_chats_are_few() -> None:
@@ -204,11 +204,11 @@ def test_nothing_at_all_is_no_error() -> None:
     assert one_rater([], []).n == 0
 
 
-def test_the_course_has_ten_parts_of_ten_answers_or_fewer_parts() -> None:
-    assert len(course([True] * 1000)) == 10
-    assert len(course([True] * 57)) == 5
-    assert course([True] * 29) == []
-    parts = course([False] * 50 + [True] * 50)
+def test_the_trend_has_ten_parts_of_ten_answers_or_fewer_parts() -> None:
+    assert len(trend([True] * 1000)) == 10
+    assert len(trend([True] * 57)) == 5
+    assert trend([True] * 29) == []
+    parts = trend([False] * 50 + [True] * 50)
     assert [part.value for part in parts] == [0.0] * 5 + [1.0] * 5
     assert parts[0].interval is not None
     assert parts[0].interval.high == pytest.approx(proportion_confint(0, 10, method="wilson")[1])

@@ -56,9 +56,7 @@ def test_a_page_can_be_narrowed_to_one_criterion(lead: Client, compared: Compare
         assert lead.get(set_page(compared, name) + "?criterion=nonsense").status_code == 404
 
 
-def test_drafts_and_answers_after_the_judges_view_count_nowhere_but_are_told(
-    lead: Client, compared: Compared
-) -> None:
+def test_drafts_and_answers_after_reveal_are_excluded_and_counted(lead: Client, compared: Compared) -> None:
     anna = Label.objects.filter(rater__name="anna", criterion=polite()).order_by("pk")
     Label.objects.filter(pk=anna[0].pk).update(state="draft")
     Label.objects.filter(pk=anna[1].pk).update(post_reveal=True)
@@ -117,18 +115,18 @@ def test_gold_chats_outside_the_set_are_shown_with_its_jobs(lead: Client, compar
 
 
 def test_agreement_over_time_needs_labels_given_at_different_times(lead: Client, compared: Compared) -> None:
-    assert not rows_of(lead, compared)["cleo"].course
+    assert not rows_of(lead, compared)["cleo"].trend
     for place, label in enumerate(Label.objects.filter(rater__name="cleo").order_by("pk")):
         Label.objects.filter(pk=label.pk).update(given_at=timezone.now() + timedelta(minutes=place))
     rows = rows_of(lead, compared)
-    assert len(rows["cleo"].course) == 10
-    assert sum(part.value * 12 for part in rows["cleo"].course) == pytest.approx(81)
+    assert len(rows["cleo"].trend) == 10
+    assert sum(part.value * 12 for part in rows["cleo"].trend) == pytest.approx(81)
 
 
 def test_agreement_over_time_is_in_the_order_of_giving_not_of_storing(
     lead: Client, compared: Compared
 ) -> None:
-    """As after an import whose lines stand in the order of the set, the newest first."""
+    """As after an import with the newest labels first."""
     theirs = Label.objects.filter(rater__name="cleo")
     theirs.update(value=True)
     Label.objects.filter(rater__name__in=["anna", "ben"]).update(value=True)
@@ -136,7 +134,7 @@ def test_agreement_over_time_is_in_the_order_of_giving_not_of_storing(
     for place, label in enumerate(theirs.order_by("-pk")):
         Label.objects.filter(pk=label.pk).update(given_at=now + timedelta(minutes=place), value=place < 60)
     row = rows_of(lead, compared)["cleo"]
-    assert [part.value for part in row.course] == [1.0] * 5 + [0.0] * 5
+    assert [part.value for part in row.trend] == [1.0] * 5 + [0.0] * 5
     assert row.first is not None
     assert abs(row.first - now) < timedelta(milliseconds=2)
     assert row.last == row.first + timedelta(minutes=119)
@@ -168,7 +166,7 @@ def test_rushed_is_faster_than_the_turns_of_customer_and_bot_can_be_skimmed(
     assert pace.seconds == pytest.approx(50.5 / 3)
 
 
-def test_progress_and_skips_are_told_with_their_reasons(lead: Client, compared: Compared) -> None:
+def test_progress_and_skips_are_shown_with_reasons(lead: Client, compared: Compared) -> None:
     job = job_of(compared, raters=("anna",))
     nora = Rater.objects.create(name="nora")
     for slot, reason in enumerate(("too_long", "other: two chats in one", "too_long", "other: spam"), 5):
@@ -183,7 +181,7 @@ def test_progress_and_skips_are_told_with_their_reasons(lead: Client, compared: 
     assert "2 × Too long" in text_of(lead.get(set_page(compared)))
 
 
-def test_a_chat_whose_time_ran_out_was_not_skipped(lead: Client, compared: Compared) -> None:
+def test_an_expired_lease_is_no_skip(lead: Client, compared: Compared) -> None:
     job = job_of(compared, raters=("anna",))
     Assignment.objects.create(
         job=job, chat=compared.chat(9), slot=1, position=9, rater=Rater.objects.get(name="anna"),
@@ -209,8 +207,8 @@ def test_a_job_keeps_its_labels_when_the_chats_are_submitted_again_in_another(
         urls = pages(compared, one)
         context = lead.get(urls["job_id overview"]).context
         assert (context["labels"], len(context["rows"])) == (4 * 3 * raters, raters)
-        sides = [item.sides for item in lead.get(urls["job_id criterion"]).context["items"]]
-        assert sum(len(side.said) for chat in sides for side in chat) == len(sides) * raters
+        groups = [item.groups for item in lead.get(urls["job_id criterion"]).context["items"]]
+        assert sum(len(group.labels) for chat in groups for group in chat) == len(groups) * raters
 
 
 def test_gold_answers_stay_with_the_job_in_which_they_were_given(lead: Client, compared: Compared) -> None:
@@ -230,7 +228,7 @@ def test_gold_answers_stay_with_the_job_in_which_they_were_given(lead: Client, c
 
 def test_the_matrix_has_agreement_and_kappa_of_each_pair(lead: Client, compared: Compared) -> None:
     matrix = lead.get(set_page(compared, "pairs")).context["matrix"]
-    assert [person.name for person in matrix.people] == list(RATERS)
+    assert [person.name for person in matrix.raters] == list(RATERS)
     assert matrix.rows[0][0] is None
     anna_ben, anna_cleo = matrix.rows[0][1], matrix.rows[0][2]
     assert (anna_ben.n, anna_ben.agreement, anna_ben.kappa) == (120, 1.0, 1.0)
@@ -249,15 +247,15 @@ def test_the_matrix_shows_the_fifty_with_the_most_labels_and_says_so(
         )  # fmt: skip
     response = lead.get(set_page(compared, "pairs"))
     matrix = response.context["matrix"]
-    assert (len(matrix.people), matrix.left_out) == (50, 13)
-    assert "anna" in {person.name for person in matrix.people}
-    assert "13 more are left out" in text_of(response)
+    assert (len(matrix.raters), matrix.omitted) == (50, 13)
+    assert "anna" in {person.name for person in matrix.raters}
+    assert "without 13 others" in text_of(response)
 
 
-def test_criteria_stand_by_disagreement_with_few_shared_chats_last(lead: Client, compared: Compared) -> None:
+def test_criteria_are_sorted_by_disagreement_with_few_chats_last(lead: Client, compared: Compared) -> None:
     def order() -> list[tuple[str, int]]:
         items = lead.get(set_page(compared)).context["criteria"]
-        return [(item["row"].criterion.key, item["row"].parted) for item in items]
+        return [(item["row"].criterion.key, item["row"].disagreements) for item in items]
 
     Label.objects.filter(rater__name="cleo", criterion__key="welcome").update(value=True)
     assert order()[-1] == ("welcome", 0)
@@ -266,7 +264,7 @@ def test_criteria_stand_by_disagreement_with_few_shared_chats_last(lead: Client,
     assert [key for key, _ in order()] == ["wrong_fact", "welcome", "polite"]
 
 
-def test_parted_chats_stand_side_by_side_with_reasons_evidence_notes_and_decision(
+def test_a_disagreement_shows_labels_reasons_evidence_notes_and_decision(
     lead: Client, compared: Compared
 ) -> None:
     chat, criterion = compared.chat(3), polite()
@@ -284,7 +282,7 @@ def test_parted_chats_stand_side_by_side_with_reasons_evidence_notes_and_decisio
     response = lead.get(set_page(compared, "criterion"))
     assert response.context["page_obj"].paginator.count == DIFFERING
     (item,) = (item for item in response.context["items"] if item.chat.pk == chat.pk)
-    assert [(side.value, [said.rater for said in side.said]) for side in item.sides] == [
+    assert [(group.value, [label.rater for label in group.labels]) for group in item.groups] == [
         (True, ["anna", "ben"]),
         (False, ["cleo"]),
     ]
@@ -319,8 +317,9 @@ def test_a_rushed_answer_is_marked_among_the_others(lead: Client, compared: Comp
     job = job_of(compared)
     Assignment.objects.filter(job=job, rater__name="cleo").update(active_ms=1)
     items = lead.get(pages(compared, job)["job_id criterion"]).context["items"]
-    marked = {said.rater for item in items for side in item.sides for said in side.said if said.rushed}
-    assert marked == {"cleo"}
+    labels = [label for item in items for group in item.groups for label in group.labels]
+    rushed = {label.rater for label in labels if label.rushed}
+    assert rushed == {"cleo"}
 
 
 def test_the_team_page_goes_through_the_criteria_in_the_rubrics_order(
@@ -341,10 +340,10 @@ def test_the_team_page_goes_through_the_criteria_in_the_rubrics_order(
     assert "1 of 4" in text
 
 
-def test_the_team_page_names_the_jobs_that_wait_for_the_round(lead: Client, compared: Compared) -> None:
+def test_the_team_page_names_the_jobs_that_start_after_the_round(lead: Client, compared: Compared) -> None:
     job = job_of(compared)
     later = LabelingJob.objects.create(
         chat_set=compared.chat_set, name="Main", state="waiting", calibration=job
     )
     LabelingJob.objects.create(chat_set=compared.chat_set, name="Begun", calibration=job)
-    assert lead.get(pages(compared, job)["job_id team"]).context["waiting"] == [later]
+    assert lead.get(pages(compared, job)["job_id team"]).context["next_jobs"] == [later]

@@ -18,7 +18,7 @@ ACTIVE_MS = (1, 60_000)  # every second one is rushed
 
 
 def grow(compared: Compared, job: LabelingJob, *, to: int) -> None:
-    """More chats, each labelled by two raters in the job, who part on every fifth."""
+    """More chats, each labelled by two raters in the job, who disagree on every fifth."""
     start = compared.chat_set.members.count()
     template, criterion, now = compared.chat(1), polite(), timezone.now()
     version, raters = criterion.versions.get(), list(Rater.objects.order_by("name")[:2])

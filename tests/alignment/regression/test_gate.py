@@ -42,7 +42,7 @@ def test_fewer_than_a_hundred_chats_cannot_pass_alone_but_can_fail() -> None:
     few = gate(verdicts(right=99))
     assert (few.gate, few.reasons) == (
         Gate.INCONCLUSIVE,
-        ("polite: 99 labelled chats, 100 are needed to pass alone",),
+        ("polite: 99 labelled chats; 100 are needed to pass alone",),
     )
     assert gate(verdicts(broken=10, right=60)).gate is Gate.FAIL
 
@@ -82,7 +82,7 @@ def test_a_small_loss_everywhere_fails_by_the_mean() -> None:
         criteria.append(PairedVerdicts(f"c{n}", "simple", human, human, new))
     decision = gate(*criteria, policy=replace(POLICY, family_alpha=1e-9))
     assert decision.gate is Gate.FAIL
-    assert decision.reasons[0].startswith("over all criteria the candidate is right on ")
+    assert decision.reasons[0].startswith("over all criteria the candidate's accuracy is ")
 
 
 def test_the_mean_is_judged_by_chat_not_by_answer() -> None:
@@ -100,7 +100,7 @@ def test_a_large_drop_of_one_criterion_keeps_the_gate_open() -> None:
     drop = verdicts(fixed=3, broken=9, right=58)
     decision = gate(*family(drop, others=12))
     assert decision.gate is Gate.INCONCLUSIVE
-    assert "polite is right on 8.6 points less (limit 8.0 points)" in decision.reasons
+    assert "polite: accuracy is 8.6 points lower (limit 8.0 points)" in decision.reasons
 
 
 def test_a_loss_on_one_human_answer_alone_keeps_the_gate_open() -> None:
@@ -112,7 +112,7 @@ def test_a_loss_on_one_human_answer_alone_keeps_the_gate_open() -> None:
     decision = gate(PairedVerdicts("polite", "simple", human, old, new))
     assert decision.gate is Gate.INCONCLUSIVE
     assert decision.reasons == (
-        "polite may have got worse where people say False: 5 broken, 0 fixed of 40 (p = 0.016)",
+        "polite may have got worse on human False: 5 broken, 0 fixed of 40 (p = 0.016)",
     )
 
 
@@ -137,13 +137,13 @@ def test_a_candidate_below_the_floor_stays_open_though_nothing_changed() -> None
 def test_a_candidate_far_under_the_human_ceiling_stays_open() -> None:
     decision = gate(verdicts(right=320, wrong=80, ceiling=0.95))
     assert decision.reasons == (
-        "polite: balanced accuracy is 15.0 points under the human ceiling (limit 10.0 points)",
+        "polite: balanced accuracy is 15.0 points below the human ceiling (limit 10.0 points)",
     )
 
 
 def test_subjective_criteria_are_reported_and_never_block() -> None:
     terrible = verdicts(broken=200, tier="subjective")
-    assert gate(terrible).reasons == ("directional only: no criterion of this test may block",)
+    assert gate(terrible).reasons == ("directional only: no criterion of this test can block",)
     assert gate(terrible).gate is Gate.PASS
     evidence = weigh([terrible, verdicts(right=200, key="exact")])
     assert [found.p_holm is None for found in evidence.criteria] == [True, False]
@@ -171,7 +171,7 @@ def test_chats_without_a_human_answer_are_not_compared() -> None:
     human = np.array([HumanCode.UNLABELLED, HumanCode.UNRESOLVED, HumanCode.NA], dtype=np.int8)
     zeros = np.zeros(3, dtype=np.int8)
     decision = gate(PairedVerdicts("polite", "simple", human, zeros, zeros))
-    assert (decision.gate, decision.reasons) == (Gate.INCONCLUSIVE, ("no labelled chat to compare on",))
+    assert (decision.gate, decision.reasons) == (Gate.INCONCLUSIVE, ("no labelled chats to compare",))
 
 
 def test_it_says_how_many_more_labels_would_decide() -> None:
@@ -222,7 +222,7 @@ def test_a_confirmed_fail_is_final() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"flor": 0.7}, "flor: is no parameter of the gate"),
+        ({"flor": 0.7}, "flor: is not a parameter of the gate"),
         ({"floor": 1.0}, "floor: must be a number between 0 and 1"),
         ({"floor": True}, "floor: must be a number"),
         ({"class_minimum": 0}, "class_minimum: must be a whole number, 1 or more"),

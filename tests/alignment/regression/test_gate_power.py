@@ -1,8 +1,8 @@
-"""What the gate is said to see: the chance is that of the simulated releases in docs/gate.md."""
+"""Power of the gate: it matches the simulated releases of the docs."""
 
 import pytest
 
-from alignment.regression.core import GatePolicy, chance_found, gate_sight
+from alignment.regression.core import GatePolicy, chance_found, gate_power
 
 
 @pytest.mark.parametrize(
@@ -30,13 +30,13 @@ def test_without_a_loss_the_chance_is_the_level() -> None:
 @pytest.mark.parametrize(
     ("chats", "criteria", "words"),
     [
-        (99, 1, "99 labelled chats are too few to pass: 100 are needed."),
+        (99, 1, "99 labelled chats are too few to pass. 100 are needed."),
         (400, 1, "is nearly always found (100%)"),
-        (100, 13, "of one criterion is missed most of the time (found in 14%)"),
+        (100, 13, "of one criterion is mostly missed (found in 14%)"),
         (20, 13, "is nearly always missed (found in 0%)"),
-        (50, 0, "No criterion of this test may block"),
+        (50, 0, "No criterion of this test can block"),
         (1_000_000, 13, "With 1,000,000 labelled chats a loss of 6 points"),
     ],
 )
 def test_it_is_said_in_a_sentence(chats: int, criteria: int, words: str) -> None:
-    assert words in gate_sight(chats, criteria=criteria, policy=GatePolicy())
+    assert words in gate_power(chats, criteria=criteria, policy=GatePolicy())

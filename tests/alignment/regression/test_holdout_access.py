@@ -48,13 +48,13 @@ def test_from_the_fifth_on_the_pages_warn(tested: DecidedTest) -> None:
     opened(tested, times=4)
     assert "opened" not in shown()
     opened(tested, times=1)
-    assert "The holdout of calibration has been opened 5 times for polite" in shown()
+    assert "The holdout of calibration was used 5 times for Polite" in shown()
 
 
 def test_the_policy_says_from_when_on(tested: DecidedTest, lead_user: User) -> None:
     policy_revise(changes={"openings_warning": 2}, reason="Ours is small", by=lead_user)
     opened(tested, times=2)
-    assert "opened 2 times" in shown()
+    assert "used 2 times" in shown()
     (found,) = holdout_openings(criteria=[polite()], policy=GatePolicy(openings_warning=9))
     assert not found.often
 
@@ -69,4 +69,4 @@ def test_it_takes_two_queries_however_often(tested: DecidedTest, django_assert_n
 def test_the_page_of_the_criterion_and_of_the_test_warn(tested: DecidedTest, lead: Client) -> None:
     opened(tested, times=5)
     for page in ("/criteria/polite/", f"/regressions/{tested.test.pk}/"):
-        assert "has been opened 5 times for polite" in lead.get(page).content.decode()
+        assert "was used 5 times for Polite" in lead.get(page).content.decode()

@@ -1,4 +1,4 @@
-"""The gate's policies: everybody who sees judges reads them, leads revise them, nothing is overwritten."""
+"""Gate policies: visible to all who see judges, revised by leads, never overwritten."""
 
 from typing import Any
 
@@ -34,23 +34,23 @@ def test_every_limit_is_named_in_words() -> None:
 
 def test_before_anybody_chose_the_start_values_are_shown_as_in_force(author: Client) -> None:
     shown = words_of(author.get(LIST))
-    assert "In force: start values, version 1" in shown
-    assert "A loss that has to be ruled out to pass 10 points" in shown
-    assert "Revise the policy" not in shown
+    assert "Current policy: start values, version 1" in shown
+    assert "Loss to rule out 10 points" in shown
+    assert "Revise policy" not in shown
     assert not Policy.objects.exists()
 
 
 def test_a_lead_revises_it_and_every_version_says_what_changed_and_why(lead: Client, author: Client) -> None:
     answer = lead.post(EDIT, filled(lead, floor="0.8", authors_release="on", confirm=None), follow=True)
-    assert "start values, version 2, is in force for new tests." in words_of(answer)
+    assert "start values, version 2, applies to new tests." in words_of(answer)
     newest = policy_in_force()
     assert (newest.parameters["floor"], newest.parameters["confirm"]) == (0.8, False)
     shown = words_of(author.get(LIST))
     for words in (
-        "Least TPR and TNR of the candidate: 70% → 80%",
-        "Authors, too, may release what passed: no → yes",
+        "Minimum TPR and TNR of the candidate: 70% → 80%",
+        "Authors may release candidates that passed: no → yes",
         "We know more",
-        "version 2, in force",
+        "version 2, current",
     ):
         assert words in shown
     assert AuditEvent.objects.filter(verb="policy revised", object_id=newest.pk).exists()
@@ -65,7 +65,7 @@ def test_a_lead_revises_it_and_every_version_says_what_changed_and_why(lead: Cli
         ({"class_minimum": "0"}, "class_minimum", "greater than or equal to 1"),
         ({"single_many": "50", "floor": "0.8"}, "single_many", "must not be below single_minimum"),
         ({"reason": " ", "floor": "0.8"}, "reason", "Say why"),
-        ({}, "__all__", "No limit differs"),
+        ({}, "__all__", "No limit was changed"),
     ],
 )
 def test_a_limit_that_makes_no_sense_is_said_at_its_field(
@@ -81,7 +81,7 @@ def test_two_leads_do_not_overwrite_each_other(lead: Client, lead_user: User) ->
     given = filled(lead, floor="0.8")
     policy_revise(changes={"floor": 0.6}, reason="First", by=lead_user)
     answer = lead.post(EDIT, given)
-    assert "the policy was changed meanwhile: start values v2 is in force" in text_of(answer).lower()
+    assert "the policy has changed: start values v2 is current" in text_of(answer).lower()
     assert policy_in_force().parameters["floor"] == 0.6
 
 
@@ -109,7 +109,7 @@ def test_a_revision_takes_the_number_after_one_that_a_file_has_brought_along(lea
 
 
 def test_a_revision_without_a_change_is_refused(lead_user: User) -> None:
-    with pytest.raises(InputProblem, match="no limit differs"):
+    with pytest.raises(InputProblem, match="no limit was changed"):
         policy_revise(changes={"floor": 0.7}, reason="For the sake of it", by=lead_user)
 
 

@@ -35,7 +35,7 @@ def labelled(tmp_path: Path) -> Path:
 
 
 def wrong_on(champion: int, candidate: int) -> Answer:
-    """A judge that errs on the first so many chats; with the candidate's prompt on others so many."""
+    """A judge with this many errors, and another number with the candidate's prompt."""
     wrong = {False: set(CASES[:champion]), True: set(CASES[60 : 60 + candidate])}
 
     def answer(body: Body) -> StubReply:
@@ -68,12 +68,13 @@ def test_a_worse_candidate_fails_after_a_second_run(labelled: Path, settings: Se
         assert stub.count == 3 * len(CASES)  # champion, candidate, candidate again
     assert answer.code == 1
     assert answer.answer["gate"] == "fail"
-    assert "a second run of the candidate failed as well" in answer.answer["reasons"]
+    assert "a second run of the candidate failed too" in answer.answer["reasons"]
     test = RegressionTest.objects.get()
     assert test.confirm_run is not None
     assert (test.confirm_run.purpose, test.confirm_run.replicate) == (Run.Purpose.CONFIRM, 1)
 
 
+@pytest.mark.heavy
 def test_a_fail_that_was_noise_is_inconclusive(labelled: Path, settings: Settings) -> None:
     with answering(settings, wrong_on(2, 20)) as stub:
         first, asked = stub.answer, 0
@@ -91,6 +92,7 @@ def test_a_fail_that_was_noise_is_inconclusive(labelled: Path, settings: Setting
     assert noise["value"] == pytest.approx(18 / 120)
 
 
+@pytest.mark.heavy
 def test_what_the_champion_answered_before_is_not_asked_again(labelled: Path, settings: Settings) -> None:
     with answering(settings, wrong_on(6, 4)) as stub:
         assert evaluate("--set", "golden", "--engine", "direct").code == 0
@@ -99,6 +101,7 @@ def test_what_the_champion_answered_before_is_not_asked_again(labelled: Path, se
         assert stub.count - before == len(CASES)
 
 
+@pytest.mark.heavy
 def test_a_test_that_was_broken_off_goes_on(labelled: Path, settings: Settings) -> None:
     with answering(settings, wrong_on(6, 4)) as stub:
         judge, asked = stub.answer, 0
@@ -123,9 +126,10 @@ def test_too_few_labels_are_inconclusive_and_say_so(labelled: Path, settings: Se
     with answering(settings, wrong_on(6, 4)):
         answer = regress(labelled, "--policy", str(labelled / "few.json"))
     assert answer.code == 3
-    assert answer.answer["reasons"] == ["polite: 120 labelled chats, 200 are needed to pass alone"]
+    assert answer.answer["reasons"] == ["polite: 120 labelled chats; 200 are needed to pass alone"]
 
 
+@pytest.mark.heavy
 def test_it_writes_files_for_a_pull_request(labelled: Path, settings: Settings) -> None:
     junit, summary = labelled / "gate.xml", labelled / "gate.md"
     with answering(settings, wrong_on(2, 20)):
@@ -136,6 +140,7 @@ def test_it_writes_files_for_a_pull_request(labelled: Path, settings: Settings) 
     assert "| `polite` | 120 | 2 | 20 | 0.98 → 0.83 |" in summary.read_text("utf-8")
 
 
+@pytest.mark.heavy
 def test_the_gate_answers_again_for_a_test_that_is_over(labelled: Path, settings: Settings) -> None:
     with answering(settings, wrong_on(6, 4)):
         first = regress(labelled)

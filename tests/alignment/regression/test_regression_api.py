@@ -202,7 +202,7 @@ def test_a_test_is_paused_resumed_and_cancelled(golden: ChatSet, author: Client)
     assert [answer.status_code for answer in answers] == [200, 409, 200, 200, 409]
     assert {run["state"] for run in answers[0].json()["runs"]} == {"paused"}
     assert answers[1].json() == {
-        "detail": f"regression test {test_id} has no running run: it cannot be paused",
+        "detail": f"regression test {test_id} has no running run to pause",
         "code": "refused",
     }
     assert (answers[3].json()["state"], answers[4].json()["code"]) == ("cancelled", "refused")
@@ -229,6 +229,7 @@ def test_a_pass_is_released_by_authors_only_if_the_policy_allows_it(
     assert post(lead, "api_regression_release", None, test_id).status_code == 409
 
 
+@pytest.mark.heavy
 def test_a_fail_is_released_only_by_override_with_a_reason(
     golden: ChatSet, author: Client, lead: Client
 ) -> None:

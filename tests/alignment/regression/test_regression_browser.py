@@ -63,7 +63,7 @@ def lead(page: Page, live_server: LiveServer) -> Iterator[Page]:
 def started_by_keyboard(lead: Page, url: str, number: int) -> RegressionTest:
     lead.goto(f"{url}/regressions/new/?criterion=polite&version={number}")
     expect(lead.locator("#estimate")).to_contain_text("Calls to send")
-    tab_to(lead, "Start the test")
+    tab_to(lead, "Start test")
     lead.keyboard.press("Enter")
     expect(lead.locator(".toast")).to_contain_text("is started")
     # The ring of this process reaches no worker of another broker; as if that had been known.
@@ -92,14 +92,14 @@ def test_a_version_passes_and_is_released_and_a_worse_one_fails_and_is_overridde
         worse = started_by_keyboard(lead, url, 3)
         assert lead.locator("#progress").is_visible()
         expect(heading).to_contain_text("Confirming", timeout=PATIENCE)
-        expect(lead.locator("main")).to_contain_text("has to confirm that")
+        expect(lead.locator("main")).to_contain_text("confirms it")
         expect(heading).to_contain_text("Fail", timeout=PATIENCE)
         # Champion 2 is asked already as the candidate; version 3 is asked twice.
         assert stub.count == 4 * CHATS
-    lead.locator("summary", has_text="Release it all the same").press("Enter")
-    tab_to(lead, "Why it is released all the same")
+    lead.locator("summary", has_text="Override the gate and release").press("Enter")
+    tab_to(lead, "Reason for the override")
     lead.keyboard.type("The law says so")
-    tab_to(lead, "Release against the gate")
+    tab_to(lead, "Override and release")
     lead.keyboard.press("Enter")
     expect(lead.locator("main")).to_contain_text("Released by override")
     assert champion_of().number == 3
@@ -122,7 +122,7 @@ def test_the_versions_follow_the_criterion_and_the_estimate_the_choice(
     lead.keyboard.press("ArrowDown")
     expect(lead.get_by_label("Version")).to_have_value("3")
     expect(lead.locator("#estimate dd").first).to_have_text(str(2 * CHATS))
-    lead.get_by_label("Ask the champion once more").press("Space")
+    lead.get_by_label("Measure judge noise").press("Space")
     expect(lead.locator("#estimate dd").first).to_have_text(str(3 * CHATS))
     after = lead.locator(".beside").bounding_box()
     assert before is not None

@@ -72,7 +72,7 @@ def test_labels_that_changed_since_are_said_and_the_answer_stays(tested: Decided
     Consensus.objects.filter(chat=tested.compared.chat(n), criterion__key="polite").update(state=turned)
     page = words(lead.get(tested.cell_url("still_wrong")))
     assert listed(lead, tested.cell_url("still_wrong")) == sorted([n, *tested.of("still_wrong")])
-    assert "the gate counted 1 chat here, now they are 2" in page
+    assert "the gate counted 1 chat here, now there are 2" in page
     tested.test.refresh_from_db()
     assert (tested.test.result, stored(tested.test, "still_wrong")) == (result, 1)
 
@@ -111,7 +111,7 @@ def test_topic_split_and_id_narrow_the_list(tested: DecidedTest, lead: Client) -
     assert listed(lead, url("fixed", "?topic=refund&split=dev&q=5")) == [5]
     page = words(lead.get(url("fixed", "?topic=refund")))
     assert f"2 of {len(tested.of('fixed'))} chats" in page
-    assert "Nothing in this cell fits the filter" in words(lead.get(url("fixed", "?q=none")))
+    assert "No chat of this cell matches the filter" in words(lead.get(url("fixed", "?q=none")))
 
 
 def test_the_way_to_a_chat_keeps_cell_and_filter(tested: DecidedTest, lead: Client) -> None:
@@ -147,7 +147,7 @@ def test_an_author_reads_the_chats_that_are_not_held_out_and_the_number_of_the_o
     held = tested.of("fixed", held=True)
     answer = author.get(tested.cell_url("fixed"))
     assert listed(author, tested.cell_url("fixed")) == tested.of("fixed", held=False)
-    assert f"{len(held)} of these chats are holdout, which only leads open" in words(answer)
+    assert f"{len(held)} of these chats are in the holdout. Only leads can open them" in words(answer)
     for n in held:
         assert f"chat-{n}" not in text_of(answer)
 
@@ -157,7 +157,7 @@ def test_of_a_test_on_the_holdout_an_author_reads_numbers_alone(compared: Compar
     page = author.get(tested.cell_url("fixed"))
     assert page.context["items"] == []
     assert f"{len(tested.of('fixed'))} chats" in words(page)
-    assert "No chats to read" in words(page)
+    assert "No visible chats" in words(page)
 
 
 def test_a_filter_tells_an_author_nothing_of_the_chats_held_out(tested: DecidedTest, author: Client) -> None:
@@ -177,8 +177,8 @@ def test_where_few_are_held_out_an_author_is_not_told_how_many_fall_into_a_cell(
     ChatSetMember.objects.filter(split="holdout").exclude(chat__in=few).update(split="dev")
     page = words(author.get(tested.cell_url("fixed")))
     assert listed(author, tested.cell_url("fixed")) == [5, 10, 15, 25, 30]
-    assert "5 chats you may read The test covers so few holdout chats" in page
-    for number in ("7 chats", "are holdout", "2 of these"):
+    assert "5 chats that you can see Fewer than 10 holdout chats" in page
+    for number in ("7 chats", "in the holdout", "2 of these"):
         assert number not in page
     assert f"{len(tested.of('fixed'))} chats" in words(lead.get(tested.cell_url("fixed")))
 

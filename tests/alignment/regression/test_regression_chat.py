@@ -1,4 +1,4 @@
-"""One chat of a regression test: people, champion and candidate side by side."""
+"""One chat of a regression test: labels, champion and candidate."""
 
 import re
 
@@ -40,8 +40,8 @@ def test_it_shows_the_chat_the_labels_and_both_verdicts_with_their_rationales(
     for rater in ("anna", "ben", "cleo"):
         assert f"{rater} on polite: see m2" in page
     champion, candidate = tested.test.baseline_run_id, tested.test.candidate_run_id
-    assert f"Champion True as people say the whole evaluation, run {champion}" in page
-    assert f"Candidate False not as people say the whole evaluation, run {candidate}" in page
+    assert f"Champion True right full evaluation, run {champion}" in page
+    assert f"Candidate False wrong full evaluation, run {candidate}" in page
     assert f"Run {champion} on chat 7: " in page
     assert f"Run {candidate} on chat 7: " in page
     assert "Broken" in page
@@ -68,7 +68,7 @@ def test_prompt_versions_are_named(tested: DecidedTest, lead: Client) -> None:
     JudgePrompt.objects.create(judge=tested.compared.run.judge, prompt_version=version, **asked)
     tested.compared.run.judge.config = {"groups": [{"engine": "direct"}]}
     tested.compared.run.judge.save()
-    assert "Prompt version 2, the whole evaluation" in words(lead, tested.chat_url(7))
+    assert "Prompt version 2, full evaluation" in words(lead, tested.chat_url(7))
 
 
 def test_what_a_judge_said_when_asked_again_stands_beside(compared: Compared, lead: Client) -> None:
@@ -77,7 +77,7 @@ def test_what_a_judge_said_when_asked_again_stands_beside(compared: Compared, le
     )
     page = lead.get(tested.chat_url(7))
     assert [side.told.unstable for side in page.context["sides"]] == [False, True]
-    assert "Asked again: True unstable that evaluation" in words(lead, tested.chat_url(7))
+    assert "Repeated run: True unstable full evaluation" in words(lead, tested.chat_url(7))
     for side in page.context["sides"]:
         assert lead.get(side.again_url).status_code == 200
 
@@ -87,7 +87,7 @@ def test_where_calls_failed_there_is_no_rationale_and_nothing_is_compared(
 ) -> None:
     page = words(lead, tested.chat_url(3))
     assert "Candidate Failed Run" not in page
-    assert "Candidate Failed the whole evaluation" in page
+    assert "Candidate Failed full evaluation" in page
     assert "No text" in page
 
 

@@ -48,13 +48,13 @@ def test_a_decided_test_shows_its_answer_and_the_counts_behind_it(compared: Comp
         "14 broken",
         "3 fixed",
         "Human ceiling 0.90",
-        "Right, share of chats 0.98 → 0.93",
+        "Accuracy 0.98 → 0.93",
         "−5.5 pts −10.1 to −1.7",
         "8% of the verdicts changed",
-        "The change is not shown to be larger than that noise.",
+        "The change is within the noise.",
     ):
         assert words in shown
-    assert "Over all criteria" not in shown
+    assert "Mean accuracy over all" not in shown
 
 
 def test_chance_corrected_agreement_stands_before_and_after_with_intervals(
@@ -71,7 +71,7 @@ def test_chance_corrected_agreement_stands_before_and_after_with_intervals(
 
 
 def test_kappa_that_is_not_defined_or_zero_by_construction_says_why(compared: Compared, lead: Client) -> None:
-    """People and champion say True alone: kappa is undefined; the candidate says both: it is 0."""
+    """Kappa is undefined if raters and champion return only True, and 0 if the candidate returns both."""
     human, old = (np.zeros(40, dtype=np.int8) for _ in range(2))
     new = np.where(np.arange(40) < 4, 1, 0).astype(np.int8)
     body = body_of(PairedVerdicts("polite", "simple", human, old, new))
@@ -97,7 +97,7 @@ def test_a_test_decided_before_kappa_was_counted_shows_what_it_stored(
 def test_several_criteria_show_their_mean(compared: Compared, lead: Client) -> None:
     criteria = verdicts(right=200), verdicts(right=200, key="exact")
     shown = page_of(lead, make_test(compared, body=body_of(*criteria), candidate=None, kind="judge"))
-    assert "Over all criteria that may block" in shown
+    assert "Mean accuracy over all blocking criteria" in shown
 
 
 def test_an_open_test_looks_again_by_itself_and_a_decided_one_does_not(
@@ -106,13 +106,13 @@ def test_an_open_test_looks_again_by_itself_and_a_decided_one_does_not(
     going, done = make_test(compared), make_test(compared, body=body_of(verdicts(right=200)))
     answers = [lead.get(reverse("alignment:regression_detail", args=[test.pk])) for test in (going, done)]
     assert [b"every 2s" in answer.content for answer in answers] == [True, False]
-    assert "Champion and candidate are being asked." in page_of(lead, going)
+    assert "Champion and candidate are running." in page_of(lead, going)
     again = make_test(compared, state="confirming")
-    assert "a second run of the candidate has to confirm that" in page_of(lead, again)
+    assert "A second run of the candidate confirms it" in page_of(lead, again)
 
 
 def test_a_cancelled_test_says_so(compared: Compared, lead: Client) -> None:
-    assert "ended before the gate could decide" in page_of(lead, make_test(compared, state="cancelled"))
+    assert "The test ended before a decision" in page_of(lead, make_test(compared, state="cancelled"))
 
 
 def test_it_says_how_often_the_holdout_was_opened(compared: Compared, lead: Client, lead_user: User) -> None:
@@ -121,13 +121,13 @@ def test_it_says_how_often_the_holdout_was_opened(compared: Compared, lead: Clie
         HoldoutOpening.objects.create(
             regression=test, chat_set=test.chat_set, criterion=polite(), by=lead_user
         )
-    assert "holdout opened 3 times" in page_of(lead, test)
-    assert "holdout opened" not in page_of(lead, make_test(compared))
+    assert "holdout used 3 times" in page_of(lead, test)
+    assert "holdout used" not in page_of(lead, make_test(compared))
 
 
 def test_labels_drawn_by_verdict_are_told_of(compared: Compared, lead: Client) -> None:
     test = make_test(compared, split="dev")
-    assert "drawn by a judge" not in page_of(lead, test)
+    assert "sampled by verdict" not in page_of(lead, test)
     chosen = ChatSet.objects.create(
         name="more",
         rubric=compared.rubric,
@@ -137,15 +137,15 @@ def test_labels_drawn_by_verdict_are_told_of(compared: Compared, lead: Client) -
     for position in (1, 2):  # of splits dev
         chosen.members.create(chat=compared.chat(position), position=position, inclusion_probability=0.5)
     Report.objects.all().delete()  # what is kept knows nothing of a set made after the labels
-    assert "2 labelled chats were drawn by a judge" in page_of(lead, test)
+    assert "2 labelled chats were sampled by verdict" in page_of(lead, test)
 
 
 def test_the_list_names_candidate_set_and_answer(compared: Compared, lead: Client) -> None:
     assert "No regression tests yet" in words_of(lead.get(reverse(LIST)))
     make_test(compared, body=body_of(verdicts(right=99)))
     shown = words_of(lead.get(reverse(LIST)))
-    assert "polite version 2" in shown
-    assert "Inconclusive polite: 99 labelled chats, 100 are needed to pass alone" in shown
+    assert "Polite version 2" in shown
+    assert "Inconclusive polite: 99 labelled chats; 100 are needed to pass alone" in shown
 
 
 def test_the_list_takes_the_same_number_of_queries_for_one_and_for_forty(

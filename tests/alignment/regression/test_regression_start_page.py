@@ -1,4 +1,4 @@
-"""Starting a regression test from the page: what it takes and shows is said first; two presses are one."""
+"""Start of a regression test from the page: estimate, power, repeated submissions."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -111,6 +111,7 @@ def test_what_was_answered_before_is_told_as_reused(
     assert stub.count - before == found.calls
 
 
+@pytest.mark.heavy
 def test_the_time_is_told_at_the_pace_of_earlier_runs_and_not_guessed(golden: ChatSet, lead: Client) -> None:
     first = lead.get(ESTIMATE, choose(golden))
     assert first.context["estimate"].seconds is None
@@ -127,6 +128,7 @@ def test_the_time_is_told_at_the_pace_of_earlier_runs_and_not_guessed(golden: Ch
     )
 
 
+@pytest.mark.heavy
 def test_a_whole_judge_pays_once_for_what_both_sides_ask(
     golden: ChatSet, stub: StubEndpoint, lead: Client
 ) -> None:
@@ -151,7 +153,7 @@ def test_it_says_on_how_many_labels_and_what_so_many_show(golden: ChatSet, lead:
     assert "With 110 labelled chats a loss of 6 points of one criterion is" in whole
     held_out(golden)
     few = words_of(lead.get(ESTIMATE, choose(golden, split="holdout")))
-    assert "20 labelled chats are too few to pass: 100 are needed." in few
+    assert "20 labelled chats are too few to pass. 100 are needed." in few
 
 
 def test_the_embedded_model_is_called_what_it_is(golden: ChatSet, lead: Client, settings: Settings) -> None:
@@ -165,23 +167,23 @@ def test_the_holdout_is_opened_knowingly_and_on_record(
     golden: ChatSet, stub: StubEndpoint, author: Client, author_user: User
 ) -> None:
     held_out(golden)
-    assert "opens the holdout" not in words_of(author.get(ESTIMATE, choose(golden)))
+    assert "uses the holdout" not in words_of(author.get(ESTIMATE, choose(golden)))
     first = words_of(author.get(ESTIMATE, choose(golden, split="holdout")))
-    assert "This opens the holdout. It has not been opened for this criterion yet." in first
+    assert "This test uses the holdout. It has not been used for this criterion yet." in first
     carried_out(started(author, choose(golden, split="holdout")))
     opening = HoldoutOpening.objects.get()
     assert (opening.criterion.key, opening.by) == ("polite", author_user)
     again = words_of(author.get(ESTIMATE, choose(golden, split="")))
-    assert "It was opened 1 time for polite, last on" in again
+    assert "It was used 1 time for Polite, last on" in again
     policy_revise(changes={"openings_warning": 1}, reason="Rare", by=make_user("ina", Role.LEAD))
-    assert "That is often" in words_of(author.get(ESTIMATE, choose(golden, split="holdout")))
+    assert "Frequent use makes" in words_of(author.get(ESTIMATE, choose(golden, split="holdout")))
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
         ({"criterion": ""}, "Choose a criterion and a version"),
-        ({"set": ""}, "Choose a chat set to see it."),
+        ({"set": ""}, "Choose a chat set to see the estimate."),
         ({"version": 1}, "Choose a criterion and a version"),
         ({"split": "holdout"}, "No chats in split &#x27;holdout&#x27;"),
         ({"budget_usd": "0.0001"}, "More than the budget"),
@@ -203,7 +205,7 @@ def test_a_version_that_says_what_the_champion_says_is_refused_before_and_at_the
         lead.get(ESTIMATE, choose(golden, version=3)),
         lead.post(NEW, choose(golden, version=3)),
     ):
-        assert "ersion 3 of polite says the same as its champion" in text_of(answer)
+        assert "ersion 3 of Polite has the same text as its champion" in text_of(answer)
     assert not Run.objects.exists()
 
 
@@ -229,7 +231,7 @@ def test_a_second_press_of_the_button_starts_no_second_test(golden: ChatSet, lea
     first, second = lead.post(NEW, given), lead.post(NEW, given, follow=True)
     test = RegressionTest.objects.get()
     assert first.headers["Location"] == second.redirect_chain[0][0] == f"/regressions/{test.pk}/"
-    assert f"had started regression test {test.pk} already" in text_of(second)
+    assert f"already started regression test {test.pk}" in text_of(second)
     assert Run.objects.count() == 2
 
 
@@ -266,7 +268,7 @@ def test_the_address_chooses_and_the_newest_version_is_offered(golden: ChatSet, 
 def test_a_criterion_without_a_second_version_leads_to_the_editor(golden: ChatSet, lead: Client) -> None:
     make_rubric("rare", name="Another")
     page = text_of(lead.get(NEW, {"criterion": "rare"}))
-    assert "No version beside the champion" in page
+    assert "No version except the champion" in page
     assert reverse("alignment:prompt_edit", args=["rare"]) in page
 
 
@@ -277,6 +279,7 @@ def test_the_whole_judge_goes_with_every_draft_where_that_is_asked(golden: ChatS
     assert test.candidate_profile is not None and test.candidate_profile.name == "reflecting"
 
 
+@pytest.mark.heavy
 def test_todays_knowledge_stands_against_a_finished_run(
     golden: ChatSet, stub: StubEndpoint, lead: Client, tmp_path: Path
 ) -> None:
@@ -294,9 +297,10 @@ def test_todays_knowledge_stands_against_a_finished_run(
     test = carried_out(started(lead, given))
     assert (stub.count - before, test.baseline_run, test.result) == (found.calls, older, "pass")
     page = words_of(lead.get(reverse("alignment:regression_detail", args=[test.pk])))
-    assert "There is nothing to release: new runs ask what was tested already." in page
+    assert "Nothing to release: new runs already use this candidate." in page
 
 
+@pytest.mark.heavy
 def test_the_champion_asked_again_keeps_to_the_terms_of_the_test_not_of_an_old_baseline(
     golden: ChatSet, lead: Client
 ) -> None:

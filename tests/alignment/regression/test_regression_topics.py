@@ -1,4 +1,4 @@
-"""What a test changed by topic: for leads each, for authors never a row that counts few held-out chats."""
+"""Changes of a test by topic: each topic for leads, no row with few holdout chats for authors."""
 
 import re
 
@@ -24,7 +24,7 @@ from tests.factories.rows import make_user
 
 
 def paired(chats: int) -> PairedVerdicts:
-    """Chats of which every third is broken and every fourth is without an answer of people."""
+    """Chats of which every third is broken and every fourth has no label."""
     human = np.where(np.arange(chats) % 4 == 3, 4, 0).astype(np.int8)
     new = np.where(np.arange(chats) % 3 == 2, 1, 0).astype(np.int8)
     return PairedVerdicts("polite", "simple", human, np.zeros(chats, dtype=np.int8), new)
@@ -73,7 +73,7 @@ def test_no_row_and_no_difference_of_rows_counts_from_one_to_nine_held_out_chats
 
 @pytest.fixture
 def tested(compared: Compared) -> DecidedTest:
-    """Chats 4, 8 and 12, held out, have a topic of their own; 28 to 40 one with others."""
+    """Holdout chats 4, 8 and 12 have their own topic, chats 28 to 40 share one with others."""
     odd, late = (Topic.objects.create(key=key, name=f"{key} ones") for key in ("odd", "late"))
     Chat.objects.filter(external_id__in=["chat-4", "chat-8", "chat-12"]).update(topic=odd)
     Chat.objects.filter(external_id__in=[f"chat-{n}" for n in range(28, 41)]).update(topic=late)
@@ -113,7 +113,7 @@ def test_an_author_sees_no_topic_where_too_few_are_held_out_at_all(
 ) -> None:
     Consensus.objects.filter(chat=tested.compared.chat(16), criterion__key="polite").delete()
     assert author.get(tested.topics_url()).context["rows"] == []
-    assert "only leads see them by topic" in words(author, tested.topics_url())
+    assert "only leads see topics" in words(author, tested.topics_url())
     assert len(lead.get(tested.topics_url()).context["rows"]) == 3
 
 

@@ -34,6 +34,7 @@ def test_nineteen_of_twenty_hold_what_was_planted(shares: list[dict[str, float]]
     assert min(found) > 0.85  # two standard errors of 150 sets below .90
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", MANY)
 def test_so_do_those_from_many_answers_a_chat(shares: list[dict[str, float]], name: str) -> None:
     assert np.mean([one[name] for one in shares]) > 0.90

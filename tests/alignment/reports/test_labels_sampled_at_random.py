@@ -91,7 +91,7 @@ def test_a_draw_in_which_some_chats_had_no_chance_does_not_count(
     if topic := str(changes.get("topic", "")):
         scope = Scope(bare.chat_set, bare.run, topic=topic)
         changes = {name: value for name, value in changes.items() if name != "topic"} | {"scope": scope}
-    assert label_draw_preview(fair(bare, **changes), by=lead_user).worth == 0
+    assert label_draw_preview(fair(bare, **changes), by=lead_user).effective_chats == 0
     drawn(bare, lead_user, **changes)
     assert at_random(bare) == 0
 
@@ -142,9 +142,9 @@ def test_the_preview_says_how_many_chats_drawn_at_random_the_draw_is_worth(
     bare: Compared, lead: Client
 ) -> None:
     page = text_of(lead.get(estimate_url(bare), DRAW | {"chats": 16, "judge_false": 8, "minimum": 1}))
-    assert "For a production rate it counts as 1" in page and "chats drawn at random" in page
+    assert "For production rates the sample counts as 1" in page and "randomly sampled chats" in page
     page = text_of(lead.get(estimate_url(bare), DRAW | {"chats": 4, "judge_false": 2, "topics": ["refund"]}))
-    assert "For a production rate it does not count" in page
+    assert "does not count for production rates" in page
 
 
 def test_the_queries_do_not_grow_with_the_draws(bare: Compared, lead_user: User) -> None:

@@ -9,7 +9,7 @@ from tests.factories.page_text import words_of
 
 pytestmark = pytest.mark.django_db
 
-EACH = "The judge is compared with each rater in turn, which gives no status."
+EACH = "The judge is compared with each rater, so criteria have no status."
 
 
 @pytest.fixture
@@ -29,12 +29,10 @@ def said(client: Client, compared: Compared, query: str = "") -> tuple[str, str]
 def test_it_counts_the_criteria_of_each_status(large: Compared, lead: Client) -> None:
     now, then = said(lead, large)
     assert now == (
-        "The judge is aligned with the raters on 1 of 3 criteria. 1 is not aligned. "
-        "1 has too few answers to tell."
+        "The judge is aligned with the raters on 1 of 3 criteria. 1 is not aligned. 1 has too few labels."
     )
     assert then == (
-        "The judge was aligned with the raters on 1 of 3 criteria, not aligned on 1; "
-        "1 had too few answers to tell."
+        "The judge was aligned with the raters on 1 of 3 criteria, not aligned on 1; 1 had too few labels."
     )
 
 
@@ -43,9 +41,9 @@ def test_a_subjective_criterion_is_directional_whatever_its_figures(large: Compa
     now, then = said(lead, large)
     assert now == (
         "The judge is aligned with the raters on 0 of 2 criteria. 1 is not aligned. "
-        "1 has too few answers to tell. 1 more is directional only."
+        "1 has too few labels. 1 more is directional only."
     )
-    assert then.endswith("1 had too few answers to tell; 1 more was directional only.")
+    assert then.endswith("1 had too few labels; 1 more was directional only.")
     Criterion.objects.update(tier="subjective")
     assert said(lead, large) == ("All 3 criteria are directional only.",) * 2
 
@@ -56,4 +54,4 @@ def test_against_each_rater_there_is_no_status_to_count(large: Compared, lead: C
 
 def test_a_small_set_says_how_many_labels_a_status_needs(compared: Compared, lead: Client) -> None:
     shown = words_of(lead.get(urls(compared)["report"]))
-    assert "needs 30 human True and 30 human False answers, and there are 40 chats" in shown
+    assert "needs 30 human True and 30 human False labels, and there are 40 chats" in shown

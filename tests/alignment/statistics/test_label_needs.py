@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from alignment.label_planning.core import Seen, Sizes, Wanted, expected_false, first_sizes, shares_of
+from alignment.label_planning.core import (
+    AnswerCounts,
+    MissingLabels,
+    Sizes,
+    expected_false,
+    shares_of,
+    smallest_sizes,
+)
 from alignment.statistics.agreement import Confusion
 from alignment.statistics.label_needs import Decision, LabelCounts, missing_labels, needs
 
@@ -96,19 +103,19 @@ def test_shares_are_shrunk_towards_half() -> None:
     shares = shares_of(Confusion(tp=60, fn=5, fp=2, tn=13))
     assert shares.judge_false.share == pytest.approx(14 / 20)
     assert shares.judge_true.share == pytest.approx(3 / 64)
-    assert shares.silent.share == pytest.approx(16 / 82)
+    assert shares.no_verdict.share == pytest.approx(16 / 82)
     assert shares_of(Confusion(0, 0, 0, 0)).judge_false.share == 0.5
 
 
 def test_a_range_is_wide_where_little_was_seen() -> None:
-    little, much = (expected_false([(25, Seen(7 * times, 3 * times))]) for times in (1, 100))
+    little, much = (expected_false([(25, AnswerCounts(7 * times, 3 * times))]) for times in (1, 100))
     assert little.high - little.low > much.high - much.low
     assert much.low <= 18 <= much.high
 
 
 def test_the_range_holds_in_nine_draws_of_ten() -> None:
-    seen, chance = Seen(false=6, true=2), np.random.default_rng(1)
-    expected = expected_false([(30, seen), (10, Seen())])
+    seen, chance = AnswerCounts(false=6, true=2), np.random.default_rng(1)
+    expected = expected_false([(30, seen), (10, AnswerCounts())])
     rates = chance.beta(7, 3, 20_000), chance.beta(1, 1, 20_000)
     came = chance.binomial(30, rates[0]) + chance.binomial(10, rates[1])
     inside = np.mean((came >= expected.low) & (came <= expected.high))
@@ -117,13 +124,13 @@ def test_the_range_holds_in_nine_draws_of_ten() -> None:
 
 
 def test_nothing_drawn_brings_nothing() -> None:
-    assert expected_false([(0, Seen())]).words == "about 0 will be False"
+    assert expected_false([(0, AnswerCounts())]).words == "about 0 will be False"
 
 
 def test_a_draw_is_large_enough_for_every_criterion_and_no_larger_than_there_are_chats() -> None:
-    one, other = Wanted(18, 0, 18, 0.72, 0.1), Wanted(0, 20, 20, 0.3, 0.2)
-    assert first_sizes([one], suspect=100, other=500) == Sizes(25, 7)
+    one, other = MissingLabels(18, 0, 18, 0.72, 0.1), MissingLabels(0, 20, 20, 0.3, 0.2)
+    assert smallest_sizes([one], suspect=100, other=500) == Sizes(25, 7)
     # 25 suspect chats bring 17.5 of the 20 True answers of the other criterion.
-    assert first_sizes([one, other], suspect=100, other=500) == Sizes(25, 7)
-    assert first_sizes([one, other], suspect=100, other=3) == Sizes(25, 3)
-    assert first_sizes([], suspect=100, other=500) == Sizes(0, 0)
+    assert smallest_sizes([one, other], suspect=100, other=500) == Sizes(25, 7)
+    assert smallest_sizes([one, other], suspect=100, other=3) == Sizes(25, 3)
+    assert smallest_sizes([], suspect=100, other=500) == Sizes(0, 0)

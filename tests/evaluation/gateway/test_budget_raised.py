@@ -73,7 +73,10 @@ def test_the_page_takes_a_larger_budget(client: Client, lead_user: User) -> None
     assert "Resume with a larger budget" in page
     assert 'name="budget_usd" value="0.0001"' in page
     url = reverse("evaluation:run_act", args=[run.pk, "resume"])
-    assert "the budget is no amount" in client.post(url, {"budget_usd": "much"}, follow=True).content.decode()
+    assert (
+        "the budget is not an amount"
+        in client.post(url, {"budget_usd": "much"}, follow=True).content.decode()
+    )
     assert the_run().state == "paused"
     client.post(url, {"budget_usd": "1000"})
     assert went_on()
@@ -85,7 +88,7 @@ def test_what_is_spent_already_is_counted_though_there_was_no_budget(settings: S
     Run.objects.update(state="paused")
     spent = the_run().cost_usd
     assert spent and the_run().committed_usd == 0
-    with pytest.raises(InputProblem, match="has spent"):
+    with pytest.raises(InputProblem, match="has already spent"):
         run_resume(run=run, by=None, budget_usd=spent)
     assert (the_run().state, the_run().budget_usd) == ("paused", None)
     assert run_resume(run=run, by=None, budget_usd=spent + 1).committed_usd == spent

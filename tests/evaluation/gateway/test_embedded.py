@@ -108,6 +108,7 @@ def test_a_chat_over_the_context_is_too_long_and_not_cut(base_url: str) -> None:
     assert (outcome.kind, outcome.status, outcome.text) == ("too_long", 400, "")
 
 
+@pytest.mark.heavy
 @needs_model
 def test_returning_to_an_earlier_chat_costs_only_its_new_words(base_url: str) -> None:
     one, other = (f"{name}\n{CHAT}\n" * 6 for name in ("Chat one", "Chat other"))

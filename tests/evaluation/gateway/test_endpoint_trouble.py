@@ -76,7 +76,7 @@ def test_trouble_is_one_clear_line_and_resume_asks_no_stored_question_again(
         ended = evaluate(*RUN)
         assert (ended.code, ended.answer["state"]) == (4, "paused")
         assert words in ended.error
-        assert f"go on with --resume {ended.answer['run']}" in ended.error
+        assert f"continue with --resume {ended.answer['run']}" in ended.error
         assert f"{ANSWERED} of {CHATS} units done" in ended.error
         assert ModelCall.objects.filter(state="answered").count() == ANSWERED
         assert outcomes().count(outcome) == Attempt.objects.exclude(outcome="answered").count() > 0

@@ -151,6 +151,7 @@ async def one_call(throttle: SharedThrottle, outcome: Outcome) -> None:
     throttle.leave()
 
 
+@pytest.mark.heavy
 def test_failures_that_one_worker_saw_hold_back_another_until_the_first_answer(broker_url: str) -> None:
     async def scenario() -> None:
         async with AsyncExitStack() as stack:

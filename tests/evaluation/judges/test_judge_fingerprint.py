@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from evaluation.core import grouping
 from evaluation.core.types import Windows
 from evaluation.gateway.endpoints import Endpoint, resolve_endpoint
+from evaluation.judges.core.sampling_defaults import default_sampling
 from evaluation.judges.core.spec import JudgeChoice
 from evaluation.judges.services import judges
 from evaluation.judges.services.judges import judge_ensure
@@ -255,7 +255,7 @@ def test_sampling_settings_change_the_fingerprint(
     before = ensure(criteria).fingerprint
     changed: dict[str, Any] = {field: 1}
     monkeypatch.setattr(
-        judges, "default_sampling", lambda **given: replace(grouping.default_sampling(**given), **changed)
+        judges, "default_sampling", lambda **given: replace(default_sampling(**given), **changed)
     )
     assert ensure(criteria).fingerprint != before
 

@@ -97,7 +97,7 @@ def test_the_shipped_default_is_made_only_where_none_is_chosen() -> None:
 
 def test_the_default_cannot_be_deleted() -> None:
     profile = JudgeProfile.objects.get(is_default=True)
-    with pytest.raises(ProfileRefused, match="make another profile the default first"):
+    with pytest.raises(ProfileRefused, match="make another one the default first"):
         profile_delete(profile=profile)
     assert JudgeProfile.objects.filter(pk=profile.pk).exists()
 

@@ -147,7 +147,7 @@ def test_profile_brings_the_recipe(settings: Settings) -> None:
         (("--engine", "direct", "--directions", "up"), "error: --directions: 'up' is neither true nor false"),
         (("--engine", "direct", "--altered", "k1"), "error: --altered: KEY=FILE, not 'k1'"),
         (("--profile", "none"), "error: --profile: there is no judge profile 'none'"),
-        (("--engine", "direct", "--criteria", "x"), "error: --criteria: 'x' is no active criterion"),
+        (("--engine", "direct", "--criteria", "x"), "error: --criteria: 'x' is not an active criterion"),
         ((), "error: use --engine or --profile"),
     ],
 )
@@ -192,7 +192,7 @@ def test_an_endpoint_that_is_down_ends_the_probe_with_one_line(settings: Setting
     with answering(settings, lambda body: StubReply("no", status=401)):
         ended = probe("--engine", "direct", "--kinds", "1")
     assert ended.code == 4
-    assert "the same command goes on" in ended.error
+    assert "repeat the command to continue" in ended.error
 
 
 def test_every_kind_runs_through_every_engine(settings: Settings) -> None:

@@ -90,7 +90,7 @@ def test_words_of_a_measured_chat_are_a_warning_that_names_no_chat(
     rubric: Rubric, criterion: Criterion, split: str
 ) -> None:
     held(rubric, split)
-    (finding,) = [one for one in prompt_findings(criterion=criterion, text=TEXT) if "stands" in one.message]
+    (finding,) = [one for one in prompt_findings(criterion=criterion, text=TEXT) if "occurs" in one.message]
     assert finding.line == (
         "warning: # Objective: “my PARCEL never came and nobody at your shop” "
         "occurs word for word in a dev or holdout chat"
@@ -131,4 +131,4 @@ def test_what_an_example_says_is_looked_through_as_well(rubric: Rubric, criterio
         text="# Objective\nIs polite so?",
         examples=[ExampleChoice(chat, 1, 2, True, SAID)],
     )
-    assert [one.section for one in found if "stands word for word" in one.message] == ["examples"]
+    assert [one.section for one in found if "occurs word for word" in one.message] == ["examples"]

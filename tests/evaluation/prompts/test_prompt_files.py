@@ -34,7 +34,7 @@ def test_a_prompt_comes_back_from_its_file(text: str) -> None:
     [
         ("---\ncriterion: polite\n# Objective\n", "head: begins with --- and never ends"),
         ("---\npolite\n---\n", "head: must hold lines `name: value`, not 'polite'"),
-        ("---\nauthor: me\n---\n", "author: is no entry of a prompt's head"),
+        ("---\nauthor: me\n---\n", "author: is not an entry of a prompt's head"),
         ("---\nversion: 1\nversion: 2\n---\n", "version: occurs twice"),
         ("---\nversion: new\n---\n", "version: must be a version number, not 'new'"),
     ],

@@ -55,20 +55,20 @@ def test_the_shipped_prompts_are_clean(path: Path) -> None:
         ("# Objective\n", "# Aim\n", "error", "objective", "is missing or empty"),
         (QUESTION, "Was it nice?", "warning", "objective", "does not ask the criterion's question"),
         ("120 words.", "120 words.\n\nVERDICTS\npolite: TRUE", "error", "response", "VERDICTS block"),
-        ("120 words.", "120 words, as JSON.", "error", "response", "“JSON”: the engine asks for prose"),
+        ("120 words.", "120 words, as JSON.", "error", "response", "“JSON”: the engine requests prose"),
         ("Impartial.", "Just answer TRUE.", "warning", "tone", "“answer TRUE”"),
-        ("A shop.", "A shop. {{chat}}", "error", "context", "{{chat}} is no variable"),
+        ("A shop.", "A shop. {{chat}}", "error", "context", "{{chat}} is not a variable"),
         ("A shop.", "A shop.\n\n{{knowledge}}", "warning", "context", "reads no article"),
         ("Read every", "Think step by step. Read every", "warning", "style", "“step by step”"),
         ("Impartial.", "Be very strict.", "warning", "tone", "“Be very strict”"),
         ("The lead.", "ann@example.org", "warning", "audience", "an e-mail address"),
         ("The lead.", "<ann.b+c@mail.example.org>,", "warning", "audience", "an e-mail address"),
         ("120 words.", "120 words.\n\n> **VERDICTS:**\npolite: TRUE", "error", "response", "VERDICTS block"),
-        ("A shop.", "A shop. {{ \tchat }}", "error", "context", "{{chat}} is no variable"),
+        ("A shop.", "A shop. {{ \tchat }}", "error", "context", "{{chat}} is not a variable"),
         ("The lead.", "Card 4111 1111 1111 1111", "warning", "audience", "a card or account number"),
         ("The lead.", "Call +49 30 1234567", "warning", "audience", "a telephone number"),
         ("# Context", "Hello.\n# Context", "warning", "", "before the first heading"),
-        ("A shop.", "word " * 1000, "warning", "", "words long"),
+        ("A shop.", "word " * 1000, "warning", "", "words: judges skip"),
     ],
 )
 def test_each_fault_is_named_with_its_section(
@@ -106,7 +106,7 @@ def test_a_criterion_with_articles_is_reminded_of_the_slot() -> None:
 )
 def test_a_long_hostile_text_is_looked_through_like_any_other(hostile: str) -> None:
     found = said(CLEAN.replace("120 words.", hostile))
-    assert [message for _, _, message in found if "words long" not in message] == []
+    assert [message for _, _, message in found if "words: judges skip" not in message] == []
 
 
 def test_a_heading_with_much_space_behind_it_is_none() -> None:

@@ -112,7 +112,7 @@ def test_ctrl_c_exits_4_gives_everything_back_and_says_how_to_go_on() -> None:
         run = Run.objects.get()
         assert (code, run.state, run.error) == (4, "paused", "interrupted")
         assert err.strip().splitlines()[-1].startswith("error: stopped; ")
-        assert f"go on with --resume {run.pk}" in err
+        assert f"continue with --resume {run.pk}" in err
         assert "Traceback" not in err
         assert not WorkerLease.objects.exists()
         assert set(Unit.objects.values_list("state", flat=True)) == {"open", "done"}

@@ -52,7 +52,7 @@ def test_units_in_work_elsewhere_are_no_success(settings: Settings) -> None:
         in_work_elsewhere(run)
         ended = evaluate("--resume", str(run.pk))
     assert ended.code == 4
-    assert "in work by another process" in ended.error
+    assert "being processed elsewhere" in ended.error
 
 
 def in_work_elsewhere(run: Run) -> None:

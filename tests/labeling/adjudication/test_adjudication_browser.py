@@ -136,7 +136,7 @@ def test_submitting_too_early_says_what_is_missing_and_keeps_the_answer(screen: 
     start(screen)
     screen.keyboard.press("t")
     screen.keyboard.press("Control+Enter")
-    expect(screen.locator("#reason-error")).to_contain_text("Say why")
+    expect(screen.locator("#reason-error")).to_contain_text("Give a reason")
     expect(screen.locator("input[value=true]")).to_be_checked()
     assert not Adjudication.objects.exists()
 

@@ -19,6 +19,7 @@ from labeling.models.labels import Adjudication, Assignment, Consensus, Label, L
 from labeling.models.people import AuditEvent, Rater, Role, User
 from labeling.models.rubric import CriterionVersion
 from tests.factories.many_labels import NAMES, Item, label, labelled_item
+from tests.factories.pages import page_text
 from tests.factories.rows import make_user
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +48,7 @@ def post(client: Client, item: Item, value: str = "false", *, seen: Any = "", **
 
 
 def text(response: Any) -> str:
-    return str(response.content.decode())
+    return str(page_text(response))
 
 
 def letters(item: Item) -> dict[str, str]:
@@ -226,7 +227,7 @@ def test_the_model_is_told_apart_from_the_majority_and_written_nowhere(lead: Cli
     before = list(Consensus.objects.order_by("pk").values())
     part = text(lead.get(url(item, "adjudicate_likely", f"?set={item.chat_set.pk}")))
     assert re.search(r"<b>Dawid–Skene</b> True <span class=\"num\">[01]\.\d\d</span>", part)
-    assert "over 11 chats of calibration, 3 raters" in part
+    assert "from 11 chats of calibration and 3 raters" in part
     assert "2:1" in text(lead.get(url(item)))
     assert list(Consensus.objects.order_by("pk").values()) == before
 
@@ -272,7 +273,7 @@ def test_next_and_previous_walk_round_the_queue(lead: Client) -> None:
     [
         ({"value": ""}, "Choose an answer."),
         ({"value": "maybe"}, "Select a valid choice"),
-        ({"reason": "  "}, "Say why"),
+        ({"reason": "  "}, "Give a reason"),
         ({"value": "null"}, "is not allowed for polite"),
     ],
 )
@@ -319,7 +320,7 @@ def test_withdrawing_returns_to_the_majority_and_says_so(lead: Client, item: Ite
     first = Adjudication.objects.get()
     page = lead.post(url(item, "adjudicate_withdraw", "?kind=decided"), {"seen": first.pk}, follow=True)
     assert page.redirect_chain == [(url(item, query="?kind=decided"), 302)]
-    assert "The majority of the labels counts again." in text(page)
+    assert "The majority counts again." in text(page)
     assert Consensus.objects.get().by == "majority"
 
 

@@ -14,6 +14,7 @@ from labeling.models.chats import Chat, ChatSetMember, Split
 from labeling.models.labels import Assignment, Consensus, Label, LabelingJob, RaterNote
 from labeling.models.people import Rater, User
 from tests.factories.many_labels import Item, label, labelled_item
+from tests.factories.pages import page_text
 from tests.factories.rows import analyze, make_rubric, make_set
 
 pytestmark = pytest.mark.django_db
@@ -150,7 +151,7 @@ def test_with_a_criterion_chosen_the_model_stands_beside_the_majority(lead: Clie
     page = lead.get(url("criterion=polite"))
     (item,) = page.context["items"]
     assert (item["row"].state, item["likely"].state) == ("true", "true")
-    assert "Dawid–Skene over 13 chats, 3 raters" in page.content.decode()
+    assert "Dawid–Skene from 13 chats and 3 raters" in page_text(page)
     Label.objects.filter(rater__name="Cleo").delete()
     assert (
         "Dawid–Skene: no estimate, fewer than 3 raters" in lead.get(url("criterion=polite")).content.decode()
@@ -158,7 +159,7 @@ def test_with_a_criterion_chosen_the_model_stands_beside_the_majority(lead: Clie
 
 
 def test_an_empty_queue_says_so(lead: Client) -> None:
-    assert "Nothing here" in lead.get(url()).content.decode()
+    assert "No items" in lead.get(url()).content.decode()
 
 
 def many(item: Item, *, to: int) -> None:

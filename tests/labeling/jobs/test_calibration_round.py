@@ -55,8 +55,8 @@ def test_a_job_waits_for_its_round_and_every_rater_labels_every_chat_of_it_first
 
 def test_a_job_cannot_start_while_nobody_has_finished_its_round(waiting: tuple[Desk, LabelingJob]) -> None:
     desk, job = waiting
-    submit(assignment_next(rater=desk.rater, job=round_of(job)) or pytest.fail("nothing to label"))
-    with pytest.raises(ValidationError, match="Nobody has finished the calibration round"):
+    submit(assignment_next(rater=desk.rater, job=round_of(job)) or pytest.fail("no chats to label"))
+    with pytest.raises(ValidationError, match="No rater has finished the calibration round"):
         job_start(job=job, by=None)
     job.refresh_from_db()
     assert job.state == "waiting"
@@ -104,7 +104,7 @@ def test_a_chat_of_the_round_that_was_skipped_or_shown_with_the_judges_view_hold
     list(work_through(round_of(job), desk.rater))
     job_start(job=job, by=None)
     job.refresh_from_db()
-    with pytest.raises(Conflict, match="calibration round of this job comes first"):
+    with pytest.raises(Conflict, match="Finish the calibration round of this job first"):
         assignment_next(rater=late, job=job)
     mine = assignment_next(rater=late, job=round_of(job))
     assert mine is not None
@@ -145,9 +145,9 @@ def test_a_calibration_set_must_be_one_of_the_same_rubric_and_not_the_jobs_own(
 ) -> None:
     desk, job = waiting
     for wrong in (desk.chat_set, make_set(desk.rubric, make_chat(), name="curated")):
-        with pytest.raises(ValidationError, match="no calibration set beside this one"):
+        with pytest.raises(ValidationError, match="not a calibration set other than this set"):
             desk.opened(calibration_set=wrong)
-    with pytest.raises(ValidationError, match="no calibration set beside this one"):
+    with pytest.raises(ValidationError, match="not a calibration set other than this set"):
         desk.opened(chat_set=round_of(job).chat_set, calibration_set=round_of(job).chat_set)
 
 

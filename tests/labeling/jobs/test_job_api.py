@@ -122,7 +122,7 @@ def test_a_job_starts_after_the_first_finished_round_and_lists_who_is_missing(
     (row,) = [row for row in late.get(reverse("api_queue")).json()["jobs"] if row["id"] == job.pk]
     assert row["held_up"]
     page = late.post(reverse("labeling:next", args=[job.pk]), follow=True).content.decode()
-    assert "The calibration round of this job comes first" in page
+    assert "Finish the calibration round of this job first" in page
     assert "After its calibration round" in page
 
 

@@ -26,6 +26,7 @@ from tests.factories.labelling_job import (
     user_of,
     work_through,
 )
+from tests.factories.pages import page_text
 from tests.factories.rows import analyze, make_chat, make_set, make_user
 
 pytestmark = pytest.mark.django_db
@@ -80,23 +81,23 @@ def test_the_list_says_how_far_each_job_is_who_labels_and_what_is_overdue(desk: 
     response = lead.get(reverse("labeling:job_list"))
     (row,) = response.context["jobs"]
     assert (row.name, row.submitted, row.wanted, row.overdue) == ("October", 1, 3, True)
-    page = response.content.decode()
+    page = page_text(response)
     assert all(words in page for words in ("mara, rater-2", "1 of 3", "overdue", job_url(desk.job)))
 
 
 def test_an_empty_list_leads_to_opening_a_job(lead: Client) -> None:
-    assert reverse("labeling:job_new") in lead.get(reverse("labeling:job_list")).content.decode()
-    assert "import_chats" in lead.get(reverse("labeling:job_new")).content.decode()
+    assert reverse("labeling:job_new") in page_text(lead.get(reverse("labeling:job_list")))
+    assert "import_chats" in page_text(lead.get(reverse("labeling:job_new")))
 
 
 def test_labelling_is_in_the_bar_of_a_lead_and_of_nobody_else(
     desk: Desk, lead: Client, author_user: User
 ) -> None:
     entry = f'<a href="{reverse("labeling:job_list")}" aria-current="page">Labelling</a>'
-    assert entry in lead.get(job_url(desk.job)).content.decode()
+    assert entry in page_text(lead.get(job_url(desk.job)))
     author = Client()
     author.force_login(author_user)
-    assert ">Labelling</a>" not in author.get(reverse("labeling:set_list")).content.decode()
+    assert ">Labelling</a>" not in page_text(author.get(reverse("labeling:set_list")))
 
 
 # ---------- opening ----------
@@ -106,7 +107,7 @@ def test_a_lead_opens_a_job_and_the_raters_find_it_in_their_queue(
     desk: Desk, lead: Client, lead_user: User
 ) -> None:
     newcomer = make_user("nora", Role.RATER)
-    choose = lead.get(reverse("labeling:job_new")).content.decode()
+    choose = page_text(lead.get(reverse("labeling:job_new")))
     assert f'<option value="{desk.chat_set.pk}">' in choose
     form = lead.get(new_url(desk)).context["form"]
     assert [user.username for user in form.fields["raters"].queryset] == ["mara", "nora", "rater-2"]
@@ -119,7 +120,7 @@ def test_a_lead_opens_a_job_and_the_raters_find_it_in_their_queue(
         seed="5",
     )
     answer = lead.post(new_url(desk), given, follow=True)
-    assert "November is open" in answer.content.decode()
+    assert "November opened" in page_text(answer)
     job = LabelingJob.objects.get(name="November")
     assert (job.overlap, job.created_by, job.assignments.count(), job.seed) == (2, lead_user, 6, 5)
     assert job.due_at is not None
@@ -127,7 +128,7 @@ def test_a_lead_opens_a_job_and_the_raters_find_it_in_their_queue(
     assert {rater.name for rater in job.raters.all()} == {"mara", "nora"}
     rater = Client()
     rater.force_login(newcomer)
-    assert "November" in rater.get(reverse("labeling:queue")).content.decode()
+    assert "November" in page_text(rater.get(reverse("labeling:queue")))
 
 
 def test_a_group_a_share_gold_chats_and_a_round_can_be_chosen(desk: Desk, lead: Client) -> None:
@@ -143,7 +144,7 @@ def test_a_group_a_share_gold_chats_and_a_round_can_be_chosen(desk: Desk, lead: 
         calibration_set=str(calibration_set(desk).pk),
         order="random",
     )
-    page = lead.post(new_url(desk), given, follow=True).content.decode()
+    page = page_text(lead.post(new_url(desk), given, follow=True))
     assert "November waits for its calibration round" in page
     job = LabelingJob.objects.get(name="November")
     assert (job.group, job.overlap_share, job.gold_rate, job.order) == (everybody, 0.5, 0.1, "random")
@@ -156,12 +157,12 @@ def test_a_group_a_share_gold_chats_and_a_round_can_be_chosen(desk: Desk, lead: 
         ({"overlap": "2"}, "overlap", "need 2 raters"),
         ({"overlap": "0"}, "overlap", "greater than or equal to 1"),
         ({"name": ""}, "name", "This field is required"),
-        ({"raters": []}, "raters", "Name a rater"),
+        ({"raters": []}, "raters", "Choose raters"),
         ({"criteria": []}, "criteria", "This field is required"),
         ({"raters": ["999"]}, "raters", "not one of the available choices"),
         ({"overlap_percent": "50"}, "overlap_percent", "no chat gets a second label"),
-        ({"due_on": "2020-01-01"}, "due_on", "has passed"),
-        ({"gold_percent": "10"}, "gold_set", "both a set and a rate"),
+        ({"due_on": "2020-01-01"}, "due_on", "in the past"),
+        ({"gold_percent": "10"}, "gold_set", "need a set and a rate"),
         ({"seed": "-1"}, "seed", "greater than or equal to 0"),
     ],
     ids=str,
@@ -171,7 +172,7 @@ def test_a_job_that_could_not_be_done_is_refused_at_the_field(
 ) -> None:
     answer = lead.post(new_url(desk), filled(desk, **change))
     assert message in str(answer.context["form"].errors[field])
-    page = answer.content.decode()
+    page = page_text(answer)
     assert message in page
     assert "Not opened." in page
     assert LabelingJob.objects.count() == 1
@@ -187,9 +188,9 @@ def test_the_size_beside_the_form_says_chats_labels_and_what_does_not_fit(desk: 
     counted = size(raters=both, overlap="2").context["size"]
     assert (counted.chats, counted.labels, counted.raters, counted.each) == (3, 6, 2, 3)
     assert size(raters=both, overlap="2", overlap_percent="33").context["size"].labels == 4
-    assert "need at least 3 raters" in size(raters=both, overlap="3").content.decode()
-    assert "Choose raters or a group" in size(raters=[]).content.decode()
-    assert "Labels per chat: " in size(overlap="none").content.decode()
+    assert "need at least 3 raters" in page_text(size(raters=both, overlap="3"))
+    assert "Choose raters or a group" in page_text(size(raters=[]))
+    assert "Labels per chat: " in page_text(size(overlap="none"))
     assert Assignment.objects.filter(job__name="November").count() == 0
 
 
@@ -206,7 +207,7 @@ def test_the_size_is_counted_with_hundreds_of_raters_chosen(desk: Desk, lead: Cl
     people = User.objects.bulk_create(User(username=f"rater {n}") for n in range(300))
     for person in people:
         person.groups.add(raters)
-    page = lead.get(new_url(desk)).content.decode()
+    page = page_text(lead.get(new_url(desk)))
     url = f"{reverse('labeling:job_new_size')}?set={desk.chat_set.pk}"
     assert f'hx-post="{url}"' in page
     assert lead.get(url).status_code == 405
@@ -238,7 +239,7 @@ def test_a_job_shows_progress_by_rater_set_and_topic_who_is_in_work_and_what_was
     ((topic),) = page.topics
     assert (topic.chats, topic.submitted, topic.in_work, topic.wanted) == (4, 1, 1, 4)
     assert [(row.role, row.submitted, row.wanted) for row in page.sets] == [("asked", 1, 4)]
-    text = response.content.decode()
+    text = page_text(response)
     assert "Something else: two chats &lt;in&gt; one" in text
     assert "expired" in text
     assert held.chat.external_id in text
@@ -287,13 +288,13 @@ def test_a_waiting_job_is_started_by_its_button_once_somebody_finished_the_round
 ) -> None:
     job = desk.opened(calibration_set=calibration_set(desk))
     assert job.calibration is not None
-    assert "0 of 2</strong> raters finished it" in lead.get(job_url(job)).content.decode()
-    refused = lead.post(job_url(job, "start"), follow=True).content.decode()
-    assert "Not started. Nobody has finished" in refused
+    assert "0 of 2</strong> raters finished it" in page_text(lead.get(job_url(job)))
+    refused = page_text(lead.post(job_url(job, "start"), follow=True))
+    assert "Not started. No rater has finished" in refused
     list(work_through(job.calibration, desk.rater))
     assert lead.get(job_url(job.calibration)).context["page"].wanted == 2
-    page = lead.post(job_url(job, "start"), follow=True).content.decode()
-    assert "November is open. The round is not finished by rater-2." in page
+    page = page_text(lead.post(job_url(job, "start"), follow=True))
+    assert "Job November started. Round not finished by rater-2." in page
     assert "<small>not finished by rater-2</small>" in page
     assert assignment_next(rater=desk.rater, job=job)
 
@@ -303,11 +304,11 @@ def test_a_job_is_closed_by_its_button_and_a_round_that_is_waited_for_is_not(
 ) -> None:
     job = desk.opened(calibration_set=calibration_set(desk))
     assert job.calibration is not None
-    assert "Close the job" not in lead.get(job_url(job.calibration)).content.decode()
-    refused = lead.post(job_url(job.calibration, "close"), follow=True).content.decode()
+    assert "Close the job" not in page_text(lead.get(job_url(job.calibration)))
+    refused = page_text(lead.post(job_url(job.calibration, "close"), follow=True))
     assert "Not closed. November waits for this round" in refused
-    page = lead.post(job_url(job, "close"), follow=True).content.decode()
-    assert "November is closed" in page
+    page = page_text(lead.post(job_url(job, "close"), follow=True))
+    assert "November closed" in page
     assert "Close the job" not in page
     assert set(LabelingJob.objects.exclude(pk=desk.job.pk).values_list("state", flat=True)) == {"closed"}
 
@@ -364,4 +365,4 @@ def test_the_list_takes_the_same_number_of_queries_for_1_and_60_jobs(desk: Desk,
         counts.append(len(queries))
     assert counts[0] == counts[1]
     assert len(page.context["jobs"]) == 50
-    assert "Page 1 of 2" in page.content.decode()
+    assert "Page 1 of 2" in page_text(page)

@@ -100,14 +100,14 @@ def test_a_calibration_set_makes_calibration_slots() -> None:
     [
         ({"overlap": 0}, "overlap", "labels per chat"),
         ({"overlap": 3}, "overlap", "need 3 raters"),
-        ({"raters": []}, "raters", "Name a rater"),
+        ({"raters": []}, "raters", "Choose raters"),
         ({"criteria": []}, "criteria", "at least one criterion"),
         ({"overlap": 2, "overlap_share": 0.0}, "overlap_share", "between 0 and 1"),
         ({"overlap": 2, "overlap_share": 1.5}, "overlap_share", "between 0 and 1"),
         ({"overlap": 2, "overlap_share": 0.01}, "overlap_share", "no chat gets a second label"),
         ({"overlap": 1, "overlap_share": 0.5}, "overlap_share", "no chat gets a second label"),
-        ({"due_at": datetime(2020, 1, 1, tzinfo=UTC)}, "due_at", "has passed"),
-        ({"gold_rate": 0.1}, "gold_set", "both a set and a rate"),
+        ({"due_at": datetime(2020, 1, 1, tzinfo=UTC)}, "due_at", "in the past"),
+        ({"gold_rate": 0.1}, "gold_set", "need a set and a rate"),
         ({"gold_rate": 0.9}, "gold_rate", "At most half"),
     ],
 )

@@ -160,7 +160,7 @@ def test_the_token_is_in_no_log_no_table_and_no_error_page(
     client = Client()
     client.force_login(lead_user)
     page = client.post(PAGE, {"name": "a", "scopes": ["see_judge"], "expires": 30})
-    secret = str(page.context["made"].secret)
+    secret = str(page.context["new_token"].secret)
     assert secret in page.content.decode()
     assert called(secret).status_code == 200
 
@@ -178,7 +178,7 @@ def test_the_token_is_in_no_log_no_table_and_no_error_page(
     for text in (failed.content.decode(), refused.content.decode() if not debug else "", caplog.text):
         assert secret not in text
     assert secret not in everything_stored()
-    assert secret not in repr(page.context["made"])
+    assert secret not in repr(page.context["new_token"])
 
 
 def test_the_database_holds_a_sha256_digest(lead_user: User) -> None:
@@ -199,7 +199,7 @@ def test_only_own_permissions_can_be_scopes(rater_user: User) -> None:
 
 def test_the_name_of_an_ended_token_can_be_used_again(lead_user: User) -> None:
     made = token_create(user=lead_user, name="a", scopes=["see_judge"], days=None)
-    with pytest.raises(FieldProblem, match="name: you have a token of this name"):
+    with pytest.raises(FieldProblem, match="name: you have a token with this name"):
         secret_of(lead_user, "see_judge", name="a")
     token_revoke(token=made.token, by=lead_user)
     secret_of(lead_user, "see_judge", name="a")
@@ -226,7 +226,7 @@ def test_the_page_creates_a_token_and_shows_it_once(lead_user: User) -> None:
     client.force_login(lead_user)
     form = {"name": "nightly export", "scopes": ["see_judge", "manage_labeling"], "expires": 90}
     made = client.post(PAGE, form)
-    secret = made.context["made"].secret
+    secret = made.context["new_token"].secret
     assert "no-store" in made.headers["Cache-Control"]
     assert called(secret).status_code == 200
     again = client.get(PAGE).content.decode()
@@ -242,7 +242,7 @@ def test_sending_the_form_twice_creates_one_token(lead_user: User) -> None:
     client.force_login(lead_user)
     form = {"name": "a", "scopes": ["see_judge"], "expires": 0}
     client.post(PAGE, form)
-    assert "You have a token of this name" in client.post(PAGE, form).content.decode()
+    assert "You have a token with this name" in client.post(PAGE, form).content.decode()
     assert ApiToken.objects.get().expires_at is None
 
 
@@ -252,7 +252,7 @@ def test_the_page_offers_own_permissions_only(rater_user: User) -> None:
     page = client.get(PAGE)
     assert [code for code, _ in page.context["form"].fields["scopes"].choices] == ["label_chats"]
     refused = client.post(PAGE, {"name": "a", "scopes": ["see_judge"], "expires": 30})
-    assert refused.context["made"] is None
+    assert refused.context["new_token"] is None
     assert not ApiToken.objects.exists()
 
 
@@ -280,7 +280,7 @@ def test_a_hostile_name_is_shown_as_text(lead_user: User) -> None:
 def test_an_account_without_permissions_sees_a_notice(db: None) -> None:
     client = Client()
     client.force_login(make_user("nobody"))
-    assert "no rights" in client.get(PAGE).content.decode()
+    assert "no permissions" in client.get(PAGE).content.decode()
 
 
 def test_the_openapi_document_names_the_scheme(lead_user: User) -> None:

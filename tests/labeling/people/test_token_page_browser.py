@@ -36,7 +36,7 @@ def test_a_token_is_made_by_keyboard_used_and_revoked(page: Page, live_server: L
         page.goto(live_server.url + reverse("labeling:token_list"))
         expect(page.get_by_text(secret)).to_have_count(0)
         page.get_by_role("button", name="Revoke").click()
-        expect(page.get_by_role("status")).to_contain_text("is revoked")
+        expect(page.get_by_role("status")).to_contain_text("revoked")
         assert Client().get(reverse("api_runs"), headers=headers).status_code == 401
 
 

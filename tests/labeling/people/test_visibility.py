@@ -165,6 +165,7 @@ def finish(world: World) -> None:
     assignment_submit(assignment=assignment, rater=world.desk.rater)
 
 
+@pytest.mark.heavy
 def test_no_route_says_more_after_submitting_where_the_workspace_reveals_nothing(world: World) -> None:
     Workspace.objects.update(reveal_after_submit=False)
     finish(world)

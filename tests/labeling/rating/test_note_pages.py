@@ -14,6 +14,7 @@ from labeling.models.people import User
 from labeling.rating.services.notes import note_add
 from tests.factories.guidelines import reword
 from tests.factories.labelling_job import Desk, make_desk, user_of
+from tests.factories.pages import page_text
 
 pytestmark = pytest.mark.django_db
 
@@ -48,10 +49,10 @@ def texts_shown(client: Client, **query: str) -> list[str]:
 
 def test_an_unclear_criterion_stands_beside_its_text_of_today(desk: Desk, lead: Client) -> None:
     note(desk, text="What of <i>irony</i>?\u202e")
-    still = lead.get(LIST).content.decode()
+    still = page_text(lead.get(LIST))
     assert "still current" in still
     reword(desk.criteria[0], definition="True unless it mocks.")
-    shown = lead.get(LIST).content.decode()
+    shown = page_text(lead.get(LIST))
     assert "Then: version 1" in shown
     assert "Now: version 2" in shown
     assert "True when polite." in shown
@@ -72,26 +73,26 @@ def test_a_lead_narrows_by_kind_criterion_and_state(desk: Desk, lead: Client) ->
     assert texts_shown(lead, state="settled") == ["4"]
     assert texts_shown(lead, state="") == ["4", "3", "2", "1"]
     assert texts_shown(lead, kind="nonsense", state="nonsense", page="x") == ["3", "2", "1"]
-    assert "3 open notes" in lead.get(LIST).content.decode()
-    assert "Nothing fits this filter" in lead.get(LIST, {"criterion": "nonsense"}).content.decode()
+    assert "3 open rater notes" in page_text(lead.get(LIST))
+    assert "No note matches this filter" in page_text(lead.get(LIST, {"criterion": "nonsense"}))
 
 
 def test_a_note_is_settled_from_the_list_which_keeps_its_filter(desk: Desk, lead: Client) -> None:
     kept = note(desk, "flag")
     url = reverse("labeling:note_settle", args=[kept.pk])
-    assert f'action="{url}?kind=flag"' in lead.get(LIST, {"kind": "flag"}).content.decode()
+    assert f'action="{url}?kind=flag"' in page_text(lead.get(LIST, {"kind": "flag"}))
     answer = lead.post(f"{url}?kind=flag")
     assert answer.headers["Location"] == "/notes/?kind=flag"
     kept.refresh_from_db()
     assert kept.settled_by is not None
-    shown = lead.get(LIST, {"state": "settled"}).content.decode()
+    shown = page_text(lead.get(LIST, {"state": "settled"}))
     assert "Settled by ines" in shown
     assert lead.get(url).status_code == 405
 
 
 def test_a_note_opens_beside_its_chat(desk: Desk, lead: Client) -> None:
     kept = note(desk, "flag", text="Look here")
-    shown = lead.get(reverse("labeling:note_detail", args=[kept.pk])).content.decode()
+    shown = page_text(lead.get(reverse("labeling:note_detail", args=[kept.pk])))
     assert "Look here" in shown
     assert str(kept.chat.messages[0]["content"]) in shown
 
@@ -104,7 +105,7 @@ def test_an_author_has_the_unclear_criteria_and_nothing_of_holdout(desk: Desk, a
     assert author.post(reverse("labeling:note_settle", args=[flag.pk])).status_code == 404
     desk.chat_set.members.filter(chat=kept.chat).update(split="holdout")
     assert texts_shown(author) == []
-    assert "No open note" in author.get(LIST).content.decode()
+    assert "No open note" in page_text(author.get(LIST))
     assert author.get(reverse("labeling:note_detail", args=[kept.pk])).status_code == 404
 
 

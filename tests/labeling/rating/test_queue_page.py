@@ -20,6 +20,7 @@ from labeling.rating.services.leases import assignment_skip
 from labeling.rating.services.submission import assignment_submit
 from labeling.transfer.services.labels import labels_import
 from tests.factories.labelling_job import Desk, answer_all, grow, make_desk, user_of
+from tests.factories.pages import page_text
 from tests.factories.rows import make_chat, make_user
 from tests.files import write_jsonl
 
@@ -45,7 +46,7 @@ def submit_next(desk: Desk) -> Assignment:
 
 def test_the_queue_offers_the_first_chat_and_then_to_resume(desk: Desk, rater: Client) -> None:
     following = reverse("labeling:next", args=[desk.job.pk])
-    page = rater.get(reverse("labeling:queue")).content.decode()
+    page = page_text(rater.get(reverse("labeling:queue")))
     assert "3 chats left in October" in page
     assert page.count(f'method="post" action="{following}"') == 2  # at the top and beside the job
     assert "Start" in page
@@ -53,7 +54,7 @@ def test_the_queue_offers_the_first_chat_and_then_to_resume(desk: Desk, rater: C
     assignment = Assignment.objects.get(state="leased")
     assert opened["Location"] == reverse("labeling:rate", args=[assignment.pk])
     answer_all(assignment)
-    page = rater.get(reverse("labeling:queue")).content.decode()
+    page = page_text(rater.get(reverse("labeling:queue")))
     assert "with 2 of 2 answered" in page
     assert "Resume" in page
 
@@ -63,7 +64,7 @@ def test_an_import_over_a_draft_leaves_it_counted_as_answered(desk: Desk, rater:
     given = {"chat_id": "chat-1", "criterion": "polite", "rater": "mara", "value": False}
     with TemporaryDirectory() as folder:
         labels_import(path=write_jsonl(Path(folder, "labels.jsonl"), given))
-    assert "with 2 of 2 answered" in rater.get(reverse("labeling:queue")).content.decode()
+    assert "with 2 of 2 answered" in page_text(rater.get(reverse("labeling:queue")))
 
 
 def test_drafts_of_an_earlier_round_with_the_chat_do_not_count_as_answered(desk: Desk) -> None:
@@ -76,7 +77,7 @@ def test_drafts_of_an_earlier_round_with_the_chat_do_not_count_as_answered(desk:
 def test_retired_criteria_are_neither_asked_nor_counted(desk: Desk, rater: Client) -> None:
     answer_all(desk.taken())
     Criterion.objects.filter(key="polite").update(state="retired")
-    assert "with 1 of 1 answered" in rater.get(reverse("labeling:queue")).content.decode()
+    assert "with 1 of 1 answered" in page_text(rater.get(reverse("labeling:queue")))
 
 
 def test_reading_takes_no_chat(desk: Desk, rater: Client) -> None:
@@ -91,11 +92,11 @@ def test_a_rater_is_told_topic_and_id_of_a_chat_and_not_its_title(desk: Desk, ra
     topic = Topic.objects.create(key="order_cancel", name="order_cancel")
     Chat.objects.update(topic=topic, metadata={"title": "The wrong order cancelled"})
     submitted, leased = submit_next(desk), desk.taken()
-    queue = rater.get(reverse("labeling:queue")).content.decode()
+    queue = page_text(rater.get(reverse("labeling:queue")))
     assert "<strong>chat 2, Order cancel</strong>" in queue
     assert '<th scope="row" class="mono">chat-1</th><td>Order cancel</td>' in queue
-    rate = rater.get(reverse("labeling:rate", args=[leased.pk])).content.decode()
-    assert '>Order cancel <span class="dim xs">chat chat-2, 2 turns' in rate
+    rate = page_text(rater.get(reverse("labeling:rate", args=[leased.pk])))
+    assert 'Order cancel <span class="dim xs">chat chat-2, 2 turns' in rate
     assert "The wrong order cancelled" not in queue + rate
     for row in (submitted, leased):
         chat = rater.get(reverse("api_assignment", args=[row.pk])).json()["chat"]
@@ -104,7 +105,7 @@ def test_a_rater_is_told_topic_and_id_of_a_chat_and_not_its_title(desk: Desk, ra
 
 def test_a_submitted_chat_can_be_opened_again_from_the_queue(desk: Desk, rater: Client) -> None:
     done = submit_next(desk)
-    page = rater.get(reverse("labeling:queue")).content.decode()
+    page = page_text(rater.get(reverse("labeling:queue")))
     assert f'href="{reverse("labeling:rate", args=[done.pk])}"' in page
     assert "<b>1</b> of 3" in page
 
@@ -114,8 +115,8 @@ def test_with_nothing_left_the_next_chat_is_the_queue_and_says_so(desk: Desk, ra
         submit_next(desk)
     page = rater.post(reverse("labeling:next", args=[desk.job.pk]), follow=True)
     assert page.redirect_chain[-1][0] == reverse("labeling:queue")
-    assert "No chats left for you in October." in page.content.decode()
-    assert "All done" in page.content.decode()
+    assert "No chats left for you in October." in page_text(page)
+    assert "All done" in page_text(page)
 
 
 def test_minutes_left_follow_the_raters_own_pace(desk: Desk) -> None:
@@ -249,7 +250,7 @@ def stored_under(desk: Desk, assignment: Assignment) -> str:
     client.force_login(user_of(assignment.rater))
     page = client.get(reverse("labeling:rate", args=[assignment.pk]))
     secret = bytes(Workspace.current().fence_secret)
-    assert secret.hex() not in page.content.decode()
+    assert secret.hex() not in page_text(page)
     return str(page.context["state"]["store"])
 
 
@@ -270,7 +271,7 @@ def test_a_skipped_chat_leads_back_to_the_queue(desk: Desk, rater: Client) -> No
     assignment = desk.taken()
     assignment_skip(assignment=assignment, rater=desk.rater, reason="too_long")
     page = rater.get(reverse("labeling:rate", args=[assignment.pk]), follow=True)
-    assert "You skipped this chat." in page.content.decode()
+    assert "You skipped this chat." in page_text(page)
 
 
 def test_the_rating_page_shows_the_chat_without_script_and_hidden_characters(
@@ -281,8 +282,8 @@ def test_the_rating_page_shows_the_chat_without_script_and_hidden_characters(
     )
     Assignment.objects.filter(position=1).update(chat=chat)
     response = rater.get(reverse("labeling:rate", args=[desk.taken().pk]))
-    page = response.content.decode()
-    assert "JavaScript is switched off" in page
+    page = page_text(response)
+    assert "JavaScript is off" in page
     assert 'title="RIGHT-TO-LEFT OVERRIDE"' in page
     assert 'title="ZERO WIDTH SPACE"' in page
     assert "<script>alert" not in page

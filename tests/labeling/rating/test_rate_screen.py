@@ -176,7 +176,7 @@ def test_skipping_asks_for_a_reason_and_brings_the_next_chat(screen: Page, probl
     dialog = screen.get_by_role("dialog", name="Skip this chat")
     dialog.get_by_label("Something else").check()
     dialog.get_by_role("button", name="Skip and next").press("Enter")
-    expect(dialog.get_by_role("alert")).to_have_text("Say in a few words why.")
+    expect(dialog.get_by_role("alert")).to_have_text("Give the reason in a few words.")
     dialog.get_by_label("In your words").fill("two chats in one")
     dialog.get_by_role("button", name="Skip and next").press("Enter")
     expect(screen).not_to_have_url(first)

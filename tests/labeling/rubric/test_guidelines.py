@@ -227,7 +227,7 @@ def test_a_submitted_chat_keeps_the_guideline_that_was_read_by_default_the_newes
 
 def test_a_guideline_that_the_rubric_has_not_got_is_refused(desk: Desk) -> None:
     answer_all(assignment := desk.taken())
-    with pytest.raises(FieldProblem, match="no guideline 7") as refused:
+    with pytest.raises(FieldProblem, match="no guideline version 7") as refused:
         assignment_submit(assignment=assignment, rater=desk.rater, guideline=7)
     assert refused.value.field == "guideline"
     assert not Label.objects.filter(state="submitted").exists()

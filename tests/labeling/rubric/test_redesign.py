@@ -158,7 +158,7 @@ REFUSED: dict[str, tuple[Redesign, str]] = {
     "labels without the lead's word": (
         redesign("replace", "polite", into=(successor("a", "polite"),), same=False),
         "same_answers: labels carry over only where True and False mean the same in both questions: "
-        "say that they do",
+        "confirm this",
     ),
 }
 

@@ -44,7 +44,7 @@ def test_the_preview_follows_the_typing_and_the_save_makes_a_version(
     expect(preview).to_contain_text("<img src=x onerror=alert(1)>")
     quiet.get_by_label("Reason").fill("Raters asked")
     quiet.get_by_label("Reason").press("Enter")
-    expect(quiet.get_by_role("status")).to_contain_text("Version 2 is in force")
+    expect(quiet.get_by_role("status")).to_contain_text("Version 2 saved")
     assert criterion.versions.latest("number").guideline == "Look **twice**."
 
 

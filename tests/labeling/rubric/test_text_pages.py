@@ -13,6 +13,7 @@ from labeling.models.people import Role, User
 from labeling.models.rubric import CriterionVersion, RubricGuideline
 from tests.factories.guidelines import reword, write
 from tests.factories.labelling_job import Desk, make_desk, user_of
+from tests.factories.pages import page_text
 from tests.factories.rows import make_criterion, make_rater, make_user
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +38,7 @@ def author(author_user: User) -> Client:
 def page(client: Client, route: str, *args: object, **query: str) -> str:
     response = client.get(reverse(f"labeling:{route}", args=args), query)
     assert response.status_code == 200
-    return response.content.decode()
+    return page_text(response)
 
 
 def texts(**changed: str) -> dict[str, str]:
@@ -53,8 +54,8 @@ def test_an_author_writes_a_guideline_and_raters_read_it(desk: Desk, author: Cli
     assert "No guideline yet" in page(author, "guideline_list")
     edit = reverse("labeling:guideline_edit", args=[desk.rubric.pk])
     given = {"text": "Read the **whole** chat.\r\n\r\n- Twice.", "reason": "Pilot", "base": "0"}
-    answer = author.post(edit, given, follow=True).content.decode()
-    assert "Version 1 is in force" in answer
+    answer = page_text(author.post(edit, given, follow=True))
+    assert "Version 1 saved" in answer
     assert "<strong>whole</strong>" in answer
     row = RubricGuideline.objects.get()
     assert (row.text, row.created_by and row.created_by.username) == (
@@ -72,9 +73,9 @@ def test_the_same_text_again_says_that_nothing_changed(desk: Desk, author: Clien
     write(desk, "Read.", base=0)
     edit = reverse("labeling:guideline_edit", args=[desk.rubric.pk])
     answer = author.post(edit, {"text": "Read.", "reason": "Why", "base": "1"}, follow=True)
-    assert "no version was made" in answer.content.decode()
+    assert "no new version" in page_text(answer)
     answer = author.post(reverse("labeling:criterion_text_edit", args=["polite"]), texts(), follow=True)
-    assert "no version was made" in answer.content.decode()
+    assert "no new version" in page_text(answer)
     assert (RubricGuideline.objects.count(), CriterionVersion.objects.count()) == (1, 2)
 
 
@@ -82,7 +83,7 @@ def test_the_same_text_again_says_that_nothing_changed(desk: Desk, author: Clien
 def test_what_is_missing_is_said_at_its_field(desk: Desk, author: Client, missing: str) -> None:
     given = {"text": "Read.", "reason": "Why", "base": "0"} | {missing: " "}
     answer = author.post(reverse("labeling:guideline_edit", args=[desk.rubric.pk]), given)
-    assert "Not saved" in answer.content.decode()
+    assert "Not saved" in page_text(answer)
     assert not RubricGuideline.objects.exists()
 
 
@@ -93,8 +94,8 @@ def test_who_comes_second_is_shown_the_newer_text_and_may_save_on_top_of_it(
     write(desk, "Read the whole chat.", base=1)
     edit = reverse("labeling:guideline_edit", args=[desk.rubric.pk])
     given = {"text": "Read the chat twice.", "reason": "Why", "base": "1"}
-    refused = author.post(edit, given).content.decode()
-    assert "Version 2 was written meanwhile" in refused
+    refused = page_text(author.post(edit, given))
+    assert "Version 2 was saved first" in refused
     assert "whole" in refused
     assert 'name="base" value="2"' in refused
     assert "Read the chat twice." in refused
@@ -106,11 +107,11 @@ def test_who_comes_second_is_shown_the_newer_text_and_may_save_on_top_of_it(
 def test_a_criterions_texts_become_a_version_of_the_same_question(desk: Desk, author: Client) -> None:
     edit = reverse("labeling:criterion_text_edit", args=["polite"])
     given = texts(guideline="Look.", true_example="“Thanks!”", false_example="“No.”")
-    answer = author.post(edit, given, follow=True).content.decode()
-    assert "It asks the same" in answer
+    answer = page_text(author.post(edit, given, follow=True))
+    assert "The question is the same" in answer
     assert "“Thanks!”" in answer
-    answer = author.post(edit, given | {"base": "2", "definition": "Another."}, follow=True).content.decode()
-    assert "asks anew" in answer
+    answer = page_text(author.post(edit, given | {"base": "2", "definition": "Another."}, follow=True))
+    assert "New runs use a new judge" in answer
     newest = desk.criteria[0].versions.latest("number")
     assert (newest.number, newest.definition, newest.guideline) == (3, "Another.", "Look.")
 
@@ -118,8 +119,8 @@ def test_a_criterions_texts_become_a_version_of_the_same_question(desk: Desk, au
 def test_two_who_write_the_same_criterion_do_not_overwrite_each_other(desk: Desk, author: Client) -> None:
     reword(desk.criteria[0], guideline="Theirs.")
     edit = reverse("labeling:criterion_text_edit", args=["polite"])
-    refused = author.post(edit, texts(guideline="Mine.")).content.decode()
-    assert "Version 2 was written meanwhile" in refused
+    refused = page_text(author.post(edit, texts(guideline="Mine.")))
+    assert "Version 2 was saved first" in refused
     assert "Theirs" in refused
     assert 'name="base" value="2"' in refused
     assert desk.criteria[0].versions.count() == 2
@@ -127,11 +128,11 @@ def test_two_who_write_the_same_criterion_do_not_overwrite_each_other(desk: Desk
 
 def test_the_preview_is_what_raters_see_and_foreign_text_stays_text(desk: Desk, author: Client) -> None:
     hostile = "<script>alert(1)</script> **bold**"
-    shown = author.post(reverse("labeling:guideline_preview"), {"text": hostile}).content.decode()
+    shown = page_text(author.post(reverse("labeling:guideline_preview"), {"text": hostile}))
     assert "<strong>bold</strong>" in shown
     assert "<script" not in shown
     preview = reverse("labeling:criterion_text_preview", args=["correct"])
-    shown = author.post(preview, texts(question=hostile, true_example=hostile)).content.decode()
+    shown = page_text(author.post(preview, texts(question=hostile, true_example=hostile)))
     assert "&lt;script&gt;" in shown
     assert "<script" not in shown
     assert "Not applicable" in shown
@@ -150,7 +151,7 @@ def test_what_changed_between_two_versions_is_shown_word_by_word(desk: Desk, aut
     assert "<del>" not in shown
     reword(desk.criteria[0], definition="True when never rude.")
     shown = page(author, "criterion_text", "polite", old="1", new="2")
-    assert "labels given to the two are not counted together" in shown
+    assert "labels of the two versions do not count together" in shown
     assert "Changes from version" not in page(author, "criterion_text", "polite", old="1", new="9")
 
 
@@ -241,7 +242,7 @@ def test_the_api_tells_a_rater_the_texts_and_what_is_new(desk: Desk) -> None:
     assert [row["key"] for row in told["criteria"]] == ["polite", "correct"]
     (change,) = told["changes"]
     assert (change["criterion"], change["old"], change["new"]) == ("", 0, 1)
-    assert "<ins>" in rater.get(change["url"]).content.decode()
+    assert "<ins>" in page_text(rater.get(change["url"]))
     other = signed_in(user_of(desk.raters[1]))
     assert other.get(reverse("api_assignment_guideline", args=[assignment.pk])).status_code == 404
     assert rater.get(reverse("api_criterion_versions", args=["polite"])).status_code == 404

@@ -169,7 +169,7 @@ def test_whoever_the_mapping_does_not_name_keeps_address_or_number(folder: Path)
 
 def test_an_annotator_without_a_name_must_be_named_by_the_mapping(folder: Path) -> None:
     records = [task("c1", annotation(None, tone("Polite")))]
-    assert "export.json record 1, annotations[0].completed_by: names nobody" in wrong(
+    assert "export.json record 1, annotations[0].completed_by: names no rater" in wrong(
         folder, "label-studio", records
     )
     imported(folder, "label-studio", records, raters={"": "Somebody"})
@@ -325,8 +325,8 @@ def test_true_is_not_one_and_a_choice_left_out_on_purpose_is_no_label(folder: Pa
             "annotations[0].tone: holds no choice, rating, number or text",
         ),
         ([task("c1", annotation({"id": {}}))], "completed_by: must be an id or an address, not {}"),
-        ([task("c1", annotation(" ", tone("Polite")))], "completed_by: names nobody"),
-        ([3], "record 1: must be an object: a list of objects is expected"),
+        ([task("c1", annotation(" ", tone("Polite")))], "completed_by: names no rater"),
+        ([3], "record 1: must be an object: expected a list of objects"),
     ],
 )
 def test_a_wrong_record_is_refused_with_its_number_and_nothing_is_written(
@@ -341,8 +341,8 @@ def test_a_wrong_record_is_refused_with_its_number_and_nothing_is_written(
         (3, "responses: must be an object, not 3"),
         ({"tone": 3}, "responses.tone: must be a list, not 3"),
         ([{"user_id": "a", "values": {"tone": "Polite"}}], "responses[0].values.tone: must be an object"),
-        ({"tone": [{"value": "Polite"}]}, "responses.tone[0].user_id: names nobody"),
-        ({"tone": [nested("Polite", "  ")]}, "responses.tone[0].user_id: names nobody"),
+        ({"tone": [{"value": "Polite"}]}, "responses.tone[0].user_id: names no rater"),
+        ({"tone": [nested("Polite", "  ")]}, "responses.tone[0].user_id: names no rater"),
         ({"tone": [{"value": "Polite", "user_id": {}}]}, "user_id: must be an id or an address, not {}"),
         ({"tone": [{"value": "Polite", "user_id": True}]}, "user_id: must be an id or an address, not True"),
     ],
@@ -361,7 +361,7 @@ def test_flattened_lists_must_be_of_one_length(folder: Path) -> None:
     [
         ({"criteria": {}}, "criteria: names no criterion"),
         ({"criteria": {"nope": {"question": "q", "true": ["a"]}}}, "criteria.nope: no such criterion"),
-        ({"criteria": {"polite": {"question": "q"}}}, "criteria.polite.true: no choice is named"),
+        ({"criteria": {"polite": {"question": "q"}}}, "criteria.polite.true: no choices under"),
         (
             {"criteria": {"polite": {"question": "q", "true": ["a"], "false": ["a"]}}},
             "criteria.polite.false: 'a' appears under two answers",

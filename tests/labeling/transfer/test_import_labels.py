@@ -172,9 +172,9 @@ def test_the_same_cell_twice_is_found_across_chunks(path: Path, monkeypatch: pyt
         "import_labels", write_jsonl(path, *rows)
     )
     counts(write_jsonl(path, *rows[:3]))
-    assert "line 4, rater: the same" in refused("import_labels", write_jsonl(path, *rows))
+    assert "line 4, rater: same" in refused("import_labels", write_jsonl(path, *rows))
     changed = [row | {"value": False} for row in rows]
-    assert "line 4, rater: the same" in refused("import_labels", write_jsonl(path, *changed))
+    assert "line 4, rater: same" in refused("import_labels", write_jsonl(path, *changed))
     assert set(Label.objects.values_list("value", flat=True)) == {True}
 
 

@@ -20,7 +20,7 @@ from tests.files import chat, criterion, rubric, run, write_json, write_jsonl
         ('[{"a": 1}', "record 2: the file ends before the end of the list"),
         ('[{"a": 1} {"a": 2}]', "record 2: must be followed by a comma"),
         ('[{"a": 1}] x', "record 2: unexpected text after the end of the list"),
-        ('[{"a": "x}, {"b": 1}]', "breaks off inside this record"),
+        ('[{"a": "x}, {"b": 1}]', "ends inside this record"),
         ('[{"a": 1, "a": 2}]', "record 1, a: appears twice in one object"),
         ('[{"a": NaN}]', "record 1: NaN is not JSON"),
         ('[{"a": ' + "[" * 40 + "]" * 40 + "}]", "record 1: nested deeper than 32 levels"),

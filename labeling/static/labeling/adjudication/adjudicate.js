@@ -23,7 +23,9 @@ function markQuotes() {
   if (!window.CSS?.highlights) return; // the turn is tinted and the label shows the quote anyway
   const ranges = places()
     .filter(({ dataset }) => dataset.end)
-    .map(({ dataset: { turn, start, end } }) => turns.get(turn)?.range({ start: Number(start), end: Number(end) }))
+    .map(({ dataset: { turn, start, end } }) =>
+      turns.get(turn)?.range({ start: Number(start), end: Number(end) }),
+    )
     .filter(Boolean);
   CSS.highlights.set("evidence", new Highlight(...ranges));
 }
@@ -99,7 +101,8 @@ function commandFor(event) {
   if (event.ctrlKey || event.metaKey) return key === "enter" ? () => form.requestSubmit() : null;
   if (event.target.closest(TEXT_FIELD)) return key === "escape" ? () => event.target.blur() : null;
   if (event.shiftKey && /^[a-z]$/.test(key)) return null;
-  if (/^arrow/.test(key) && event.target.matches("input[type=radio]")) return null; // arrows change the answer
+  // Arrows change the answer.
+  if (/^arrow/.test(key) && event.target.matches("input[type=radio]")) return null;
   return KEYS[key] ?? null;
 }
 

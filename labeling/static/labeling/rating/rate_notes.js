@@ -57,7 +57,8 @@ export class Notes {
       const subject = kind === "unclear" && { criterion: key, version };
       const response = await this.#post({ kind, text, ...subject });
       if (!response.ok) {
-        return this.#complain(response.status === 400 ? reasons(await response.json()) : "Not sent. Try again.");
+        const why = response.status === 400 && reasons(await response.json());
+        return this.#complain(why || "Not sent. Try again.");
       }
       this.#dialog.close();
       this.#show(kind, kind === "unclear" ? name : "", text);

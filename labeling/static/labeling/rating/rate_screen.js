@@ -6,7 +6,7 @@ import { Clock } from "./rate_clock.js";
 import { Dock } from "./rate_dock.js";
 import { Finish } from "./rate_finish.js";
 import { Guide, watchTexts } from "./rate_guide.js";
-import { Kept } from "./rate_kept.js";
+import { LocalWork } from "./rate_local_work.js";
 import { Lease } from "./rate_lease.js";
 import { Ahead, offerBack } from "./rate_next.js";
 import { Notes } from "./rate_notes.js";
@@ -41,7 +41,7 @@ export class Screen {
     const by = (name) => Object.fromEntries(page.criteria.map((one) => [one.key, one[name]]));
     const versions = by("version");
     const { store } = page;
-    this.kept = new Kept({ store, keys: Object.keys(versions), signal });
+    this.kept = new LocalWork({ store, keys: Object.keys(versions), signal });
     const { kept } = this;
     this.dock = new Dock({ signal });
     this.saving = new Saving({
@@ -287,7 +287,8 @@ export class Screen {
   #status() {
     const name = (key) => this.name(key);
     if (!this.submitted) return this.leaving ? "Submitting" : this.answers.status(name);
-    const counts = this.#page.revealed ? "Changes are saved but not counted" : "Changes are saved immediately";
+    const { revealed } = this.#page;
+    const counts = revealed ? "Changes are saved but not counted" : "Changes are saved immediately";
     return this.answers.missing(this.unfinished, name) || counts;
   }
 

@@ -3,7 +3,12 @@
 import { WORDS } from "./rate_answers.js";
 
 const $ = (selector, root) => root.querySelector(selector);
-const LACKS = { answer: "open", evidence: "evidence missing", comment: "comment missing", refused: "not saved" };
+const LACKS = {
+  answer: "open",
+  evidence: "evidence missing",
+  comment: "comment missing",
+  refused: "not saved",
+};
 const QUOTED = 80; // characters of a quote in a button's name
 
 function element(name, className, text) {

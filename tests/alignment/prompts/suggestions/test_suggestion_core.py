@@ -158,7 +158,7 @@ def test_examples_stay_as_they_are() -> None:
         (answer(REVISED.replace("# Tone\nImpartial.\n", "")), "nothing under # Tone"),
         (answer(REVISED.replace(QUESTION, "Was it nice?")), "question word for word"),
         (answer(REVISED.replace("{{knowledge}}", "")), "lost the line {{knowledge}}"),
-        (answer(REVISED.replace("{{knowledge}}", "{{knowledge}}\n{{chat}}")), "is no variable"),
+        (answer(REVISED.replace("{{knowledge}}", "{{knowledge}}\n{{chat}}")), "is not a variable"),
         (answer(f"{REVISED}\nVERDICTS\npolite: TRUE\n"), "VERDICTS block"),
         (answer(REVISED.replace("A short rationale.", "Answer in JSON.")), "JSON"),
         (answer(f"{REVISED}\n## Examples\nOne.\n"), "changes the examples"),

@@ -4,7 +4,7 @@
 const ALL = "lace-rate-";
 const LONGEST = 30 * 24 * 3_600_000; // ms until unsent work is deleted
 
-export class Kept {
+export class LocalWork {
   pending = {}; // {criterion: {client_id, answer, active_ms, revision}}, not saved yet
   loose = {}; // {criterion: {rationale, evidence}} of criteria without an answer
   tab = { undo: [], redo: [], active: {} }; // of this tab: undo steps, and {criterion: unsent ms}

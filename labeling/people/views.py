@@ -1,4 +1,4 @@
-"""The user's own API tokens."""
+"""Pages of API tokens, workspace settings and the audit log."""
 
 from typing import cast
 
@@ -7,19 +7,24 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from common.access import permission_or_404
 from common.problems import FieldProblem
 from labeling.models.people import User
-from labeling.people.forms.tokens import TokenForm
+from labeling.people.forms import SettingsForm, TokenForm
+from labeling.people.queries.audit import audit_page
 from labeling.people.queries.tokens import own_scopes, own_token, token_rows
 from labeling.people.services.tokens import NewToken, token_create
 from labeling.people.services.tokens import token_revoke as revoke
+from labeling.people.services.workspace import rules_now, workspace_change
+
+NEWEST = 10
 
 
 @never_cache
 @require_http_methods(["GET", "POST"])
-@sensitive_variables("made")
+@sensitive_variables("new_token")
 def token_list(request: HttpRequest) -> HttpResponse:
     """List tokens and create one; a new token is shown only in this response.
 
@@ -33,7 +38,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "labeling/people/token_list.html",
-        {"tokens": token_rows(user=user), "form": form, "made": new_token},
+        {"tokens": token_rows(user=user), "form": form, "new_token": new_token},
     )
 
 
@@ -58,3 +63,27 @@ def _create(form: TokenForm, user: User) -> NewToken | None:
     except FieldProblem as problem:
         form.add_error(problem.field, f"{problem.message[:1].upper()}{problem.message[1:]}.")
         return None
+
+
+@permission_or_404("labeling.manage_labeling")
+@require_http_methods(["GET", "POST"])
+def workspace_settings(request: HttpRequest) -> HttpResponse:
+    """The rules of labelling and the latest audit events."""
+    # NB: a form with no box ticked is empty, but it was submitted.
+    form = SettingsForm(request.POST if request.method == "POST" else None, initial=rules_now())
+    if request.method == "POST" and form.is_valid():
+        workspace_change(rules=form.cleaned_data, by=cast(User, request.user))
+        messages.success(request, "Settings saved. They apply from the next answer on.")
+        return redirect("labeling:workspace")
+    rows = audit_page(user=cast(User, request.user)).rows[:NEWEST]
+    return render(request, "labeling/people/workspace.html", {"form": form, "rows": rows})
+
+
+@permission_or_404("labeling.manage_labeling")
+@require_safe
+def workspace_log(request: HttpRequest) -> HttpResponse:
+    """Every event, newest first; `?before=ID` goes on with older ones."""
+    before = request.GET.get("before", "")
+    older_than = int(before) if before.isdecimal() and len(before) < 19 else None
+    page = audit_page(user=cast(User, request.user), before=older_than)
+    return render(request, "labeling/people/workspace_log.html", {"page": page, "later": bool(before)})

@@ -1,0 +1,108 @@
+"""Template tags of statistics: values, outcomes and interval plots. Loaded on every page."""
+
+from typing import Any
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from common import plots
+from common.templatetags.display import count, estimate, interval, number, pick, pick_path, readable
+from labeling.templatetags.labels import ANSWERS, answer_key
+
+register = template.Library()
+
+STATISTICS = {
+    "balanced_accuracy": "Balanced accuracy",
+    "tpr": "TPR (raters answered True)",
+    "tnr": "TNR (raters answered False)",
+    "gwet_ac1": "AC1",
+    "kappa": "Cohen κ",
+    "accuracy": "Accuracy",
+    "precision": "Precision",
+    "f1": "F1",
+    "mcc": "MCC",
+    "pabak": "PABAK",
+}
+JUDGE_LANES = (("TPR", "tpr"), ("TNR", "tnr"), ("Balanced", "balanced_accuracy"))
+RATER_LANES = (
+    ("Agree", "human.percent_agreement"),
+    ("AC1", "human.gwet_ac1"),
+    ("Alpha", "human.krippendorff_alpha"),
+)
+
+
+@register.simple_tag
+def stat(holder: Any, path: str) -> SafeString:
+    """Show a statistic; its title is the interval, or why value or interval are missing."""
+    statistic = pick_path(holder, path)
+    value = estimate(statistic)
+    reason = pick(pick(holder, "undefined"), path) or ""
+    if value.value is None:
+        return number(None, reason or "Not computed here")
+    title = pick(statistic, "flag") or reason
+    if value.low is not None:
+        title = title or f"95% interval {interval(statistic)}"
+    if not title:
+        return number(value.value)
+    return format_html('<span title="{}">{}</span>', title, number(value.value))
+
+
+@register.simple_tag
+def left_out(key: str, chats: Any) -> SafeString:
+    """Link the number of excluded chats of a row to the table below; a zero is dimmed."""
+    if not chats:
+        return format_html('<span class="dim">{}</span>', 0)
+    return format_html('<a href="#left-{}">{}</a>', key, count(chats))
+
+
+@register.simple_tag
+def outcome(value: Any, passes_when: bool) -> SafeString:
+    """Show what an answer means for the chatbot: Pass or Fail."""
+    answer = answer_key(value)
+    if answer not in {"true", "false"}:
+        return format_html('<span class="dim" title="{}">–</span>', ANSWERS.get(answer, "No outcome"))
+    passed = (answer == "true") == passes_when
+    return format_html('<span class="{}">{}</span>', *(("ok", "Pass") if passed else ("ko", "Fail")))
+
+
+@register.inclusion_tag("common/_lanes.html")
+def lanes(criterion: Any, judged: Any = True) -> dict[str, Any]:
+    """Plot a report row: TPR, TNR and balanced accuracy; without a judge, agreement between raters."""
+    named = JUDGE_LANES if judged else RATER_LANES
+    human = estimate(pick_path(criterion, "human.ceiling")) if judged else plots.Estimate(None)
+    ceiling = {"ceiling": human.value, "ceiling_low": human.low, "ceiling_high": human.high}
+    rows = [
+        plots.Lane(
+            name,
+            estimate(pick_path(criterion, path)),
+            who="judge" if judged else "people",
+            big=i == len(named),
+            **(ceiling if i == len(named) else {}),
+        )
+        for i, (name, path) in enumerate(named, start=1)
+    ]
+    figures = [(lane, stat(criterion, path)) for lane, (_, path) in zip(rows, named, strict=True)]
+    return {"figures": figures, "plot": plots.plot(rows, goal=bool(judged))}
+
+
+@register.inclusion_tag("common/_plot.html")
+def interval_plot(
+    holder: Any, name: str, who: plots.Who = "judge", goal: bool = False, ceiling: float | None = None
+) -> dict[str, Any]:
+    """Plot one statistic as a dot with its interval and the human ceiling as a tick."""
+    lane = plots.Lane(
+        STATISTICS.get(name, readable(name)),
+        estimate(pick(holder, name)),
+        who,
+        big=name == "balanced_accuracy",
+        ceiling=ceiling,
+    )
+    return {"plot": plots.plot([lane], goal=goal)}
+
+
+@register.simple_tag
+def estimates(holder: Any, paths: str) -> SafeString:
+    """Table cells of several statistics: the value, its interval below."""
+    cells = ((stat(holder, path), interval(pick_path(holder, path))) for path in paths.split())
+    return format_html_join("", '<td class="num">{}<small>{}</small></td>', cells)
