@@ -20,10 +20,10 @@ Bools = NDArray[np.bool_]
 def answers(
     human: Sequence[int], *judges: Sequence[int], key: str = "polite", tier: str = "simple", counts: int = 0
 ) -> CriterionAnswers:
-    human = np.array(human, dtype=np.int8)
-    labels = np.full((len(human), 3), 0)
-    labels[human == HumanCode.TRUE, 0] = labels[human == HumanCode.FALSE, 1] = counts
-    return CriterionAnswers(key, tier, human, np.array(judges, dtype=np.int8), labels)
+    codes = np.array(human, dtype=np.int8)
+    labels = np.full((len(codes), 3), 0)
+    labels[codes == HumanCode.TRUE, 0] = labels[codes == HumanCode.FALSE, 1] = counts
+    return CriterionAnswers(key, tier, codes, np.array(judges, dtype=np.int8), labels)
 
 
 def right_or_wrong(right: Bools, *, key: str, tier: str = "simple") -> CriterionAnswers:
