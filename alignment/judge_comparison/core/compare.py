@@ -249,6 +249,10 @@ def _pair(tallies: Tallies, places: tuple[int, int], runs: tuple[int, int]) -> J
     right = difference(every, reason=NOTHING)
     balanced = mean(difference(true, reason=NO_HUMAN_TRUE), difference(false, reason=NO_HUMAN_FALSE))
     if reason := _untested(tallies):
-        undecided = [Estimate(one.value, reason=one.reason or reason) for one in (right.estimate, balanced)]
-        return JudgePair(*runs, every.table, undecided[0], undecided[1], p=None)
+        accuracy = _without_interval(right.estimate, reason)
+        return JudgePair(*runs, every.table, accuracy, _without_interval(balanced, reason), p=None)
     return JudgePair(*runs, every.table, right.estimate, balanced, p=right.p)
+
+
+def _without_interval(estimate: Estimate, reason: str) -> Estimate:
+    return Estimate(estimate.value, reason=estimate.reason or reason)

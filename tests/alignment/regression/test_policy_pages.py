@@ -64,7 +64,7 @@ def test_a_lead_revises_it_and_every_version_says_what_changed_and_why(lead: Cli
         ({"floor": "nan"}, "floor", "number"),
         ({"class_minimum": "0"}, "class_minimum", "greater than or equal to 1"),
         ({"single_many": "50", "floor": "0.8"}, "single_many", "must not be below single_minimum"),
-        ({"reason": " ", "floor": "0.8"}, "reason", "Say why"),
+        ({"reason": " ", "floor": "0.8"}, "reason", "Enter a reason"),
         ({}, "__all__", "No limit was changed"),
     ],
 )

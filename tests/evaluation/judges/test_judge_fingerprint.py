@@ -255,7 +255,7 @@ def test_sampling_settings_change_the_fingerprint(
     before = ensure(criteria).fingerprint
     changed: dict[str, Any] = {field: 1}
     monkeypatch.setattr(
-        judges, "default_sampling", lambda **given: replace(default_sampling(**given), **changed)
+        configs, "default_sampling", lambda **given: replace(default_sampling(**given), **changed)
     )
     assert ensure(criteria).fingerprint != before
 

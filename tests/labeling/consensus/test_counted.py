@@ -216,7 +216,7 @@ def test_other_criteria_are_not_touched(bench: Bench) -> None:
 def test_an_import_of_many_chats_makes_the_others_follow_too(
     bench: Bench, tmp_path: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from labeling.consensus.services.consensus import consensus as consensus
+    from labeling.consensus.services import consensus
 
     monkeypatch.setattr(consensus, "CHATS_AT_ONCE", 1)
     bench.ask("B")
