@@ -29,12 +29,10 @@ def said(client: Client, compared: Compared, query: str = "") -> tuple[str, str]
 def test_it_counts_the_criteria_of_each_status(large: Compared, lead: Client) -> None:
     now, then = said(lead, large)
     assert now == (
-        "The judge is aligned with the raters on 1 of 3 criteria. 1 is not aligned. "
-        "1 has too few labels."
+        "The judge is aligned with the raters on 1 of 3 criteria. 1 is not aligned. 1 has too few labels."
     )
     assert then == (
-        "The judge was aligned with the raters on 1 of 3 criteria, not aligned on 1; "
-        "1 had too few labels."
+        "The judge was aligned with the raters on 1 of 3 criteria, not aligned on 1; 1 had too few labels."
     )
 
 
