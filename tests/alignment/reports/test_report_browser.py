@@ -67,7 +67,7 @@ def test_a_lead_goes_from_the_report_through_a_cell_to_a_disagreeing_chat(
     expect(voices.first).to_contain_text("True")
     expect(lead.locator("#verdict h3")).to_contain_text("False")
     expect(lead.locator("#verdict .md")).to_contain_text(f"The judge on polite of chat {n}")
-    expect(lead.locator("tr.cur")).to_contain_text("Differ")
+    expect(lead.locator("tr.cur")).to_contain_text("Disagree")
 
 
 def test_next_and_a_cited_turn_can_be_followed(
